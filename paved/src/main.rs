@@ -1,0 +1,2 @@
+//! `paved`.
+fn main() {}

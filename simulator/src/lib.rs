@@ -1,0 +1,1 @@
+//! Plays what stands around the function.

@@ -1,0 +1,3 @@
+//! Paved Road: a Crossplane composition function that turns small claims into well-made environments.
+
+pub mod function;

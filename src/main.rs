@@ -1,0 +1,2 @@
+//! The function binary.
+fn main() {}
