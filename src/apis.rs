@@ -1,0 +1,3 @@
+//! One file per API.
+
+pub mod gpu_workspace;

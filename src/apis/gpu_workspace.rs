@@ -1,0 +1,3 @@
+//! GPU workspaces.
+
+pub mod cloud_init;
