@@ -43,14 +43,20 @@ impl Refused {
 
 /// A network in CIDR notation, IPv4 or IPv6. What comes back prints in canonical form: `2001:DB8:0::/48` as `2001:db8::/48`.
 pub fn cidr(value: &str) -> Result<IpNet, Refused> {
-    const EXAMPLES: &str = "a network such as 203.0.113.0/24, or 203.0.113.7/32 for one host; 2001:db8::/48 or ::/0 for IPv6";
+    const EXAMPLES: &str =
+        "a network such as 203.0.113.0/24, or 203.0.113.7/32 for one host; 2001:db8::/48 or ::/0 for IPv6";
     if let Ok(address) = value.parse::<IpAddr>() {
         let network = IpNet::from(address);
-        return Err(Refused::because(value, "an address without a prefix", format!("{network} for this host")));
+        return Err(Refused::because(
+            value,
+            "an address without a prefix",
+            format!("{network} for this host"),
+        ));
     }
-    let network: IpNet = value.parse().map_err(|_| Refused::new(value, EXAMPLES))?;
+    let network = network(value).ok_or_else(|| Refused::new(value, EXAMPLES))?;
     if network.trunc() != network {
-        let allowed = format!("{} for the network, {} for this host", network.trunc(), IpNet::from(network.addr()));
+        let allowed =
+            format!("{} for the network, {} for this host", network.trunc(), IpNet::from(network.addr()));
         return Err(Refused::because(value, "an address inside a network", allowed));
     }
     if let IpNet::V6(v6) = network
@@ -59,6 +65,14 @@ pub fn cidr(value: &str) -> Result<IpNet, Refused> {
         return Err(Refused::because(value, "IPv4 written as IPv6", "the network in IPv4 notation"));
     }
     Ok(network)
+}
+
+/// The address is read by the standard library, which refuses octal-looking parts such as `010`.
+fn network(value: &str) -> Option<IpNet> {
+    let (address, prefix) = value.split_once('/')?;
+    let digits = (1..=3).contains(&prefix.len()) && prefix.bytes().all(|byte| byte.is_ascii_digit());
+    let prefix = prefix.parse().ok().filter(|_| digits)?;
+    IpNet::new(address.parse().ok()?, prefix).ok()
 }
 
 /// A number within `allowed`; `unit` says of what, as in `GiB`.
@@ -73,9 +87,10 @@ pub fn range(value: i64, allowed: RangeInclusive<i64>, unit: &str) -> Result<i64
 /// A size that can grow, never shrink; `running` is what it is now, where that is known.
 pub fn grows(value: i64, running: Option<&serde_json::Value>, unit: &str) -> Result<(), Refused> {
     match running.and_then(serde_json::Value::as_i64) {
-        Some(now) if value < now => {
-            Err(Refused { found: value.to_string(), allowed: format!("{now} {unit}, as it is, or more: it can grow, never shrink") })
-        }
+        Some(now) if value < now => Err(Refused {
+            found: value.to_string(),
+            allowed: format!("{now} {unit}, as it is, or more: it can grow, never shrink"),
+        }),
         _ => Ok(()),
     }
 }
@@ -160,7 +175,11 @@ pub fn is_invisible(c: char) -> bool {
 
 /// Somebody else's words as a message shows them: without invisible characters, and at most 1 KiB.
 pub fn shown(words: &str) -> String {
-    let visible: String = words.chars().take(crate::compose::LONGEST).map(|c| if is_invisible(c) { '\u{fffd}' } else { c }).collect();
+    let visible: String = words
+        .chars()
+        .take(crate::compose::LONGEST)
+        .map(|c| if is_invisible(c) { '\u{fffd}' } else { c })
+        .collect();
     match visible.char_indices().find(|(index, c)| index + c.len_utf8() > crate::compose::LONGEST - 3) {
         None => visible,
         Some((end, _)) => format!("{}…", &visible[..end]),

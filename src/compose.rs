@@ -95,7 +95,9 @@ impl<'r> Composition<'r> {
         let mut secrets = Secrets::default();
         let details = observed.values().flat_map(|resource| resource.connection.values());
         details.chain(xr.connection.values()).for_each(|value| secrets.add(value));
-        for resource in observed.values().filter(|r| r.object.get("kind").and_then(Value::as_str) == Some("Secret")) {
+        for resource in
+            observed.values().filter(|r| r.object.get("kind").and_then(Value::as_str) == Some("Secret"))
+        {
             resource.secret_data().values().for_each(|value| secrets.add(value));
         }
         Self {
@@ -142,7 +144,9 @@ impl<'r> Composition<'r> {
     /// A Usage protects the slot: its order would not hold in a living composite.
     pub fn retire(&mut self, slot: &str) -> Result<(), Error> {
         if self.protected.contains(slot) {
-            return Err(Error::Defect(format!("slot `{slot}` is protected by a Usage and cannot be retired")));
+            return Err(Error::Defect(format!(
+                "slot `{slot}` is protected by a Usage and cannot be retired"
+            )));
         }
         tracing::debug!(slot, "retired");
         self.retired.insert(slot.to_owned());

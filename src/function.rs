@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use function_sdk_rust::proto::v1::{
     Capability, Condition, Ready, Requirements, Resource, ResourceSelector, Resources, ResponseMeta,
-    Result as FunctionResult, RunFunctionRequest, RunFunctionResponse, Severity, State, Status as ConditionStatus,
-    Target, resource_selector,
+    Result as FunctionResult, RunFunctionRequest, RunFunctionResponse, Severity, State,
+    Status as ConditionStatus, Target, resource_selector,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -37,9 +37,13 @@ pub struct Outside<'a> {
 /// # Errors
 /// `INVALID_ARGUMENT` for a request that is none: no observed composite, or one without a kind.
 /// Everything a user or a platform team can get wrong is a FATAL result in the response instead.
-pub fn run(mut request: RunFunctionRequest, outside: &mut Outside<'_>) -> Result<RunFunctionResponse, Status> {
+pub fn run(
+    mut request: RunFunctionRequest,
+    outside: &mut Outside<'_>,
+) -> Result<RunFunctionResponse, Status> {
     let mut observed = request.observed.take().unwrap_or_default();
-    let Some(mut composite) = observed.composite.take().filter(|composite| composite.resource.is_some()) else {
+    let Some(mut composite) = observed.composite.take().filter(|composite| composite.resource.is_some())
+    else {
         return Err(Status::invalid_argument("the request has no observed composite resource"));
     };
     let xr = value::take_object(&mut composite);
@@ -77,7 +81,10 @@ fn forward(request: &mut RunFunctionRequest) -> RunFunctionResponse {
 }
 
 /// The step's input, with the EnvironmentConfig that it names laid over it; `None` when that has to be asked for first.
-fn settings(request: &mut RunFunctionRequest, response: &mut RunFunctionResponse) -> Result<Option<Settings>, Error> {
+fn settings(
+    request: &mut RunFunctionRequest,
+    response: &mut RunFunctionResponse,
+) -> Result<Option<Settings>, Error> {
     let sections = apis::sections();
     let body = request.input.take().map(value::object).unwrap_or_default();
     let input = Settings::read(body.clone(), &sections)?;
@@ -106,7 +113,10 @@ fn ask(request: &RunFunctionRequest, response: &mut RunFunctionResponse, name: &
         r#match: Some(resource_selector::Match::MatchName(name.to_owned())),
     };
     let selectors = HashMap::from([(SETTINGS_REQUIREMENT.to_owned(), selector)]);
-    let modern = request.meta.as_ref().is_some_and(|meta| meta.capabilities().any(|c| c == Capability::RequiredResources));
+    let modern = request
+        .meta
+        .as_ref()
+        .is_some_and(|meta| meta.capabilities().any(|c| c == Capability::RequiredResources));
     response.requirements = Some(Requirements {
         extra_resources: if modern { HashMap::new() } else { selectors.clone() },
         resources: selectors,
@@ -138,7 +148,8 @@ fn compose(
         let object = value::take_object(&mut resource);
         (slot, object, resource.connection_details.into_iter().collect())
     });
-    let mut composition = Composition::new(xr, api.info().name, &settings.common, observed, outside.now, &mut *outside.random);
+    let mut composition =
+        Composition::new(xr, api.info().name, &settings.common, observed, outside.now, &mut *outside.random);
     let status = api.compose(settings, &mut composition)?;
     composition.finish(status, api.info().since_revision)
 }
@@ -149,7 +160,8 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
     let desired = response.desired.get_or_insert_default();
     for (slot, (object, ready)) in answer.resources {
         let ready = if ready { Ready::True } else { Ready::False };
-        let resource = Resource { resource: Some(value::structure(object)), ready: ready.into(), ..Resource::default() };
+        let resource =
+            Resource { resource: Some(value::structure(object)), ready: ready.into(), ..Resource::default() };
         desired.resources.insert(slot, resource);
     }
     fill_composite(desired, answer.status, answer.phase);
@@ -162,7 +174,11 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
         let severity = if answer.phase == Phase::Failed { Severity::Warning } else { Severity::Normal };
         response.results.push(result(severity, answer.reason, answer.message.clone()));
     }
-    let status = if answer.reason == "Available" { ConditionStatus::ConditionTrue } else { ConditionStatus::ConditionFalse };
+    let status = if answer.reason == "Available" {
+        ConditionStatus::ConditionTrue
+    } else {
+        ConditionStatus::ConditionFalse
+    };
     response.conditions.push(condition(status, answer.reason, answer.message));
 }
 

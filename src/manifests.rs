@@ -191,7 +191,8 @@ fn columns(info: &Info) -> Value {
         ("Progress", ".status.progress", "string"),
         ("Reason", ".status.conditions[?(@.type=='Provisioned')].reason", "string"),
     ];
-    let column = |(name, path, kind): &(&str, &str, &str)| json!({"name": name, "type": kind, "jsonPath": path});
+    let column =
+        |(name, path, kind): &(&str, &str, &str)| json!({"name": name, "type": kind, "jsonPath": path});
     info.columns.iter().chain(&COMMON).map(column).collect()
 }
 
@@ -201,7 +202,9 @@ fn schema(api: &dyn AnyApi) -> Value {
     let spec = structural(api.spec_schema(&mut generator));
     let mut status = structural(api.status_schema(&mut generator));
     let common = structural(CommonStatus::json_schema(&mut generator));
-    if let (Some(status), Value::Object(common)) = (status["properties"].as_object_mut(), common["properties"].clone()) {
+    if let (Some(status), Value::Object(common)) =
+        (status["properties"].as_object_mut(), common["properties"].clone())
+    {
         status.extend(common);
     }
     // An observation is never required: nothing is known of an environment that was just asked for.
@@ -236,16 +239,16 @@ fn structural(mut schema: Schema) -> Value {
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
-            if let Some(names) = fields.get("oneOf").and_then(constants) {
-                fields.remove("oneOf");
-                fields.insert("type".to_owned(), json!("string"));
-                fields.insert("enum".to_owned(), names);
-            }
             if let Some(Value::Object(inner)) = fields.get("anyOf").and_then(optional) {
                 fields.remove("anyOf");
                 for (key, value) in inner {
                     fields.entry(key).or_insert(value);
                 }
+            }
+            if let Some(names) = fields.get("oneOf").and_then(constants) {
+                fields.remove("oneOf");
+                fields.insert("type".to_owned(), json!("string"));
+                fields.insert("enum".to_owned(), names);
             }
             if fields.get("type").is_some_and(Value::is_string) {
                 for key in ["nullable", "title", "$schema", "additionalProperties"] {
@@ -253,7 +256,8 @@ fn tidy(schema: &mut Value) {
                         fields.remove(key);
                     }
                 }
-                if fields.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with('u')) {
+                if fields.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with('u'))
+                {
                     fields.remove("format");
                 }
             }
@@ -266,12 +270,17 @@ fn tidy(schema: &mut Value) {
 
 /// The names of an enumeration whose variants are documented one by one.
 fn constants(variants: &Value) -> Option<Value> {
-    variants.as_array()?.iter().map(|variant| variant.get("const").filter(|name| name.is_string()).cloned()).collect()
+    variants
+        .as_array()?
+        .iter()
+        .map(|variant| variant.get("const").filter(|name| name.is_string()).cloned())
+        .collect()
 }
 
 /// The schema that stands beside null.
 fn optional(variants: &Value) -> Option<Value> {
-    let is_null = |variant: &Value| variant.get("nullable") == Some(&json!(true)) && variant.get("type").is_none();
+    let is_null =
+        |variant: &Value| variant.get("nullable") == Some(&json!(true)) && variant.get("type").is_none();
     match variants.as_array()?.as_slice() {
         [schema, null] | [null, schema] if is_null(null) => Some(schema.clone()),
         _ => None,
@@ -283,7 +292,8 @@ fn prune(value: &mut Value) {
     if let Value::Object(fields) = value {
         fields.values_mut().for_each(prune);
         fields.retain(|_, value| {
-            let empty = value.as_object().is_some_and(Object::is_empty) || value.as_array().is_some_and(Vec::is_empty);
+            let empty = value.as_object().is_some_and(Object::is_empty)
+                || value.as_array().is_some_and(Vec::is_empty);
             !(empty || value.is_null())
         });
     }

@@ -93,7 +93,9 @@ fn protobuf(source: Value) -> Pb {
         Value::Bool(value) => Kind::BoolValue(value),
         Value::Number(value) => Kind::NumberValue(value.as_f64().unwrap_or(f64::NAN)),
         Value::String(value) => Kind::StringValue(value),
-        Value::Array(values) => Kind::ListValue(ListValue { values: values.into_iter().map(protobuf).collect() }),
+        Value::Array(values) => {
+            Kind::ListValue(ListValue { values: values.into_iter().map(protobuf).collect() })
+        }
         Value::Object(value) => Kind::StructValue(structure(value)),
     };
     Pb { kind: Some(kind) }

@@ -14,8 +14,8 @@ use crate::compose::{Composition, Generated, NameRule, Observed};
 use crate::error::Error;
 use crate::models::gcp::{
     BackupConfiguration, Bucket, BucketStatus, Cluster, ClusterStatus, Database, DatabaseInstance,
-    DatabaseInstanceStatus, DatabaseSettings, IpConfiguration, NodeConfig, NodeManagement, NodePool, ReleaseChannel,
-    ShieldedInstanceConfig, User, WorkloadIdentityConfig, WorkloadMetadataConfig,
+    DatabaseInstanceStatus, DatabaseSettings, IpConfiguration, NodeConfig, NodeManagement, NodePool,
+    ReleaseChannel, ShieldedInstanceConfig, User, WorkloadIdentityConfig, WorkloadMetadataConfig,
 };
 use crate::models::{SIBLING, SecretKeyRef};
 pub use settings::ApplicationEnvironmentSettings;
@@ -127,7 +127,15 @@ impl Api for ApplicationEnvironment {
             singular: "applicationenvironment",
             short: &["appenv"],
         },
-        connection_keys: &["db_address", "db_host", "db_name", "db_password", "db_port", "db_user", "kubeconfig"],
+        connection_keys: &[
+            "db_address",
+            "db_host",
+            "db_name",
+            "db_password",
+            "db_port",
+            "db_user",
+            "kubeconfig",
+        ],
         columns: &[
             ("Size", ".spec.parameters.nodeSize", "string"),
             ("Database", ".status.dbEndpoint", "string"),
@@ -153,7 +161,8 @@ impl Api for ApplicationEnvironment {
         let status = ApplicationEnvironmentStatus {
             gke_endpoint: cluster.text(|cluster| cluster.endpoint.clone()),
             db_endpoint: server.text(|server| server.connection_name.clone()),
-            db_address: server.text(|server| server.private_ip_address.clone().or_else(|| server.first_ip_address.clone())),
+            db_address: server
+                .text(|server| server.private_ip_address.clone().or_else(|| server.first_ip_address.clone())),
             bucket_url: bucket.text(|bucket| bucket.url.clone()),
         };
         cx.connection("kubeconfig", cluster.connection("kubeconfig"));
@@ -166,7 +175,10 @@ impl Api for ApplicationEnvironment {
     }
 
     fn example_settings() -> Self::Settings {
-        ApplicationEnvironmentSettings { project_id: Some("acme-dev".to_owned()), ..Self::Settings::default() }
+        ApplicationEnvironmentSettings {
+            project_id: Some("acme-dev".to_owned()),
+            ..Self::Settings::default()
+        }
     }
 }
 
@@ -174,7 +186,8 @@ impl Parameters {
     /// Every field, as the schema says it and beyond.
     fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
         let wrong = |name: &str, error: check::Refused| Error::spec(format!("spec.parameters.{name}"), error);
-        check::range(self.node_count, 1..=100, "nodes per zone").map_err(|error| wrong("nodeCount", error))?;
+        check::range(self.node_count, 1..=100, "nodes per zone")
+            .map_err(|error| wrong("nodeCount", error))?;
         check::range(self.storage_gb, 10..=65536, "GB").map_err(|error| wrong("storageGB", error))?;
         check::grows(self.storage_gb, cx.running("cloudsql-instance", &["settings", "diskSize"]), "GB")
             .map_err(|error| wrong("storageGB", error))?;
@@ -210,7 +223,11 @@ impl Parameters {
         cx.managed("gke-cluster", cluster).external_name(name).orphan(self.orphan()).publishes().add()
     }
 
-    fn node_pool(&self, settings: &ApplicationEnvironmentSettings, cx: &mut Composition<'_>) -> Result<(), Error> {
+    fn node_pool(
+        &self,
+        settings: &ApplicationEnvironmentSettings,
+        cx: &mut Composition<'_>,
+    ) -> Result<(), Error> {
         let metadata = WorkloadMetadataConfig { mode: Some("GKE_METADATA".to_owned()) };
         let pool = NodePool {
             cluster_selector: Some(SIBLING),
@@ -289,15 +306,21 @@ impl Parameters {
         let Generated { reference, published } = cx.generated("db_password");
         let user = User {
             instance_selector: Some(SIBLING),
-            password_secret_ref: reference
-                .map(|(name, namespace, key)| SecretKeyRef { name, namespace, key }),
+            password_secret_ref: reference.map(|(name, namespace, key)| SecretKeyRef {
+                name,
+                namespace,
+                key,
+            }),
             deletion_policy: abandoned(),
         };
         let has_secret = user.password_secret_ref.is_some();
         cx.managed("database-user", user)
             .external_name(DATABASE_USER)
             .orphan(self.orphan())
-            .needs(has_secret, "a connection secret: the Composition has to set writeConnectionSecretsToNamespace")
+            .needs(
+                has_secret,
+                "a connection secret: the Composition has to set writeConnectionSecretsToNamespace",
+            )
             .needs(published, "its password to be published")
             .add()
             .map(|_| ())

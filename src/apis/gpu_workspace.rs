@@ -1,6 +1,6 @@
 //! GPU workspace: a GPU machine on EC2 with Python and OpenCV, reached by SSH or by SSM.
 
-mod cloud_init;
+pub mod cloud_init;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -23,6 +23,7 @@ use crate::models::aws::{
     Instance, InstanceProfile, InstanceStatus, MetadataOptions, Role, RolePolicyAttachment, RootBlockDevice,
     SecurityGroup, SecurityGroupEgressRule, SecurityGroupIngressRule,
 };
+use cloud_init::CloudInit;
 pub use settings::{GpuWorkspaceSettings, Images, Network};
 
 /// A GPU machine with Python and OpenCV.
@@ -93,7 +94,12 @@ impl Api for GpuDevWorkspace {
         summary: "A GPU machine on EC2 with Python and OpenCV, reached by SSH or by SSM.",
         provider: "aws",
         settings: "gpuWorkspace",
-        composite: Names { kind: "GpuDevWorkspace", plural: "gpudevworkspaces", singular: "gpudevworkspace", short: &[] },
+        composite: Names {
+            kind: "GpuDevWorkspace",
+            plural: "gpudevworkspaces",
+            singular: "gpudevworkspace",
+            short: &[],
+        },
         claim: Names {
             kind: "GpuDevWorkspaceClaim",
             plural: "gpudevworkspaceclaims",
@@ -107,7 +113,10 @@ impl Api for GpuDevWorkspace {
             short: &["gpuws"],
         },
         connection_keys: &["host", "instanceId", "user"],
-        columns: &[("Machine", ".spec.parameters.instanceType", "string"), ("Address", ".status.publicIp", "string")],
+        columns: &[
+            ("Machine", ".spec.parameters.instanceType", "string"),
+            ("Address", ".status.publicIp", "string"),
+        ],
         since_revision: &[],
     };
     type Settings = GpuWorkspaceSettings;
@@ -141,7 +150,11 @@ impl Api for GpuDevWorkspace {
 
 impl Parameters {
     /// The machine type. What Settings offer counts for what is chosen now, not for what runs.
-    fn machine(&self, settings: &GpuWorkspaceSettings, cx: &Composition<'_>) -> Result<&'static Machine, Error> {
+    fn machine(
+        &self,
+        settings: &GpuWorkspaceSettings,
+        cx: &Composition<'_>,
+    ) -> Result<&'static Machine, Error> {
         const PATH: &str = "spec.parameters.instanceType";
         let machine = gpu::machine(&self.instance_type).map_err(|error| Error::spec(PATH, error))?;
         let chosen_before = cx.noted("instance", "instance-type") == Some(&self.instance_type);
@@ -193,8 +206,13 @@ impl Parameters {
     fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
         let wrong = |name: &str, error: check::Refused| Error::spec(format!("spec.parameters.{name}"), error);
         let owner = |c: char| c.is_ascii_alphanumeric() || "._+@-".contains(c);
-        check::text(&self.owner, 1..=128, owner, "an e-mail address or a login: letters, digits and . _ + @ -")
-            .map_err(|error| wrong("owner", error))?;
+        check::text(
+            &self.owner,
+            1..=128,
+            owner,
+            "an e-mail address or a login: letters, digits and . _ + @ -",
+        )
+        .map_err(|error| wrong("owner", error))?;
         let region = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         check::text(&self.region, 1..=32, region, "an AWS region such as us-east-1")
             .map_err(|error| wrong("region", error))?;
@@ -282,11 +300,18 @@ impl Parameters {
         cx.managed("role", role).external_name(&name).add()?;
         let session_manager = RolePolicyAttachment {
             role_selector: Some(SIBLING),
-            policy_arn: Some(format!("arn:{}:iam::aws:policy/AmazonSSMManagedInstanceCore", partition(&self.region))),
+            policy_arn: Some(format!(
+                "arn:{}:iam::aws:policy/AmazonSSMManagedInstanceCore",
+                partition(&self.region)
+            )),
             ..RolePolicyAttachment::default()
         };
         cx.managed("role-ssm", session_manager).add()?;
-        let profile = InstanceProfile { role_selector: Some(SIBLING), tags: tags.clone(), ..InstanceProfile::default() };
+        let profile = InstanceProfile {
+            role_selector: Some(SIBLING),
+            tags: tags.clone(),
+            ..InstanceProfile::default()
+        };
         cx.managed("instance-profile", profile).external_name(&name).add()?;
         Ok(cx.external_name("instance-profile").unwrap_or(name))
     }
@@ -339,7 +364,7 @@ impl Parameters {
     fn user_data(&self) -> Result<String, Error> {
         let opencv = opencv::requirement(&self.opencv_version)
             .map_err(|error| Error::spec("spec.parameters.opencvVersion", error))?;
-        cloud_init::render(&self.ssh_public_keys, &opencv)
+        cloud_init::render(&CloudInit { ssh_public_keys: &self.ssh_public_keys, opencv: &opencv })
             .map_err(|error| Error::spec("spec.parameters.sshPublicKeys", error))
     }
 

@@ -131,7 +131,8 @@ impl Machine {
 fn by_family() -> String {
     let mut text = String::new();
     for machines in MACHINES.chunk_by(|a, b| a.family() == b.family()) {
-        let sizes: Vec<_> = machines.iter().filter_map(|m| m.name.split_once('.')).map(|(_, size)| size).collect();
+        let sizes: Vec<_> =
+            machines.iter().filter_map(|m| m.name.split_once('.')).map(|(_, size)| size).collect();
         let separator = if text.is_empty() { "" } else { ", " };
         // Writing to a String cannot fail.
         let _ = write!(text, "{separator}{}.{{{}}}", machines[0].family(), sizes.join(", "));

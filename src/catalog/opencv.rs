@@ -118,8 +118,23 @@ mod tests {
     #[test]
     fn what_no_release_is_called_is_refused_with_what_there_is() {
         for asked in [
-            "latest", "", "4", "4.8", "4.8.0.76.1", "v4.8.0", "4.08.0", "4.8.0.*", "4.8.0 ", "4.8.0;x", "4.8.0.-1",
-            "4.8.0\n", "٤.٨.٠", "4.8.00", "4.2.0", "9.9.9", "4.8.0.99999",
+            "latest",
+            "",
+            "4",
+            "4.8",
+            "4.8.0.76.1",
+            "v4.8.0",
+            "4.08.0",
+            "4.8.0.*",
+            "4.8.0 ",
+            "4.8.0;x",
+            "4.8.0.-1",
+            "4.8.0\n",
+            "٤.٨.٠",
+            "4.8.00",
+            "4.2.0",
+            "9.9.9",
+            "4.8.0.99999",
         ] {
             let refused = requirement(asked).unwrap_err();
             assert!(refused.allowed.contains("4.4.0, 4.5.1"), "{asked:?}: {refused}");

@@ -29,10 +29,13 @@ const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=16384;
 /// Exactly one public key in OpenSSH's one-line form. Nothing that could be a private key is ever shown.
 pub fn ssh_public_key(line: &str) -> Result<PublicKey, Refused> {
     if PRIVATE.iter().any(|mark| line.contains(mark)) {
-        return Err(refused("what looks like a private key (not shown)", format!(
-            "the public key, the line in the file that ends in .pub. Never paste a private key anywhere; \
+        return Err(refused(
+            "what looks like a private key (not shown)",
+            format!(
+                "the public key, the line in the file that ends in .pub. Never paste a private key anywhere; \
              take this one out of use, for it was sent to a server: {ALLOWED}"
-        )));
+            ),
+        ));
     }
     let kind = line.split(' ').next().unwrap_or_default();
     if line.chars().any(is_invisible) {

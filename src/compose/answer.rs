@@ -57,7 +57,9 @@ impl Composition<'_> {
         let (reason, message) = provisioned(&leaves, phase);
         let mut whole = status::known(status);
         let revision = self.settings.schema_revision.unwrap_or(1);
-        whole.retain(|field, _| since_revision.iter().all(|(later, since)| field != later || *since <= revision));
+        whole.retain(|field, _| {
+            since_revision.iter().all(|(later, since)| field != later || *since <= revision)
+        });
         if let Ok(Value::Object(common)) = serde_json::to_value(common) {
             whole.extend(common);
         }
@@ -81,7 +83,8 @@ impl Composition<'_> {
     /// Nothing that exists vanishes by accident.
     fn account_for_everything(&self) -> Result<(), Error> {
         let missed = |(slot, resource): (&String, &observed::Resource)| {
-            let dropped = resource.is_ours() && !self.desired.contains_key(slot) && !self.retired.contains(slot);
+            let dropped =
+                resource.is_ours() && !self.desired.contains_key(slot) && !self.retired.contains(slot);
             dropped.then(|| slot.clone())
         };
         let missed: Vec<String> = self.observed.iter().filter_map(missed).collect();
@@ -91,7 +94,10 @@ impl Composition<'_> {
     /// Whether `Provisioned` said something else before.
     fn is_news(&self, reason: &str, message: &str) -> bool {
         let conditions = self.xr.status.get("conditions").and_then(Value::as_array);
-        let before = conditions.into_iter().flatten().find(|c| c.get("type").and_then(Value::as_str) == Some("Provisioned"));
+        let before = conditions
+            .into_iter()
+            .flatten()
+            .find(|c| c.get("type").and_then(Value::as_str) == Some("Provisioned"));
         let field = |name| before.and_then(|before| before.get(name)).and_then(Value::as_str);
         field("reason") != Some(reason) || field("message") != Some(message)
     }
@@ -100,7 +106,9 @@ impl Composition<'_> {
 /// Reason and sentence of the condition `Provisioned`: what failed first, else what everything waits for.
 fn provisioned(leaves: &[Leaf], phase: Phase) -> (&'static str, String) {
     let failed = leaves.iter().filter(|leaf| leaf.state == State::Failed);
-    if let Some(first) = failed.min_by(|a, b| (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot))) {
+    if let Some(first) =
+        failed.min_by(|a, b| (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot)))
+    {
         return ("Failed", sentence(first));
     }
     if phase == Phase::Ready {

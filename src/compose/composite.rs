@@ -98,8 +98,13 @@ impl Composite {
     /// Five characters that tell this XR from every other of its name: the beginning of its uid.
     /// A preview's manifest without a uid gets five of a hash of its name.
     pub fn uid5(&self) -> String {
-        let uid: String =
-            self.uid.chars().filter(char::is_ascii_alphanumeric).take(5).collect::<String>().to_ascii_lowercase();
+        let uid: String = self
+            .uid
+            .chars()
+            .filter(char::is_ascii_alphanumeric)
+            .take(5)
+            .collect::<String>()
+            .to_ascii_lowercase();
         if uid.len() == 5 {
             return uid;
         }
@@ -132,8 +137,9 @@ fn scope(xr: &Object, namespace: Option<&str>) -> Result<Scope, Error> {
 }
 
 fn resource_refs(xr: &Object) -> Vec<(String, String)> {
-    let refs =
-        at(xr, &["spec", "crossplane", "resourceRefs"]).or_else(|| at(xr, &["spec", "resourceRefs"])).and_then(Value::as_array);
+    let refs = at(xr, &["spec", "crossplane", "resourceRefs"])
+        .or_else(|| at(xr, &["spec", "resourceRefs"]))
+        .and_then(Value::as_array);
     let named = |entry: &Value| {
         let kind = entry.get("kind")?.as_str()?;
         let name = entry.get("name")?.as_str().filter(|name| !name.is_empty())?;

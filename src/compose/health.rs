@@ -93,7 +93,8 @@ fn waits(message: &str) -> bool {
         "connection refused",
         "no such host",
     ];
-    NOT_YET.iter().any(|words| message.contains(words)) || (message.contains("ecret") && message.contains("not found"))
+    NOT_YET.iter().any(|words| message.contains(words))
+        || (message.contains("ecret") && message.contains("not found"))
 }
 
 fn core(kind: &str, object: &Object) -> Health {
@@ -180,7 +181,9 @@ mod tests {
 
     #[test]
     fn only_a_true_condition_is_ready() {
-        for (status, ready) in [("True", true), ("False", false), ("Unknown", false), ("", false), ("true", false)] {
+        for (status, ready) in
+            [("True", true), ("False", false), ("Unknown", false), ("", false), ("true", false)]
+        {
             assert_eq!(health(with(&json!([{"type": "Ready", "status": status}]))).0, ready, "{status}");
         }
         for none in [json!(null), json!([]), json!("Ready"), json!([{"type": "Ready"}]), json!([null])] {
@@ -190,8 +193,16 @@ mod tests {
 
     #[test]
     fn waiting_is_not_failing() {
-        let synced = |message: &str| with(&json!([{"type": "Synced", "status": "False", "reason": "ReconcileError", "message": message}]));
-        assert_eq!(health(synced("cannot resolve references: mg.Spec.ForProvider.Role: referenced field was empty")).1, State::Waiting);
+        let synced = |message: &str| {
+            with(
+                &json!([{"type": "Synced", "status": "False", "reason": "ReconcileError", "message": message}]),
+            )
+        };
+        assert_eq!(
+            health(synced("cannot resolve references: mg.Spec.ForProvider.Role: referenced field was empty"))
+                .1,
+            State::Waiting
+        );
         assert_eq!(health(synced("cannot get credentials: Secret \"a\" not found")).1, State::Waiting);
         assert_eq!(health(synced("create failed: AccessDenied")).1, State::Failed);
         let last = json!([{"type": "Synced", "status": "True"}, {"type": "LastAsyncOperation", "status": "False", "reason": "AsyncCreateFailure", "message": "quota"}]);

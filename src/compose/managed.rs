@@ -56,7 +56,12 @@ impl<M: models::Managed> Managed<'_, '_, M> {
 
     /// Fields that follow from a choice of the user's, through a table that Settings or a later release may change: they
     /// are resolved anew only when the choice differs from the one noted on the resource.
-    pub fn choice(mut self, name: &'static str, value: impl Into<String>, paths: &'static [&'static str]) -> Self {
+    pub fn choice(
+        mut self,
+        name: &'static str,
+        value: impl Into<String>,
+        paths: &'static [&'static str],
+    ) -> Self {
         self.choices.push((name, value.into(), paths));
         self
     }
@@ -122,10 +127,13 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     fn annotations(&self) -> Vec<(String, String)> {
         let running = self.running();
         let name = match running {
-            Some(running) => running.annotation(EXTERNAL_NAME).map(str::to_owned).filter(|_| self.external_name.is_some()),
+            Some(running) => {
+                running.annotation(EXTERNAL_NAME).map(str::to_owned).filter(|_| self.external_name.is_some())
+            }
             None => self.external_name.clone(),
         };
-        let choices = self.choices.iter().map(|(name, value, _)| (format!("{CHOICE_PREFIX}{name}"), value.clone()));
+        let choices =
+            self.choices.iter().map(|(name, value, _)| (format!("{CHOICE_PREFIX}{name}"), value.clone()));
         name.map(|name| (EXTERNAL_NAME.to_owned(), name)).into_iter().chain(choices).collect()
     }
 
@@ -134,19 +142,28 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         let xr = &composition.xr;
         let mut spec = Object::new();
         spec.insert("forProvider".into(), self.for_provider()?.into());
-        spec.insert("providerConfigRef".into(), self.pinned("providerConfigRef", || {
-            let configs = &composition.settings.provider_configs;
-            configs.reference(M::KIND.provider, xr.scope, xr.user_namespace())
-        }));
+        spec.insert(
+            "providerConfigRef".into(),
+            self.pinned("providerConfigRef", || {
+                let configs = &composition.settings.provider_configs;
+                configs.reference(M::KIND.provider, xr.scope, xr.user_namespace())
+            }),
+        );
         if self.publishes {
-            spec.insert("writeConnectionSecretToRef".into(), self.pinned("writeConnectionSecretToRef", || {
-                xr.secret_reference(&xr.object_name(&self.slot))
-            }));
+            spec.insert(
+                "writeConnectionSecretToRef".into(),
+                self.pinned("writeConnectionSecretToRef", || {
+                    xr.secret_reference(&xr.object_name(&self.slot))
+                }),
+            );
         }
         match (self.orphan, xr.scope) {
             (true, Scope::LegacyCluster) => put(&mut spec, &["deletionPolicy"], Some("Orphan".into())),
             (true, Scope::Namespaced) => {
-                spec.insert("managementPolicies".into(), ["Observe", "Create", "Update", "LateInitialize"].as_slice().into());
+                spec.insert(
+                    "managementPolicies".into(),
+                    ["Observe", "Create", "Update", "LateInitialize"].as_slice().into(),
+                );
             }
             (false, _) => {}
         }

@@ -30,8 +30,12 @@ fn fields_of<M: models::Managed>(observed: &Value) -> Option<Object> {
 fn same_shape(wanted: &Object, running: &Object) -> Object {
     let keep = |(key, wanted): (&String, &Value)| {
         let value = match (wanted, running.get(key)) {
-            (Value::Object(wanted), Some(Value::Object(running))) => Value::Object(same_shape(wanted, running)),
-            (wanted, Some(running)) if std::mem::discriminant(wanted) == std::mem::discriminant(running) => running.clone(),
+            (Value::Object(wanted), Some(Value::Object(running))) => {
+                Value::Object(same_shape(wanted, running))
+            }
+            (wanted, Some(running)) if std::mem::discriminant(wanted) == std::mem::discriminant(running) => {
+                running.clone()
+            }
             (wanted, _) => wanted.clone(),
         };
         (key.clone(), value)

@@ -28,7 +28,9 @@ impl Composition<'_> {
     pub fn generated(&mut self, key: &str) -> Generated {
         let before = match self.xr.scope {
             Scope::LegacyCluster => self.xr.connection.get(key).cloned(),
-            Scope::Namespaced => self.observed.get(CONNECTION_SLOT).and_then(|secret| secret.secret_data().remove(key)),
+            Scope::Namespaced => {
+                self.observed.get(CONNECTION_SLOT).and_then(|secret| secret.secret_data().remove(key))
+            }
         };
         let before = before.filter(|value| !value.is_empty());
         let published = before.is_some();
@@ -82,7 +84,8 @@ impl Composite {
         let mut reference = Object::new();
         reference.insert("name".into(), name.into());
         if self.scope == Scope::LegacyCluster {
-            let namespace = self.connection_secret.as_ref().map_or("crossplane-system", |secret| &secret.namespace);
+            let namespace =
+                self.connection_secret.as_ref().map_or("crossplane-system", |secret| &secret.namespace);
             reference.insert("namespace".into(), namespace.into());
         }
         reference

@@ -71,12 +71,14 @@ pub(super) struct Leaf {
 impl Composition<'_> {
     /// A leaf per slot, asked for or not yet, sorted by slot.
     pub(super) fn leaves(&self) -> Vec<Leaf> {
-        let before: Vec<ResourceStatus> = match self.xr.status.get("resources").and_then(|list| list.as_array()) {
-            Some(list) => list.iter().filter_map(lenient).collect(),
-            None => Vec::new(),
-        };
+        let before: Vec<ResourceStatus> =
+            match self.xr.status.get("resources").and_then(|list| list.as_array()) {
+                Some(list) => list.iter().filter_map(lenient).collect(),
+                None => Vec::new(),
+            };
         let refused = self.refused_kinds();
-        let mut leaves: Vec<Leaf> = self.desired.iter().map(|(slot, desired)| self.leaf(slot, desired, &refused)).collect();
+        let mut leaves: Vec<Leaf> =
+            self.desired.iter().map(|(slot, desired)| self.leaf(slot, desired, &refused)).collect();
         leaves.extend(self.waiting.iter().map(|(slot, absent)| {
             let health = Health::pending(State::Waiting, "Waiting", absent.message.clone());
             self.line(slot, absent.kind, health, absent.counted)
@@ -104,7 +106,8 @@ impl Composition<'_> {
 
     fn line(&self, slot: &str, kind: &str, health: Health, counted: bool) -> Leaf {
         let observed = self.observed.get(slot);
-        let named = || self.desired.get(slot).and_then(|desired| text(&desired.object, &["metadata", "name"]));
+        let named =
+            || self.desired.get(slot).and_then(|desired| text(&desired.object, &["metadata", "name"]));
         let message = self.secrets.scrub(&health.message);
         let quiet = health.state == State::Available;
         let status = ResourceStatus {
@@ -152,7 +155,10 @@ impl Composition<'_> {
 /// A time changes only when what it dates does: readiness or its reason.
 fn since(now: &ResourceStatus, before: &[ResourceStatus], clock: Timestamp) -> String {
     let same = |before: &&ResourceStatus| {
-        before.slot == now.slot && before.ready == now.ready && before.reason == now.reason && !before.since.is_empty()
+        before.slot == now.slot
+            && before.ready == now.ready
+            && before.reason == now.reason
+            && !before.since.is_empty()
     };
     before.iter().find(same).map_or_else(|| seconds(clock), |before| before.since.clone())
 }
@@ -171,7 +177,11 @@ pub(super) fn common(leaves: &[Leaf]) -> CommonStatus {
         Phase::Failed
     } else if all_ready {
         Phase::Ready
-    } else if leaves.iter().all(|leaf| leaf.status.name.is_none() || leaf.status.reason.as_deref() == Some("Creating")) && ready == 0 {
+    } else if leaves
+        .iter()
+        .all(|leaf| leaf.status.name.is_none() || leaf.status.reason.as_deref() == Some("Creating"))
+        && ready == 0
+    {
         Phase::Pending
     } else {
         Phase::Provisioning

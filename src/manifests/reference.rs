@@ -60,14 +60,16 @@ fn rows(page: &mut String, prefix: &str, schema: &Value) {
             continue;
         }
         let path = format!("{prefix}{name}");
-        let required = schema["required"].as_array().is_some_and(|list| list.iter().any(|entry| entry == name));
+        let required =
+            schema["required"].as_array().is_some_and(|list| list.iter().any(|entry| entry == name));
         let default = match &field["default"] {
             Value::Null if required => "**required**".to_owned(),
             Value::Null => String::new(),
             Value::Object(_) => String::new(),
             value => format!("`{value}`"),
         };
-        let description = field["description"].as_str().unwrap_or_default().replace('\n', " ").replace('|', "\\|");
+        let description =
+            field["description"].as_str().unwrap_or_default().replace('\n', " ").replace('|', "\\|");
         let _ = writeln!(page, "| `{path}` | {} | {default} | {description}{} |", kind(field), limits(field));
         rows(page, &format!("{path}."), field);
         rows(page, &format!("{path}[]."), &field["items"]);
@@ -90,7 +92,8 @@ fn kind(field: &Value) -> String {
 fn limits(field: &Value) -> String {
     let mut limits = String::new();
     if let Some(values) = field["enum"].as_array() {
-        let values: Vec<String> = values.iter().filter_map(Value::as_str).map(|value| format!("`{value}`")).collect();
+        let values: Vec<String> =
+            values.iter().filter_map(Value::as_str).map(|value| format!("`{value}`")).collect();
         let _ = write!(limits, " One of {}.", values.join(", "));
     }
     match (&field["minimum"], &field["maximum"]) {

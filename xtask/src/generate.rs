@@ -61,10 +61,14 @@ fn files() -> Result<BTreeMap<String, String>> {
             files.insert(format!("examples/{name}/{folder}composition.yaml"), yaml(&[composition])?);
             files.insert(format!("examples/{name}/{folder}functions.yaml"), yaml(&[manifests::functions()])?);
         }
-        let compositions: Vec<Value> = APIS.iter().map(|api| manifests::composition(*api, flavour, group)).collect();
+        let compositions: Vec<Value> =
+            APIS.iter().map(|api| manifests::composition(*api, flavour, group)).collect();
         files.insert(format!("{folder}composition.yaml"), yaml(&compositions)?);
     }
-    files.insert("package/input/paved-road.fn.crossplane.io_settings.yaml".to_owned(), yaml(&[manifests::input()])?);
+    files.insert(
+        "package/input/paved-road.fn.crossplane.io_settings.yaml".to_owned(),
+        yaml(&[manifests::input()])?,
+    );
     files.insert("docs/reference.md".to_owned(), manifests::reference());
     Ok(files)
 }

@@ -93,7 +93,11 @@ impl ApplicationEnvironmentSettings {
             Error::settings(format!("applicationEnvironment.{field}"), Refused::new(found, allowed))
         };
         if self.major_version().is_none() {
-            return Err(wrong("databaseVersion", &self.database_version, "POSTGRES_ and a version, such as POSTGRES_16"));
+            return Err(wrong(
+                "databaseVersion",
+                &self.database_version,
+                "POSTGRES_ and a version, such as POSTGRES_16",
+            ));
         }
         match &self.network {
             Some(network) if !is_network(network) => {

@@ -54,12 +54,18 @@ impl GpuWorkspaceSettings {
         let images = self.amis.get(region).ok_or_else(|| {
             let known: Vec<&str> = self.amis.keys().map(String::as_str).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            Error::settings(&path, format!("missing: region {region} has no machine image; regions with one: {known}"))
+            Error::settings(
+                &path,
+                format!("missing: region {region} has no machine image; regions with one: {known}"),
+            )
         })?;
         let Some(family) = family else { return Ok(&images.default) };
         images.by_family.get(family).map(String::as_str).ok_or_else(|| {
             let path = format!("{path}.byFamily.{family}");
-            Error::settings(path, format!("missing: machine types of family {family} cannot use the default image"))
+            Error::settings(
+                path,
+                format!("missing: machine types of family {family} cannot use the default image"),
+            )
         })
     }
 
