@@ -1,8 +1,12 @@
 //! Developer's tasks: `cargo xtask --help` lists them.
 
+mod render;
 mod schemas;
 mod tools;
 mod workspace;
+mod yaml;
+
+use std::process::ExitCode;
 
 use clap::Parser;
 
@@ -14,11 +18,22 @@ enum Task {
     Tools(tools::Args),
     /// Cut the providers' CRDs to what our resources touch: `tests/schemas/`.
     Schemas(schemas::Args),
+    /// Render every example with the real Crossplane and compare with `paved preview`.
+    Render(render::Args),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Task::parse() {
+fn main() -> ExitCode {
+    let done = match Task::parse() {
         Task::Tools(args) => tools::run(&args),
         Task::Schemas(args) => schemas::run(&args),
+        Task::Render(args) => render::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let chain: Vec<_> = error.chain().map(ToString::to_string).collect();
+            eprintln!("error: {}", chain.join(": "));
+            ExitCode::FAILURE
+        }
     }
 }
