@@ -91,7 +91,6 @@ mod tests {
 
     #[test]
     fn generated_files_are_what_the_types_say() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        run(&Args { check: true }, &root).unwrap();
+        run(&Args { check: true }, crate::workspace::root()).unwrap();
     }
 }

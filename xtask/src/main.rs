@@ -1,8 +1,13 @@
 //! Developer's tasks: `cargo xtask --help` lists them.
 
 mod generate;
+mod render;
+mod schemas;
+mod tools;
+mod workspace;
+mod yaml;
 
-use std::path::Path;
+use std::process::ExitCode;
 
 use clap::Parser;
 
@@ -12,11 +17,27 @@ use clap::Parser;
 enum Task {
     /// Write everything that follows from the types: XRDs, Compositions, the input's CRD, the reference.
     Generate(generate::Args),
+    /// Build the tools that tests need and registries of crates do not have, from source with Go.
+    Tools(tools::Args),
+    /// Cut the providers' CRDs to what our resources touch: `tests/schemas/`.
+    Schemas(schemas::Args),
+    /// Render every example with the real Crossplane and compare with `paved preview`.
+    Render(render::Args),
 }
 
-fn main() -> anyhow::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    match Task::parse() {
-        Task::Generate(args) => generate::run(&args, &root),
+fn main() -> ExitCode {
+    let done = match Task::parse() {
+        Task::Generate(args) => generate::run(&args, workspace::root()),
+        Task::Tools(args) => tools::run(&args),
+        Task::Schemas(args) => schemas::run(&args),
+        Task::Render(args) => render::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let chain: Vec<_> = error.chain().map(ToString::to_string).collect();
+            eprintln!("error: {}", chain.join(": "));
+            ExitCode::FAILURE
+        }
     }
 }
