@@ -9,6 +9,7 @@
 //! | [`catalog`] | facts as data: machine types, releases |
 //! | [`settings`] | what the platform team decides |
 //! | [`check`] | checks of what users write |
+//! | [`wire`] | responses as bytes, always in the same order |
 //! | [`manifests`] | XRDs, Compositions and documents, from the types |
 
 pub mod apis;
@@ -21,3 +22,4 @@ pub mod manifests;
 pub mod models;
 pub mod settings;
 pub mod value;
+pub mod wire;
