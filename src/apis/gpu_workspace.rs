@@ -302,14 +302,9 @@ impl Parameters {
                 "arn:{}:iam::aws:policy/AmazonSSMManagedInstanceCore",
                 partition(&self.region)
             )),
-            ..RolePolicyAttachment::default()
         };
         cx.managed("role-ssm", session_manager).add()?;
-        let profile = InstanceProfile {
-            role_selector: Some(SIBLING),
-            tags: tags.clone(),
-            ..InstanceProfile::default()
-        };
+        let profile = InstanceProfile { role_selector: Some(SIBLING), tags: tags.clone() };
         cx.managed("instance-profile", profile).external_name(&name).add()?;
         Ok(cx.external_name("instance-profile").unwrap_or(name))
     }

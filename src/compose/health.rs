@@ -3,6 +3,8 @@
 //! Ready is explicit: only a condition, or a fact of a built-in kind, that says so makes it true. Absent, unknown or
 //! malformed data never does.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::value::{Object, at, text};
@@ -29,17 +31,17 @@ pub struct Health {
     pub state: State,
     /// CamelCase reason; empty when available.
     pub reason: String,
-    /// The provider's words, not yet scrubbed.
-    pub message: String,
+    /// Ours where borrowed; where owned the provider's words, not yet scrubbed.
+    pub message: Cow<'static, str>,
 }
 
 impl Health {
     fn available() -> Self {
-        Self { ready: true, state: State::Available, reason: String::new(), message: String::new() }
+        Self { ready: true, state: State::Available, reason: String::new(), message: Cow::Borrowed("") }
     }
 
     /// Not ready for a reason of ours.
-    pub fn pending(state: State, reason: &str, message: impl Into<String>) -> Self {
+    pub fn pending(state: State, reason: &str, message: impl Into<Cow<'static, str>>) -> Self {
         Self { ready: false, state, reason: reason.to_owned(), message: message.into() }
     }
 
@@ -144,16 +146,21 @@ impl Condition<'_> {
             ready: false,
             state,
             reason: if reason.is_empty() { "Unknown".to_owned() } else { reason },
-            message: if said { self.message.to_owned() } else { default_message(state).to_owned() },
+            message: if said {
+                self.message.to_owned().into()
+            } else {
+                default_message(state, self.reason).into()
+            },
         }
     }
 }
 
-fn default_message(state: State) -> &'static str {
+fn default_message(state: State, reason: &str) -> &'static str {
     match state {
         State::Failed => "its provider gives no message",
         State::Waiting => "waits for something else",
-        State::Creating | State::Available => "is being created",
+        State::Creating | State::Available if reason == "Creating" => "is being created",
+        State::Creating | State::Available => "is not available",
     }
 }
 

@@ -1,5 +1,7 @@
 //! The status that every API has: phase, progress and a line per resource.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -108,7 +110,10 @@ impl Composition<'_> {
         let observed = self.observed.get(slot);
         let named =
             || self.desired.get(slot).and_then(|desired| text(&desired.object, &["metadata", "name"]));
-        let message = self.secrets.scrub(&health.message);
+        let message = match health.message {
+            Cow::Borrowed(ours) => ours.to_owned(),
+            Cow::Owned(theirs) => self.secrets.scrub(&theirs),
+        };
         let quiet = health.state == State::Available;
         let status = ResourceStatus {
             slot: slot.to_owned(),
@@ -168,23 +173,18 @@ fn seconds(clock: Timestamp) -> String {
     Timestamp::from_second(clock.as_second()).unwrap_or(clock).to_string()
 }
 
-/// The common status as an object.
-pub(super) fn common(leaves: &[Leaf]) -> CommonStatus {
+/// The common status; `exists` says whether anything was observed.
+pub(super) fn common(leaves: &[Leaf], exists: bool) -> CommonStatus {
     let counted = || leaves.iter().filter(|leaf| leaf.counted);
     let ready = counted().filter(|leaf| leaf.status.ready).count();
-    let all_ready = leaves.iter().all(|leaf| leaf.status.ready);
     let phase = if leaves.iter().any(|leaf| leaf.state == State::Failed) {
         Phase::Failed
-    } else if all_ready {
+    } else if leaves.iter().all(|leaf| leaf.status.ready) {
         Phase::Ready
-    } else if leaves
-        .iter()
-        .all(|leaf| leaf.status.name.is_none() || leaf.status.reason.as_deref() == Some("Creating"))
-        && ready == 0
-    {
-        Phase::Pending
-    } else {
+    } else if exists {
         Phase::Provisioning
+    } else {
+        Phase::Pending
     };
     CommonStatus {
         phase,
