@@ -9,6 +9,8 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use crate::compose::Scope;
+
 #[macro_use]
 mod declare;
 
@@ -89,6 +91,48 @@ impl Kind {
     /// The same kind, which takes neither tags nor labels.
     pub const fn untagged(self) -> Self {
         Self { tags: None, ..self }
+    }
+}
+
+impl Kind {
+    /// The `apiVersion` of this kind in a flavour.
+    pub fn api_version(&self, scope: Scope) -> String {
+        let (modern, version) = match scope {
+            Scope::LegacyCluster => ("", self.cluster_version),
+            Scope::Namespaced => ("m.", self.namespaced_version),
+        };
+        let dot = if self.service.is_empty() { "" } else { "." };
+        let (family, domain) = self.provider.group();
+        format!("{}{dot}{family}.{modern}{domain}/{version}", self.service)
+    }
+}
+
+impl Provider {
+    /// Family and domain of its groups, between which the namespaced flavour puts an `m`.
+    fn group(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Aws => ("aws", "upbound.io"),
+            Self::Gcp => ("gcp", "upbound.io"),
+            Self::Azure => ("azure", "upbound.io"),
+            Self::Kubernetes => ("kubernetes", "crossplane.io"),
+            Self::Helm => ("helm", "crossplane.io"),
+            Self::Sql => ("postgresql.sql", "crossplane.io"),
+        }
+    }
+
+    /// A tag as this cloud takes it: Google's labels hold lower-case letters, digits, `_` and `-`, at most 63 of them.
+    pub fn tag(self, key: &str, value: &str) -> (String, String) {
+        let label = |text: &str| -> String {
+            let fit = |c: char| {
+                let c = c.to_ascii_lowercase();
+                if c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' { c } else { '_' }
+            };
+            text.chars().map(fit).take(63).collect()
+        };
+        match self {
+            Self::Gcp => (label(key), label(value)),
+            _ => (key.to_owned(), value.to_owned()),
+        }
     }
 }
 

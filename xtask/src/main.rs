@@ -1,5 +1,6 @@
 //! Developer's tasks: `cargo xtask --help` lists them.
 
+mod generate;
 mod render;
 mod schemas;
 mod tools;
@@ -14,6 +15,8 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
+    /// Write everything that follows from the types: XRDs, Compositions, the input's CRD, the reference.
+    Generate(generate::Args),
     /// Build the tools that tests need and registries of crates do not have, from source with Go.
     Tools(tools::Args),
     /// Cut the providers' CRDs to what our resources touch: `tests/schemas/`.
@@ -24,6 +27,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let done = match Task::parse() {
+        Task::Generate(args) => generate::run(&args, workspace::root()),
         Task::Tools(args) => tools::run(&args),
         Task::Schemas(args) => schemas::run(&args),
         Task::Render(args) => render::run(&args),
