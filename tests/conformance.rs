@@ -55,7 +55,8 @@ fn slices_are_true_to_their_crds() {
 /// A slice says the same as its CRD about every field it has; it may lack fields, and the rules about them.
 fn part_of(slice: &Value, whole: &Value, path: &str, lies: &mut Vec<String>) {
     let (slice, whole) = (slice.as_object().unwrap(), whole.as_object().unwrap());
-    let keywords: BTreeSet<_> = slice.keys().chain(whole.keys()).filter(|name| *name != "description").collect();
+    let keywords: BTreeSet<_> =
+        slice.keys().chain(whole.keys()).filter(|name| *name != "description").collect();
     for keyword in keywords {
         let (said, true_) = (slice.get(keyword), whole.get(keyword));
         match (keyword.as_str(), said, true_) {
@@ -67,7 +68,11 @@ fn part_of(slice: &Value, whole: &Value, path: &str, lies: &mut Vec<String>) {
                     }
                 }
             }
-            ("items" | "additionalProperties", Some(said @ Value::Object(_)), Some(true_ @ Value::Object(_))) => {
+            (
+                "items" | "additionalProperties",
+                Some(said @ Value::Object(_)),
+                Some(true_ @ Value::Object(_)),
+            ) => {
                 part_of(said, true_, &format!("{path}.{keyword}"), lies);
             }
             ("x-kubernetes-validations", said, Some(true_)) => {

@@ -1,8 +1,6 @@
 //! Application environment: a GKE cluster, a PostgreSQL server and a bucket on Google Cloud.
 
 mod settings;
-#[cfg(test)]
-mod tests;
 
 use kube::KubeSchema;
 use schemars::JsonSchema;

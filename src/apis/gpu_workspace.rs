@@ -2,8 +2,6 @@
 
 pub mod cloud_init;
 mod settings;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 
