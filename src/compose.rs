@@ -9,6 +9,7 @@ mod composite;
 mod health;
 mod managed;
 mod names;
+mod object;
 mod observed;
 mod pin;
 mod scrub;
