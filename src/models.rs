@@ -9,8 +9,6 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::compose::Scope;
-
 #[macro_use]
 mod declare;
 
@@ -24,6 +22,15 @@ pub trait Managed: Serialize + DeserializeOwned + JsonSchema {
     const KIND: Kind;
     /// What we read of `status.atProvider`; every field is an `Option`.
     type Status: DeserializeOwned + Default + JsonSchema;
+}
+
+/// Where an XR and what it composes live; it decides the envelope of every resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The claims flavour: a cluster-scoped XR of an XRD v1, cluster-scoped managed resources.
+    LegacyCluster,
+    /// The namespaced flavour: everything lives in the XR's namespace.
+    Namespaced,
 }
 
 /// The provider family that serves a kind; its configuration is chosen by Settings' `providerConfigs`.

@@ -15,8 +15,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use function_paved_road::compose::Scope;
-use function_paved_road::models::{KINDS, KindInfo};
+use function_paved_road::models::{KINDS, KindInfo, Scope};
 use serde_json::Value;
 
 use self::{
