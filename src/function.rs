@@ -1,8 +1,28 @@
 //! RunFunction: find the API by the composite's kind, run it, answer.
 
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use std::collections::HashMap;
+use std::time::Duration;
+
+use function_sdk_rust::proto::v1::{
+    Capability, Condition, Ready, Requirements, Resource, ResourceSelector, Resources, ResponseMeta,
+    Result as FunctionResult, RunFunctionRequest, RunFunctionResponse, Severity, State,
+    Status as ConditionStatus, Target, resource_selector,
+};
 use jiff::Timestamp;
+use serde_json::Value;
 use tonic::Status;
+
+use crate::apis::{self, AnyApi};
+use crate::compose::{Answer, Composite, Composition, Phase};
+use crate::error::Error;
+use crate::settings::{self, Settings};
+use crate::value::{self, Object};
+
+/// The condition that tells the owner of a claim, in one sentence, how far the environment is.
+pub const CONDITION: &str = "Provisioned";
+
+/// The name under which we ask for the EnvironmentConfig that `settingsFrom` names.
+pub const SETTINGS_REQUIREMENT: &str = "settings";
 
 /// What composing may know besides the request: one clock reading and one source of randomness.
 pub struct Outside<'a> {
@@ -17,7 +37,194 @@ pub struct Outside<'a> {
 /// # Errors
 /// `INVALID_ARGUMENT` for a request that is none: no observed composite, or one without a kind.
 /// Everything a user or a platform team can get wrong is a FATAL result in the response instead.
-pub fn run(request: RunFunctionRequest, outside: &mut Outside<'_>) -> Result<RunFunctionResponse, Status> {
-    let _ = (&request, outside.now);
-    Err(Status::invalid_argument("the request has no observed composite resource"))
+pub fn run(
+    mut request: RunFunctionRequest,
+    outside: &mut Outside<'_>,
+) -> Result<RunFunctionResponse, Status> {
+    let mut observed = request.observed.take().unwrap_or_default();
+    let Some(mut composite) = observed.composite.take().filter(|composite| composite.resource.is_some())
+    else {
+        return Err(Status::invalid_argument("the request has no observed composite resource"));
+    };
+    let xr = value::take_object(&mut composite);
+    let Some(kind) = value::text(&xr, &["kind"]).map(str::to_owned) else {
+        return Err(Status::invalid_argument("the observed composite resource has no kind"));
+    };
+    let mut response = forward(&mut request);
+    let answered = match apis::find(&kind) {
+        None => Err(Error::UnsupportedKind { found: crate::check::shown(&kind), known: apis::kinds() }),
+        Some(api) => settings(&mut request, &mut response).and_then(|settings| match settings {
+            None => Ok(()),
+            Some(settings) => {
+                let xr = Composite::read(xr, composite.connection_details.into_iter().collect())?;
+                let answer = compose(api, xr, observed.resources, &settings, outside)?;
+                fill(&mut response, answer);
+                Ok(())
+            }
+        }),
+    };
+    if let Err(error) = answered {
+        refuse(&mut response, &error);
+    }
+    Ok(response)
+}
+
+/// A response that carries on what earlier steps desired, and the context.
+fn forward(request: &mut RunFunctionRequest) -> RunFunctionResponse {
+    let tag = request.meta.as_mut().map(|meta| std::mem::take(&mut meta.tag)).unwrap_or_default();
+    RunFunctionResponse {
+        meta: Some(ResponseMeta { tag, ttl: Some(ttl(Duration::from_mins(1))) }),
+        desired: Some(request.desired.take().unwrap_or_default()),
+        context: request.context.take(),
+        ..RunFunctionResponse::default()
+    }
+}
+
+/// The step's input, with the EnvironmentConfig that it names laid over it; `None` when that has to be asked for first.
+fn settings(
+    request: &mut RunFunctionRequest,
+    response: &mut RunFunctionResponse,
+) -> Result<Option<Settings>, Error> {
+    let sections = apis::sections();
+    let body = request.input.take().map(value::object).unwrap_or_default();
+    let input = Settings::read(body.clone(), &sections)?;
+    let Some(from) = &input.common.settings_from else { return Ok(Some(input)) };
+    ask(request, response, &from.name);
+    let Some(found) = answered(request) else {
+        tracing::debug!(name = from.name, "asks for the EnvironmentConfig");
+        return Ok(None);
+    };
+    let Some(data) = environment_config(found) else {
+        let message = format!("EnvironmentConfig {} was not found: the step's input alone counts", from.name);
+        response.results.push(result(Severity::Warning, "SettingsNotFound", message));
+        return Ok(Some(input));
+    };
+    let mut whole = body;
+    settings::merge(&mut whole, data);
+    Settings::read(whole, &sections).map(Some)
+}
+
+/// Asks for the EnvironmentConfig. A core that does not say what it is capable of may be 1.20, which knows only the older field.
+fn ask(request: &RunFunctionRequest, response: &mut RunFunctionResponse, name: &str) {
+    let selector = ResourceSelector {
+        api_version: "apiextensions.crossplane.io/v1beta1".to_owned(),
+        kind: "EnvironmentConfig".to_owned(),
+        namespace: None,
+        r#match: Some(resource_selector::Match::MatchName(name.to_owned())),
+    };
+    let selectors = HashMap::from([(SETTINGS_REQUIREMENT.to_owned(), selector)]);
+    let modern = request
+        .meta
+        .as_ref()
+        .is_some_and(|meta| meta.capabilities().any(|c| c == Capability::RequiredResources));
+    response.requirements = Some(Requirements {
+        extra_resources: if modern { HashMap::new() } else { selectors.clone() },
+        resources: selectors,
+        schemas: HashMap::new(),
+    });
+}
+
+fn answered(request: &mut RunFunctionRequest) -> Option<Resources> {
+    let modern = request.required_resources.remove(SETTINGS_REQUIREMENT);
+    modern.or_else(|| request.extra_resources.remove(SETTINGS_REQUIREMENT))
+}
+
+fn environment_config(found: Resources) -> Option<Object> {
+    let config = value::take_object(&mut found.items.into_iter().next()?);
+    match config.into_iter().find(|(key, _)| key == "data") {
+        Some((_, Value::Object(data))) => Some(data),
+        _ => Some(Object::new()),
+    }
+}
+
+fn compose(
+    api: &dyn AnyApi,
+    xr: Composite,
+    observed: HashMap<String, Resource>,
+    settings: &Settings,
+    outside: &mut Outside<'_>,
+) -> Result<Answer, Error> {
+    let observed = observed.into_iter().map(|(slot, mut resource)| {
+        let object = value::take_object(&mut resource);
+        (slot, object, resource.connection_details.into_iter().collect())
+    });
+    let mut composition =
+        Composition::new(xr, api.info().name, &settings.common, observed, outside.now, &mut *outside.random);
+    let status = api.compose(settings, &mut composition)?;
+    composition.finish(status, api.info().since_revision)
+}
+
+/// Puts an answer into the response, beside what earlier steps desired.
+fn fill(response: &mut RunFunctionResponse, answer: Answer) {
+    tracing::debug!(phase = ?answer.phase, reason = answer.reason, message = answer.message, "answered");
+    let desired = response.desired.get_or_insert_default();
+    for (slot, (object, ready)) in answer.resources {
+        let ready = if ready { Ready::True } else { Ready::False };
+        let resource =
+            Resource { resource: Some(value::structure(object)), ready: ready.into(), ..Resource::default() };
+        desired.resources.insert(slot, resource);
+    }
+    fill_composite(desired, answer.status, answer.ready);
+    let composite = desired.composite.get_or_insert_default();
+    composite.connection_details.extend(answer.connection);
+    if let Some(meta) = &mut response.meta {
+        meta.ttl = Some(ttl(answer.requeue));
+    }
+    if answer.changed {
+        let severity = if answer.phase == Phase::Failed { Severity::Warning } else { Severity::Normal };
+        response.results.push(result(severity, answer.reason, answer.message.clone()));
+    }
+    let status = if answer.reason == "Available" {
+        ConditionStatus::ConditionTrue
+    } else {
+        ConditionStatus::ConditionFalse
+    };
+    response.conditions.push(condition(status, answer.reason, answer.message));
+}
+
+/// The composite's status. What waits to be asked for keeps the composite unready: core counts only what was asked for.
+fn fill_composite(desired: &mut State, status: Object, ready: bool) {
+    let composite = desired.composite.get_or_insert_default();
+    let mut object = value::take_object(composite);
+    match object.get_mut("status") {
+        Some(Value::Object(before)) => before.extend(status),
+        _ => {
+            object.insert("status".into(), Value::Object(status));
+        }
+    }
+    composite.resource = Some(value::structure(object));
+    if !ready {
+        composite.ready = Ready::False.into();
+    }
+}
+
+/// A FATAL result: core keeps everything as it is, but for the conditions.
+fn refuse(response: &mut RunFunctionResponse, error: &Error) {
+    let message = crate::check::shown(&error.to_string());
+    tracing::debug!(reason = error.reason(), message, "refused");
+    response.results.push(result(Severity::Fatal, error.reason(), message.clone()));
+    response.conditions.push(condition(ConditionStatus::ConditionFalse, error.reason(), message));
+}
+
+fn condition(status: ConditionStatus, reason: &str, message: String) -> Condition {
+    Condition {
+        r#type: CONDITION.to_owned(),
+        status: status.into(),
+        reason: reason.to_owned(),
+        message: Some(message),
+        target: Some(Target::CompositeAndClaim.into()),
+    }
+}
+
+fn result(severity: Severity, reason: &str, message: String) -> FunctionResult {
+    FunctionResult {
+        severity: severity.into(),
+        message,
+        reason: Some(reason.to_owned()),
+        target: Some(Target::CompositeAndClaim.into()),
+    }
+}
+
+fn ttl(duration: Duration) -> pbjson_types::Duration {
+    pbjson_types::Duration { seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX), nanos: 0 }
 }

@@ -3,8 +3,19 @@
 //! A field that stands in a struct is ours: what a running resource has there is kept (see
 //! [`Composition`](crate::compose::Composition)); a field that does not is the provider's own business.
 
-use schemars::JsonSchema;
-use serde::{Serialize, de::DeserializeOwned};
+use std::collections::BTreeMap;
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::compose::Scope;
+
+#[macro_use]
+mod declare;
+
+pub mod aws;
+pub mod gcp;
 
 /// A managed resource: `Self` is `spec.forProvider`, [`Managed::Status`] is `status.atProvider`.
 pub trait Managed: Serialize + DeserializeOwned + JsonSchema {
@@ -47,3 +58,163 @@ pub struct Kind {
     /// Path below `forProvider` of the map that carries tags or labels, such as `tags` or `settings.userLabels`.
     pub tags: Option<&'static str>,
 }
+
+impl Kind {
+    /// A kind of `<service>.aws.upbound.io`; like most of them v1beta1 in both flavours, with `tags`.
+    pub const fn aws(service: &'static str, kind: &'static str) -> Self {
+        Self {
+            kind,
+            service,
+            provider: Provider::Aws,
+            cluster_version: "v1beta1",
+            namespaced_version: "v1beta1",
+            tags: Some("tags"),
+        }
+    }
+
+    /// A kind of `<service>.gcp.upbound.io`; like most of them v1beta2 beside a namespaced v1beta1. Where GCP
+    /// keeps labels differs by kind: see [`Kind::labelled`].
+    pub const fn gcp(service: &'static str, kind: &'static str) -> Self {
+        Self { provider: Provider::Gcp, cluster_version: "v1beta2", tags: None, ..Self::aws(service, kind) }
+    }
+
+    /// The same kind in other versions.
+    pub const fn versions(self, cluster: &'static str, namespaced: &'static str) -> Self {
+        Self { cluster_version: cluster, namespaced_version: namespaced, ..self }
+    }
+
+    /// The same kind, with its tags or labels at `path` below `forProvider`.
+    pub const fn labelled(self, path: &'static str) -> Self {
+        Self { tags: Some(path), ..self }
+    }
+
+    /// The same kind, which takes neither tags nor labels.
+    pub const fn untagged(self) -> Self {
+        Self { tags: None, ..self }
+    }
+}
+
+impl Kind {
+    /// The `apiVersion` of this kind in a flavour.
+    pub fn api_version(&self, scope: Scope) -> String {
+        let (modern, version) = match scope {
+            Scope::LegacyCluster => ("", self.cluster_version),
+            Scope::Namespaced => ("m.", self.namespaced_version),
+        };
+        let dot = if self.service.is_empty() { "" } else { "." };
+        let (family, domain) = self.provider.group();
+        format!("{}{dot}{family}.{modern}{domain}/{version}", self.service)
+    }
+}
+
+impl Provider {
+    /// Family and domain of its groups, between which the namespaced flavour puts an `m`.
+    fn group(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Aws => ("aws", "upbound.io"),
+            Self::Gcp => ("gcp", "upbound.io"),
+            Self::Azure => ("azure", "upbound.io"),
+            Self::Kubernetes => ("kubernetes", "crossplane.io"),
+            Self::Helm => ("helm", "crossplane.io"),
+            Self::Sql => ("postgresql.sql", "crossplane.io"),
+        }
+    }
+
+    /// A tag as this cloud takes it: Google's labels hold lower-case letters, digits, `_` and `-`, at most 63 of them.
+    pub fn tag(self, key: &str, value: &str) -> (String, String) {
+        let label = |text: &str| -> String {
+            let fit = |c: char| {
+                let c = c.to_ascii_lowercase();
+                if c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' { c } else { '_' }
+            };
+            text.chars().map(fit).take(63).collect()
+        };
+        match self {
+            Self::Gcp => (label(key), label(value)),
+            _ => (key.to_owned(), value.to_owned()),
+        }
+    }
+}
+
+/// Finds the resource that a field refers to by its labels: `vpcSecurityGroupIdSelector` and its like. The provider
+/// waits until the one it finds exists, so no order of creation has to be arranged.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Selector {
+    /// Only resources of the same composite.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub match_controller_ref: Option<bool>,
+    /// Only resources with these labels in their metadata.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub match_labels: BTreeMap<String, String>,
+}
+
+/// The only resource of the wanted kind in the same composite.
+pub const SIBLING: Selector = Selector { match_controller_ref: Some(true), match_labels: BTreeMap::new() };
+
+/// The one among several resources of the wanted kind in the same composite that carries these labels.
+pub fn siblings<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> Selector {
+    let match_labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    Selector { match_labels, ..SIBLING }
+}
+
+/// Where a provider reads a secret value.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SecretKeyRef {
+    /// The Secret's name.
+    pub name: String,
+    /// Its namespace: required in the cluster-scoped flavour, unknown to the namespaced one, which reads its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The key in its `data`.
+    pub key: String,
+}
+
+/// One model as data: what of a provider's CRD our code relies on.
+#[derive(Clone, Copy, Debug)]
+pub struct KindInfo {
+    /// Which kind it is.
+    pub kind: Kind,
+    /// JSON schema of the part of `spec.forProvider` that we write.
+    pub for_provider: fn() -> Schema,
+    /// JSON schema of the part of `status.atProvider` that we read.
+    pub status: fn() -> Schema,
+}
+
+impl KindInfo {
+    const fn of<M: Managed>() -> Self {
+        Self { kind: M::KIND, for_provider: inline_schema::<M>, status: inline_schema::<M::Status> }
+    }
+}
+
+/// Every model. What follows from a model (the slices of the providers' CRDs, the test that its fields exist there)
+/// follows from this list.
+pub static KINDS: &[KindInfo] = &[
+    KindInfo::of::<aws::Instance>(),
+    KindInfo::of::<aws::SecurityGroup>(),
+    KindInfo::of::<aws::SecurityGroupIngressRule>(),
+    KindInfo::of::<aws::SecurityGroupEgressRule>(),
+    KindInfo::of::<aws::Role>(),
+    KindInfo::of::<aws::RolePolicyAttachment>(),
+    KindInfo::of::<aws::InstanceProfile>(),
+    KindInfo::of::<gcp::Cluster>(),
+    KindInfo::of::<gcp::NodePool>(),
+    KindInfo::of::<gcp::DatabaseInstance>(),
+    KindInfo::of::<gcp::Database>(),
+    KindInfo::of::<gcp::User>(),
+    KindInfo::of::<gcp::Bucket>(),
+];
+
+/// One tree without `$ref`, so that a reader can walk it beside a CRD's schema, which knows none either.
+fn inline_schema<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+/// A field that says nothing is left out: server-side apply takes ownership of whatever stands there.
+fn is_absent<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[cfg(test)]
+mod tests;

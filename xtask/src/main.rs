@@ -1,2 +1,43 @@
-//! Tasks.
-fn main() {}
+//! Developer's tasks: `cargo xtask --help` lists them.
+
+mod generate;
+mod render;
+mod schemas;
+mod tools;
+mod workspace;
+mod yaml;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Developer's tasks of Paved Road.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Task {
+    /// Write everything that follows from the types: XRDs, Compositions, the input's CRD, the reference.
+    Generate(generate::Args),
+    /// Build the tools that tests need and registries of crates do not have, from source with Go.
+    Tools(tools::Args),
+    /// Cut the providers' CRDs to what our resources touch: `tests/schemas/`.
+    Schemas(schemas::Args),
+    /// Render every example with the real Crossplane and compare with `paved preview`.
+    Render(render::Args),
+}
+
+fn main() -> ExitCode {
+    let done = match Task::parse() {
+        Task::Generate(args) => generate::run(&args, workspace::root()),
+        Task::Tools(args) => tools::run(&args),
+        Task::Schemas(args) => schemas::run(&args),
+        Task::Render(args) => render::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let chain: Vec<_> = error.chain().map(ToString::to_string).collect();
+            eprintln!("error: {}", chain.join(": "));
+            ExitCode::FAILURE
+        }
+    }
+}

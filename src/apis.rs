@@ -1,0 +1,192 @@
+//! The APIs: one file each, and the list from which everything else iterates: dispatch, XRDs, Compositions, tests, docs.
+
+pub mod application_environment;
+pub mod gpu_workspace;
+
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::compose::Composition;
+use crate::error::Error;
+use crate::settings::Settings;
+use crate::value::Object;
+
+/// Every API. A new one is one file, and one line here.
+pub static APIS: &[&dyn AnyApi] = &[
+    &Entry::<gpu_workspace::GpuDevWorkspace>::NEW,
+    &Entry::<application_environment::ApplicationEnvironment>::NEW,
+];
+
+/// The API that serves a kind of composite, in either flavour. The group does not matter: a company can rename it.
+pub fn find(kind: &str) -> Option<&'static dyn AnyApi> {
+    APIS.iter().copied().find(|api| {
+        let info = api.info();
+        [info.composite.kind, info.namespaced.kind].contains(&kind)
+    })
+}
+
+/// The kinds of composite that there are, in both flavours.
+pub fn kinds() -> Vec<&'static str> {
+    let mut kinds: Vec<_> =
+        APIS.iter().flat_map(|api| [api.info().composite.kind, api.info().namespaced.kind]).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
+}
+
+/// The keys of the APIs' sections in Settings.
+pub fn sections() -> Vec<&'static str> {
+    APIS.iter().map(|api| api.info().settings).collect()
+}
+
+/// An API: its `spec` is `Self`.
+pub trait Api: DeserializeOwned + JsonSchema {
+    /// Its names and what the manifests need to know.
+    const INFO: Info;
+    /// Its section of Settings.
+    type Settings: DeserializeOwned + Serialize + Default + JsonSchema;
+    /// Its own status fields, beside [`CommonStatus`](crate::compose::CommonStatus); unknown ones are `None`.
+    type Status: Serialize + JsonSchema;
+
+    /// Asks for the environment's resources and says what is known of it.
+    fn compose(&self, settings: &Self::Settings, cx: &mut Composition<'_>) -> Result<Self::Status, Error>;
+
+    /// Settings with which the examples work: a body of the API's section.
+    fn example_settings() -> Self::Settings {
+        Self::Settings::default()
+    }
+}
+
+/// What an API is called, and what its manifests say beside the schemas.
+#[derive(Debug)]
+pub struct Info {
+    /// Its name in paths, object names and documents: `gpu-workspace`.
+    pub name: &'static str,
+    /// Its name in sentences: `GPU workspace`.
+    pub title: &'static str,
+    /// What one gets, in one sentence.
+    pub summary: &'static str,
+    /// Label `provider` of its Compositions.
+    pub provider: &'static str,
+    /// Key of its section in Settings.
+    pub settings: &'static str,
+    /// The composite of the claims flavour.
+    pub composite: Names,
+    /// The claim of the claims flavour.
+    pub claim: Names,
+    /// The composite of the namespaced flavour.
+    pub namespaced: Names,
+    /// Keys of the connection details.
+    pub connection_keys: &'static [&'static str],
+    /// Printer columns before the common ones: name, JSON path, type.
+    pub columns: &'static [(&'static str, &'static str, &'static str)],
+    /// Status fields that came after the first schema revision, with the revision that brought them.
+    pub since_revision: &'static [(&'static str, u32)],
+}
+
+/// The names of a kind.
+#[derive(Debug)]
+pub struct Names {
+    /// `GpuDevWorkspace`
+    pub kind: &'static str,
+    /// `gpudevworkspaces`
+    pub plural: &'static str,
+    /// `gpudevworkspace`
+    pub singular: &'static str,
+    /// Abbreviations for kubectl.
+    pub short: &'static [&'static str],
+}
+
+/// The two flavours in which every API comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// XRD v1 with claims; cluster-scoped composites and managed resources.
+    Claims,
+    /// XRD v2; everything in the composite's namespace.
+    Namespaced,
+}
+
+impl Flavour {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Claims, Self::Namespaced];
+
+    /// The API group that the generated manifests use.
+    pub fn default_group(self) -> &'static str {
+        match self {
+            Self::Claims => "platform.acme.io",
+            Self::Namespaced => "platform.m.acme.io",
+        }
+    }
+}
+
+/// An API without its types: what the list holds.
+pub trait AnyApi: Sync {
+    /// Its names and what the manifests need to know.
+    fn info(&self) -> &'static Info;
+    /// Composes with a spec and Settings that are still to be read.
+    fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error>;
+    /// JSON schema of `spec`.
+    fn spec_schema(&self, generator: &mut SchemaGenerator) -> Schema;
+    /// JSON schema of its own part of `status`.
+    fn status_schema(&self, generator: &mut SchemaGenerator) -> Schema;
+    /// JSON schema of its section of Settings.
+    fn settings_schema(&self, generator: &mut SchemaGenerator) -> Schema;
+    /// Its section of Settings in the examples.
+    fn example_settings(&self) -> Value;
+}
+
+struct Entry<A>(PhantomData<fn() -> A>);
+
+impl<A> Entry<A> {
+    const NEW: Self = Self(PhantomData);
+}
+
+impl<A: Api> AnyApi for Entry<A> {
+    fn info(&self) -> &'static Info {
+        &A::INFO
+    }
+
+    fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error> {
+        let spec: A = read_spec(&cx.xr.spec)?;
+        let section: A::Settings = settings.section(A::INFO.settings)?;
+        match serde_json::to_value(spec.compose(&section, cx)?) {
+            Ok(Value::Object(status)) => Ok(status),
+            _ => Err(Error::Defect(format!("the status of {} is no object", A::INFO.name))),
+        }
+    }
+
+    fn spec_schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        A::json_schema(generator)
+    }
+
+    fn status_schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        A::Status::json_schema(generator)
+    }
+
+    fn settings_schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        A::Settings::json_schema(generator)
+    }
+
+    fn example_settings(&self) -> Value {
+        serde_json::to_value(A::example_settings()).unwrap_or_default()
+    }
+}
+
+/// Reads a spec; an error names the field by its path.
+fn read_spec<'v, A: Deserialize<'v>>(spec: &'v Value) -> Result<A, Error> {
+    serde_path_to_error::deserialize(spec).map_err(|error| {
+        let path = match error.path().to_string().as_str() {
+            "." => "spec".to_owned(),
+            path => format!("spec.{path}"),
+        };
+        let message = error.into_inner().to_string();
+        match message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+            Some(field) => Error::spec(format!("{path}.{field}"), "missing; a value is required"),
+            None => Error::spec(path, crate::check::shown(&message)),
+        }
+    })
+}

@@ -1,0 +1,360 @@
+//! Application environment: a GKE cluster, a PostgreSQL server and a bucket on Google Cloud.
+
+mod settings;
+
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Api, Info, Names};
+use crate::check;
+use crate::compose::{Composition, Generated, NameRule, Observed};
+use crate::error::Error;
+use crate::models::gcp::{
+    BackupConfiguration, Bucket, BucketStatus, Cluster, ClusterStatus, Database, DatabaseInstance,
+    DatabaseInstanceStatus, DatabaseSettings, IpConfiguration, NodeConfig, NodeManagement, NodePool,
+    ReleaseChannel, ShieldedInstanceConfig, User, WorkloadIdentityConfig, WorkloadMetadataConfig,
+};
+use crate::models::{SIBLING, SecretKeyRef};
+pub use settings::ApplicationEnvironmentSettings;
+
+/// A Kubernetes cluster, a PostgreSQL server and a bucket.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ApplicationEnvironment {
+    /// What the environment is like.
+    pub parameters: Parameters,
+}
+
+/// What an environment is like.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Parameters {
+    /// Size of the cluster's nodes. A change replaces them, one after another.
+    pub node_size: NodeSize,
+    /// Nodes per zone; a cluster has three zones unless the platform team says otherwise.
+    #[serde(default = "default_node_count")]
+    #[schemars(range(min = 1, max = 100))]
+    pub node_count: i64,
+    /// Size of the database's disk in GB. It can grow, never shrink.
+    #[serde(rename = "storageGB", default = "default_storage_gb")]
+    #[schemars(range(min = 10, max = 65536))]
+    #[x_kube(validation = Rule::new("self >= oldSelf").message("storageGB can grow, never shrink"))]
+    pub storage_gb: i64,
+    /// What deleting the environment does to the cluster, the database and the bucket with all that is in them: Delete, or
+    /// Orphan, which leaves them in the cloud.
+    #[serde(default)]
+    pub deletion_policy: DeletionPolicy,
+    /// Google Cloud region. It cannot be changed.
+    #[serde(default = "default_region")]
+    #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z]+-[a-z]+[0-9]+$"))]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("region cannot be changed: make a new environment"))]
+    pub region: String,
+}
+
+/// Sizes of nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum NodeSize {
+    /// e2-small: 2 GiB, of which about 1.3 GiB are left for pods.
+    Small,
+    /// e2-medium: 4 GiB.
+    Medium,
+    /// e2-standard-4: 4 vCPUs, 16 GiB.
+    Large,
+}
+
+impl NodeSize {
+    /// As it stands in a claim.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Medium => "medium",
+            Self::Large => "large",
+        }
+    }
+}
+
+/// What deleting an environment does to what it is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum DeletionPolicy {
+    /// Everything goes.
+    #[default]
+    Delete,
+    /// Everything stays in the cloud.
+    Orphan,
+}
+
+/// What is known of an environment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplicationEnvironmentStatus {
+    /// Address of the cluster's API server.
+    pub gke_endpoint: Option<String>,
+    /// Connection name of the database, for Cloud SQL's connectors: project:region:instance.
+    pub db_endpoint: Option<String>,
+    /// IP address of the database.
+    pub db_address: Option<String>,
+    /// URL of the bucket: gs://…
+    pub bucket_url: Option<String>,
+}
+
+impl Api for ApplicationEnvironment {
+    const INFO: Info = Info {
+        name: "application-environment",
+        title: "application environment",
+        summary: "A GKE cluster, a PostgreSQL server and a bucket on Google Cloud.",
+        provider: "gcp",
+        settings: "applicationEnvironment",
+        composite: Names {
+            kind: "XApplicationEnvironment",
+            plural: "xapplicationenvironments",
+            singular: "xapplicationenvironment",
+            short: &[],
+        },
+        claim: Names {
+            kind: "ApplicationEnvironment",
+            plural: "applicationenvironments",
+            singular: "applicationenvironment",
+            short: &["appenv"],
+        },
+        namespaced: Names {
+            kind: "ApplicationEnvironment",
+            plural: "applicationenvironments",
+            singular: "applicationenvironment",
+            short: &["appenv"],
+        },
+        connection_keys: &[
+            "db_address",
+            "db_host",
+            "db_name",
+            "db_password",
+            "db_port",
+            "db_user",
+            "kubeconfig",
+        ],
+        columns: &[
+            ("Size", ".spec.parameters.nodeSize", "string"),
+            ("Database", ".status.dbEndpoint", "string"),
+        ],
+        since_revision: &[],
+    };
+    type Settings = ApplicationEnvironmentSettings;
+    type Status = ApplicationEnvironmentStatus;
+
+    fn compose(&self, settings: &Self::Settings, cx: &mut Composition<'_>) -> Result<Self::Status, Error> {
+        let p = &self.parameters;
+        p.check(cx)?;
+        settings.check()?;
+        let cluster = p.cluster(settings, cx)?;
+        p.node_pool(settings, cx)?;
+        let server = p.server(settings, cx)?;
+        p.database_and_user(cx)?;
+        let bucket = p.bucket(cx)?;
+        cx.usage("gke-cluster", "node-pool")?;
+        cx.usage("cloudsql-instance", "database")?;
+        cx.usage("cloudsql-instance", "database-user")?;
+
+        let status = ApplicationEnvironmentStatus {
+            gke_endpoint: cluster.text(|cluster| cluster.endpoint.clone()),
+            db_endpoint: server.text(|server| server.connection_name.clone()),
+            db_address: server
+                .text(|server| server.private_ip_address.clone().or_else(|| server.first_ip_address.clone())),
+            bucket_url: bucket.text(|bucket| bucket.url.clone()),
+        };
+        cx.connection("kubeconfig", cluster.connection("kubeconfig"));
+        cx.connection("db_host", status.db_endpoint.clone());
+        cx.connection("db_address", status.db_address.clone());
+        cx.connection("db_port", Some("5432"));
+        cx.connection("db_user", Some(DATABASE_USER));
+        cx.connection("db_name", Some(DATABASE));
+        Ok(status)
+    }
+
+    fn example_settings() -> Self::Settings {
+        ApplicationEnvironmentSettings {
+            project_id: Some("acme-dev".to_owned()),
+            ..Self::Settings::default()
+        }
+    }
+}
+
+impl Parameters {
+    /// Every field, as the schema says it and beyond.
+    fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
+        let wrong = |name: &str, error: check::Refused| Error::spec(format!("spec.parameters.{name}"), error);
+        check::range(self.node_count, 1..=100, "nodes per zone")
+            .map_err(|error| wrong("nodeCount", error))?;
+        check::range(self.storage_gb, 10..=65536, "GB").map_err(|error| wrong("storageGB", error))?;
+        check::grows(self.storage_gb, cx.running("cloudsql-instance", &["settings", "diskSize"]), "GB")
+            .map_err(|error| wrong("storageGB", error))?;
+        let region = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        check::text(&self.region, 1..=32, region, "a Google Cloud region such as us-central1")
+            .map_err(|error| wrong("region", error))?;
+        Ok(())
+    }
+
+    fn orphan(&self) -> bool {
+        self.deletion_policy == DeletionPolicy::Orphan
+    }
+
+    fn cluster(
+        &self,
+        settings: &ApplicationEnvironmentSettings,
+        cx: &mut Composition<'_>,
+    ) -> Result<Observed<ClusterStatus>, Error> {
+        let pool = settings.project_id.as_ref().map(|project| format!("{project}.svc.id.goog"));
+        let cluster = Cluster {
+            location: Some(self.region.clone()),
+            node_locations: settings.zones(&self.region),
+            network: settings.network.clone(),
+            networking_mode: Some("VPC_NATIVE".to_owned()),
+            remove_default_node_pool: Some(true),
+            initial_node_count: Some(1),
+            release_channel: Some(ReleaseChannel { channel: Some("REGULAR".to_owned()) }),
+            workload_identity_config: pool.map(|pool| WorkloadIdentityConfig { workload_pool: Some(pool) }),
+            deletion_protection: Some(false),
+            ..Cluster::default()
+        };
+        let name = cx.xr.cloud_name(NameRule::dns(40));
+        cx.managed("gke-cluster", cluster).external_name(name).orphan(self.orphan()).publishes().add()
+    }
+
+    fn node_pool(
+        &self,
+        settings: &ApplicationEnvironmentSettings,
+        cx: &mut Composition<'_>,
+    ) -> Result<(), Error> {
+        let metadata = WorkloadMetadataConfig { mode: Some("GKE_METADATA".to_owned()) };
+        let pool = NodePool {
+            cluster_selector: Some(SIBLING),
+            location: Some(self.region.clone()),
+            node_count: Some(self.node_count),
+            management: Some(NodeManagement { auto_repair: Some(true), auto_upgrade: Some(true) }),
+            node_config: Some(NodeConfig {
+                machine_type: Some(settings.machine_type(self.node_size)),
+                oauth_scopes: vec!["https://www.googleapis.com/auth/cloud-platform".to_owned()],
+                shielded_instance_config: Some(ShieldedInstanceConfig {
+                    enable_secure_boot: Some(true),
+                    enable_integrity_monitoring: Some(true),
+                }),
+                workload_metadata_config: settings.project_id.as_ref().map(|_| metadata),
+                ..NodeConfig::default()
+            }),
+        };
+        let name = cx.xr.cloud_name(NameRule::dns(40));
+        cx.managed("node-pool", pool)
+            .external_name(name)
+            .live(&["nodeCount"])
+            .choice("node-size", self.node_size.name(), &["nodeConfig.machineType"])
+            .orphan(self.orphan())
+            .add()
+            .map(|_| ())
+    }
+
+    /// Cloud SQL: no open networks, TLS only; with a network of the platform team's, a private address alone.
+    fn server(
+        &self,
+        settings: &ApplicationEnvironmentSettings,
+        cx: &mut Composition<'_>,
+    ) -> Result<Observed<DatabaseInstanceStatus>, Error> {
+        let server = DatabaseInstance {
+            region: Some(self.region.clone()),
+            database_version: Some(settings.database_version.clone()),
+            deletion_protection: Some(false),
+            settings: Some(DatabaseSettings {
+                tier: Some(settings.database_tier.clone()),
+                edition: settings.edition().map(str::to_owned),
+                disk_size: Some(self.storage_gb),
+                disk_type: Some("PD_SSD".to_owned()),
+                disk_autoresize: Some(false),
+                availability_type: Some("ZONAL".to_owned()),
+                deletion_protection_enabled: Some(false),
+                backup_configuration: Some(BackupConfiguration {
+                    enabled: Some(true),
+                    point_in_time_recovery_enabled: Some(true),
+                }),
+                ip_configuration: Some(IpConfiguration {
+                    ipv4_enabled: Some(settings.network.is_none()),
+                    private_network: settings.network.clone(),
+                    ssl_mode: Some("ENCRYPTED_ONLY".to_owned()),
+                }),
+                ..DatabaseSettings::default()
+            }),
+        };
+        let name = cx.xr.cloud_name(NameRule::dns(80));
+        cx.managed("cloudsql-instance", server)
+            .external_name(name)
+            .live(&["settings.diskSize"])
+            .orphan(self.orphan())
+            .add()
+    }
+
+    /// Both go with their server: PostgreSQL would refuse to drop a database in use, or a user who owns objects.
+    fn database_and_user(&self, cx: &mut Composition<'_>) -> Result<(), Error> {
+        let abandoned = || Some("ABANDON".to_owned());
+        let database = Database {
+            instance_selector: Some(SIBLING),
+            charset: Some("UTF8".to_owned()),
+            deletion_policy: abandoned(),
+        };
+        cx.managed("database", database).external_name(DATABASE).orphan(self.orphan()).add()?;
+
+        let Generated { reference, published } = cx.generated("db_password");
+        let user = User {
+            instance_selector: Some(SIBLING),
+            password_secret_ref: reference.map(|(name, namespace, key)| SecretKeyRef {
+                name,
+                namespace,
+                key,
+            }),
+            deletion_policy: abandoned(),
+        };
+        let has_secret = user.password_secret_ref.is_some();
+        cx.managed("database-user", user)
+            .external_name(DATABASE_USER)
+            .orphan(self.orphan())
+            .needs(
+                has_secret,
+                "a connection secret: the Composition has to set writeConnectionSecretsToNamespace",
+            )
+            .needs(published, "its password to be published")
+            .add()
+            .map(|_| ())
+    }
+
+    fn bucket(&self, cx: &mut Composition<'_>) -> Result<Observed<BucketStatus>, Error> {
+        let bucket = Bucket {
+            location: Some(self.region.clone()),
+            uniform_bucket_level_access: Some(true),
+            public_access_prevention: Some("enforced".to_owned()),
+            force_destroy: Some(!self.orphan()),
+            ..Bucket::default()
+        };
+        let name = cx.xr.cloud_name(BUCKET_NAME);
+        cx.managed("bucket", bucket).external_name(name).live(&["forceDestroy"]).orphan(self.orphan()).add()
+    }
+}
+
+/// Names of buckets: 3 to 63 characters, without Google's own name or what looks like it.
+const BUCKET_NAME: NameRule =
+    NameRule { max: 63, not_at_start: &["goog"], nowhere: &["google", "g00gle", "go0gle", "g0ogle"] };
+
+/// The database that an application finds.
+const DATABASE: &str = "app";
+
+/// The user that an application logs in as.
+const DATABASE_USER: &str = "app";
+
+fn default_node_count() -> i64 {
+    1
+}
+
+fn default_storage_gb() -> i64 {
+    10
+}
+
+fn default_region() -> String {
+    "us-central1".to_owned()
+}

@@ -1,0 +1,114 @@
+//! What the platform team decides about application environments.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::NodeSize;
+use crate::check::Refused;
+use crate::error::Error;
+
+/// Settings of application environments.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct ApplicationEnvironmentSettings {
+    /// Machine types by node size: small, medium, large. Default: e2-small, e2-medium, e2-standard-4.
+    pub machine_types: MachineTypes,
+    /// Version of PostgreSQL, as Cloud SQL names it.
+    #[schemars(regex(pattern = r"^POSTGRES_[0-9]+(_[0-9]+)?$"))]
+    pub database_version: String,
+    /// Machine type of the database server, as Cloud SQL names it.
+    pub database_tier: String,
+    /// VPC network of cluster and database: projects/PROJECT/global/networks/NAME, with private services access. Default:
+    /// the project's default network; the database then has a public address that only Cloud SQL's connectors may use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^projects/[a-z0-9.:-]+/global/networks/[a-z0-9-]+$"))]
+    pub network: Option<String>,
+    /// Google Cloud project. Where it is known, pods get identities of their own (workload identity).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[a-z0-9.:-]+$"))]
+    pub project_id: Option<String>,
+    /// Zones of the nodes by region. Default: three that Google chooses.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub zones: BTreeMap<String, Vec<String>>,
+}
+
+/// Machine types by node size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MachineTypes {
+    /// For small. Default: e2-small.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub small: Option<String>,
+    /// For medium. Default: e2-medium.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub medium: Option<String>,
+    /// For large. Default: e2-standard-4.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub large: Option<String>,
+}
+
+impl Default for ApplicationEnvironmentSettings {
+    fn default() -> Self {
+        Self {
+            machine_types: MachineTypes::default(),
+            database_version: "POSTGRES_14".to_owned(),
+            database_tier: "db-g1-small".to_owned(),
+            network: None,
+            project_id: None,
+            zones: BTreeMap::new(),
+        }
+    }
+}
+
+impl ApplicationEnvironmentSettings {
+    pub(super) fn machine_type(&self, size: NodeSize) -> String {
+        let (chosen, default) = match size {
+            NodeSize::Small => (&self.machine_types.small, "e2-small"),
+            NodeSize::Medium => (&self.machine_types.medium, "e2-medium"),
+            NodeSize::Large => (&self.machine_types.large, "e2-standard-4"),
+        };
+        chosen.clone().unwrap_or_else(|| default.to_owned())
+    }
+
+    pub(super) fn zones(&self, region: &str) -> Vec<String> {
+        self.zones.get(region).cloned().unwrap_or_default()
+    }
+
+    /// From PostgreSQL 16 on Google takes a server for Enterprise Plus, which has neither shared nor custom tiers.
+    pub(super) fn edition(&self) -> Option<&'static str> {
+        let shared_or_custom = ["db-f1-micro", "db-g1-small"].contains(&self.database_tier.as_str())
+            || self.database_tier.starts_with("db-custom-");
+        (self.major_version()? >= 16 && shared_or_custom).then_some("ENTERPRISE")
+    }
+
+    fn major_version(&self) -> Option<u32> {
+        self.database_version.strip_prefix("POSTGRES_")?.split('_').next()?.parse().ok()
+    }
+
+    /// What the schema of Settings says, and nobody checks before us.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let wrong = |field: &str, found: &str, allowed: &str| {
+            Error::settings(format!("applicationEnvironment.{field}"), Refused::new(found, allowed))
+        };
+        if self.major_version().is_none() {
+            return Err(wrong(
+                "databaseVersion",
+                &self.database_version,
+                "POSTGRES_ and a version, such as POSTGRES_16",
+            ));
+        }
+        match &self.network {
+            Some(network) if !is_network(network) => {
+                Err(wrong("network", network, "projects/PROJECT/global/networks/NAME"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_network(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    matches!(parts[..], ["projects", project, "global", "networks", name] if !project.is_empty() && !name.is_empty())
+}

@@ -1,0 +1,4 @@
+//! Facts as data: what clouds and package indexes offer, with the place and month each figure comes from.
+
+pub mod gpu;
+pub mod opencv;

@@ -1,0 +1,216 @@
+//! EC2 machine types with an NVIDIA GPU.
+//!
+//! Prices are on-demand US dollars per hour for Linux in us-east-1, as of 2026-07. Shapes are those of AWS's public
+//! pages on instance types (<https://aws.amazon.com/ec2/instance-types/>, "Accelerated Computing"); GPU memory is
+//! what the driver reports as usable.
+
+use std::fmt::Write;
+
+use crate::check::{Refused, nearest};
+
+/// A machine type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Machine {
+    /// AWS's name: `g4dn.xlarge`.
+    pub name: &'static str,
+    /// What its GPUs are.
+    pub gpu: Gpu,
+    /// How many GPUs it has.
+    pub gpus: u32,
+    /// Virtual CPUs, all x86-64.
+    pub vcpus: u32,
+    /// Memory in GiB.
+    pub memory_gib: u32,
+    /// On-demand price in US dollars per hour.
+    pub usd_per_hour: f64,
+}
+
+/// A model of GPU.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gpu {
+    /// NVIDIA's name for it.
+    pub model: &'static str,
+    /// Usable memory of one, in MiB.
+    pub memory_mib: u32,
+    /// Compute capability, major and minor: which CUDA code it runs.
+    pub compute_capability: (u8, u8),
+    /// The kernel driver it needs.
+    pub driver: Driver,
+}
+
+/// The kernel driver that a machine image has to carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// NVIDIA's open kernel modules, as in the usual GPU images; they know Turing and what came after it.
+    Open,
+    /// NVIDIA's proprietary modules, so an image of its own: Settings' `byFamily`.
+    Proprietary,
+}
+
+const V100: Gpu = gpu("V100", 16384, (7, 0), Driver::Proprietary);
+const T4: Gpu = gpu("T4", 16384, (7, 5), Driver::Open);
+const A100_40: Gpu = gpu("A100", 40960, (8, 0), Driver::Open);
+const A100_80: Gpu = gpu("A100", 81920, (8, 0), Driver::Open);
+const A10G: Gpu = gpu("A10G", 22888, (8, 6), Driver::Open);
+const L4: Gpu = gpu("L4", 22888, (8, 9), Driver::Open);
+const L40S: Gpu = gpu("L40S", 45776, (8, 9), Driver::Open);
+const H100: Gpu = gpu("H100", 81920, (9, 0), Driver::Open);
+const H200: Gpu = gpu("H200", 144_384, (9, 0), Driver::Open);
+const B200: Gpu = gpu("B200", 183_359, (10, 0), Driver::Open);
+
+/// Every machine type we know, by family and size.
+pub static MACHINES: &[Machine] = &[
+    machine_type("g4dn.xlarge", 1, T4, 4, 16, 0.526),
+    machine_type("g4dn.2xlarge", 1, T4, 8, 32, 0.752),
+    machine_type("g4dn.4xlarge", 1, T4, 16, 64, 1.204),
+    machine_type("g4dn.8xlarge", 1, T4, 32, 128, 2.176),
+    machine_type("g4dn.12xlarge", 4, T4, 48, 192, 3.912),
+    machine_type("g4dn.16xlarge", 1, T4, 64, 256, 4.352),
+    machine_type("g4dn.metal", 8, T4, 96, 384, 7.824),
+    machine_type("g5.xlarge", 1, A10G, 4, 16, 1.006),
+    machine_type("g5.2xlarge", 1, A10G, 8, 32, 1.212),
+    machine_type("g5.4xlarge", 1, A10G, 16, 64, 1.624),
+    machine_type("g5.8xlarge", 1, A10G, 32, 128, 2.448),
+    machine_type("g5.12xlarge", 4, A10G, 48, 192, 5.672),
+    machine_type("g5.16xlarge", 1, A10G, 64, 256, 4.096),
+    machine_type("g5.24xlarge", 4, A10G, 96, 384, 8.144),
+    machine_type("g5.48xlarge", 8, A10G, 192, 768, 16.288),
+    machine_type("g6.xlarge", 1, L4, 4, 16, 0.8048),
+    machine_type("g6.2xlarge", 1, L4, 8, 32, 0.9776),
+    machine_type("g6.4xlarge", 1, L4, 16, 64, 1.3232),
+    machine_type("g6.8xlarge", 1, L4, 32, 128, 2.0144),
+    machine_type("g6.12xlarge", 4, L4, 48, 192, 4.6016),
+    machine_type("g6.16xlarge", 1, L4, 64, 256, 3.3968),
+    machine_type("g6.24xlarge", 4, L4, 96, 384, 6.6752),
+    machine_type("g6.48xlarge", 8, L4, 192, 768, 13.3504),
+    machine_type("g6e.xlarge", 1, L40S, 4, 32, 1.861),
+    machine_type("g6e.2xlarge", 1, L40S, 8, 64, 2.24208),
+    machine_type("g6e.4xlarge", 1, L40S, 16, 128, 3.00424),
+    machine_type("g6e.8xlarge", 1, L40S, 32, 256, 4.52856),
+    machine_type("g6e.12xlarge", 4, L40S, 48, 384, 10.49264),
+    machine_type("g6e.16xlarge", 1, L40S, 64, 512, 7.57719),
+    machine_type("g6e.24xlarge", 4, L40S, 96, 768, 15.06559),
+    machine_type("g6e.48xlarge", 8, L40S, 192, 1536, 30.13118),
+    machine_type("p3.2xlarge", 1, V100, 8, 61, 3.06),
+    machine_type("p3.8xlarge", 4, V100, 32, 244, 12.24),
+    machine_type("p3.16xlarge", 8, V100, 64, 488, 24.48),
+    machine_type("p4d.24xlarge", 8, A100_40, 96, 1152, 21.957_642),
+    machine_type("p4de.24xlarge", 8, A100_80, 96, 1152, 27.447_05),
+    machine_type("p5.4xlarge", 1, H100, 16, 256, 6.88),
+    machine_type("p5.48xlarge", 8, H100, 192, 2048, 55.04),
+    machine_type("p5en.48xlarge", 8, H200, 192, 2048, 63.296),
+    machine_type("p6-b200.48xlarge", 8, B200, 192, 2048, 113.9328),
+];
+
+/// The machine type of this name; the error names its nearest neighbours and lists all.
+pub fn machine(name: &str) -> Result<&'static Machine, Refused> {
+    if let Some(machine) = MACHINES.iter().find(|machine| machine.name == name) {
+        return Ok(machine);
+    }
+    let near = nearest(name, MACHINES.iter().map(|machine| machine.name), 3);
+    let hint = if near.is_empty() { String::new() } else { format!("{} (nearest); ", near.join(", ")) };
+    Err(Refused::new(name, format!("{hint}all: {}", by_family())))
+}
+
+impl Machine {
+    /// The family, which is what images are chosen by: `g4dn`.
+    pub fn family(&self) -> &'static str {
+        self.name.split_once('.').map_or(self.name, |(family, _)| family)
+    }
+
+    /// What a user gets, in one line: `1 × NVIDIA T4 (16 GiB), 4 vCPUs, 16 GiB`.
+    pub fn line(&self) -> String {
+        let Self { gpus, vcpus, memory_gib, gpu, .. } = self;
+        let each = if *gpus == 1 { "" } else { " each" };
+        let gpu_gib = (gpu.memory_mib + 512) / 1024;
+        format!("{gpus} × NVIDIA {} ({gpu_gib} GiB{each}), {vcpus} vCPUs, {memory_gib} GiB", gpu.model)
+    }
+}
+
+/// All names, short enough for a message: `g4dn.{xlarge, 2xlarge}, g5.{xlarge}`.
+fn by_family() -> String {
+    let mut text = String::new();
+    for machines in MACHINES.chunk_by(|a, b| a.family() == b.family()) {
+        let sizes: Vec<_> =
+            machines.iter().filter_map(|m| m.name.split_once('.')).map(|(_, size)| size).collect();
+        let separator = if text.is_empty() { "" } else { ", " };
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{separator}{}.{{{}}}", machines[0].family(), sizes.join(", "));
+    }
+    text
+}
+
+const fn gpu(model: &'static str, memory_mib: u32, compute_capability: (u8, u8), driver: Driver) -> Gpu {
+    Gpu { model, memory_mib, compute_capability, driver }
+}
+
+const fn machine_type(
+    name: &'static str,
+    gpus: u32,
+    gpu: Gpu,
+    vcpus: u32,
+    memory_gib: u32,
+    usd_per_hour: f64,
+) -> Machine {
+    Machine { name, gpu, gpus, vcpus, memory_gib, usd_per_hour }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_line_says_what_one_gets() {
+        assert_eq!(machine("g4dn.xlarge").unwrap().line(), "1 × NVIDIA T4 (16 GiB), 4 vCPUs, 16 GiB");
+        let line = machine("g5.12xlarge").unwrap().line();
+        assert_eq!(line, "4 × NVIDIA A10G (22 GiB each), 48 vCPUs, 192 GiB");
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_its_neighbours_and_all_names() {
+        let refused = machine("g4dn.xlrage").unwrap_err();
+        assert_eq!(refused.found, "\"g4dn.xlrage\"");
+        assert!(refused.allowed.starts_with("g4dn.xlarge, "), "{}", refused.allowed);
+        for machine in MACHINES {
+            let (family, size) = machine.name.split_once('.').unwrap();
+            assert!(refused.allowed.contains(&format!("{family}.{{")), "{}", refused.allowed);
+            assert!(refused.allowed.contains(size), "{}", refused.allowed);
+        }
+        assert!(machine("冷").unwrap_err().allowed.starts_with("all: g4dn.{"));
+    }
+
+    #[test]
+    fn only_volta_needs_the_proprietary_driver() {
+        for machine in MACHINES {
+            let old = machine.gpu.compute_capability < (7, 5);
+            assert_eq!(machine.gpu.driver == Driver::Proprietary, old, "{}", machine.name);
+            assert_eq!(machine.family() == "p3", old, "{}", machine.name);
+        }
+    }
+
+    #[test]
+    fn every_name_is_there_once_and_families_stand_together() {
+        let mut names: Vec<_> = MACHINES.iter().map(|machine| machine.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), MACHINES.len());
+        let mut families: Vec<_> =
+            MACHINES.chunk_by(|a, b| a.family() == b.family()).map(|group| group[0].family()).collect();
+        let groups = families.len();
+        families.sort_unstable();
+        families.dedup();
+        assert_eq!(families.len(), groups);
+    }
+
+    #[test]
+    fn within_a_family_more_of_everything_never_costs_less() {
+        for (a, b) in MACHINES.iter().flat_map(|a| MACHINES.iter().map(move |b| (a, b))) {
+            let more = a.gpus <= b.gpus && a.vcpus <= b.vcpus && a.memory_gib <= b.memory_gib;
+            if a.family() == b.family() && more {
+                assert!(a.usd_per_hour <= b.usd_per_hour, "{} and {}", a.name, b.name);
+            }
+        }
+    }
+}

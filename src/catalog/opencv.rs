@@ -1,0 +1,155 @@
+//! OpenCV releases, as the wheels of the Python package index have them.
+//!
+//! A wheel's version has four parts, the release's three and a build number, so `==4.8.0` finds nothing. Listed are
+//! the releases that both `opencv-python` and `opencv-contrib-python-headless` have. One wheel is ever installed, as
+//! all of them carry the module `cv2`; the last is the superset that needs no display.
+
+use crate::check::{Refused, nearest};
+
+/// The wheel that is installed.
+const PACKAGE: &str = "opencv-contrib-python-headless";
+
+/// A release that can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// Three parts: `4.8.0`.
+    pub version: &'static str,
+    /// The NumPy it was built for: with another `import cv2` fails, or pip finds no solution.
+    pub numpy: &'static str,
+    /// The newest Python that its wheels are for, where that is older than what images carry.
+    pub newest_python: Option<&'static str>,
+}
+
+/// Every release, oldest first.
+pub static RELEASES: &[Release] = &[
+    release("4.4.0", "numpy<2").until("3.9"),
+    release("4.5.1", "numpy<2").until("3.9"),
+    release("4.5.3", "numpy<2").until("3.9"),
+    release("4.5.4", "numpy<2").until("3.10"),
+    release("4.5.5", "numpy<2"),
+    release("4.6.0", "numpy<2"),
+    release("4.7.0", "numpy<2"),
+    release("4.8.0", "numpy<2"),
+    release("4.8.1", "numpy<2"),
+    release("4.9.0", "numpy<2"),
+    release("4.10.0", "numpy<2"),
+    release("4.11.0", "numpy<2"),
+    release("4.12.0", "numpy>=2,<2.3"),
+    release("4.13.0", "numpy>=2"),
+    release("4.14.0", "numpy>=2"),
+    release("5.0.0", "numpy>=2"),
+];
+
+/// What pip is told to install.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    /// The one OpenCV wheel: `opencv-contrib-python-headless==4.8.0.*`.
+    pub opencv: String,
+    /// The NumPy that fits it.
+    pub numpy: &'static str,
+    /// The newest Python it can be installed for, where that matters.
+    pub newest_python: Option<&'static str>,
+}
+
+/// What pip is told for a version as users write it: three parts take the newest build, four exactly that one.
+pub fn requirement(asked: &str) -> Result<Requirement, Refused> {
+    let parts: Vec<&str> = asked.split('.').take(5).collect();
+    if !(3..=4).contains(&parts.len()) || !parts.iter().all(|part| is_number(part)) {
+        return Err(unknown(asked, "three or four numbers, as 4.8.0 or 4.8.0.76"));
+    }
+    let version = parts[..3].join(".");
+    let release = RELEASES
+        .iter()
+        .find(|release| release.version == version)
+        .ok_or_else(|| unknown(asked, "a release that exists"))?;
+    let build = parts.get(3).unwrap_or(&"*");
+    Ok(Requirement {
+        opencv: format!("{PACKAGE}=={version}.{build}"),
+        numpy: release.numpy,
+        newest_python: release.newest_python,
+    })
+}
+
+fn unknown(asked: &str, allowed: &str) -> Refused {
+    let versions = || RELEASES.iter().map(|release| release.version);
+    let near = nearest(asked, versions(), 2);
+    let hint = if near.is_empty() { String::new() } else { format!(" (nearest: {})", near.join(", ")) };
+    Refused::new(asked, format!("{allowed}{hint}; releases: {}", versions().collect::<Vec<_>>().join(", ")))
+}
+
+/// Up to four digits without leading zeros.
+fn is_number(part: &str) -> bool {
+    (1..=4).contains(&part.len())
+        && part.bytes().all(|byte| byte.is_ascii_digit())
+        && (part == "0" || !part.starts_with('0'))
+}
+
+const fn release(version: &'static str, numpy: &'static str) -> Release {
+    Release { version, numpy, newest_python: None }
+}
+
+impl Release {
+    const fn until(self, python: &'static str) -> Self {
+        Self { newest_python: Some(python), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn three_parts_take_the_newest_build_and_four_exactly_that_one() {
+        let newest = requirement("4.8.0").unwrap();
+        assert_eq!(newest.opencv, "opencv-contrib-python-headless==4.8.0.*");
+        assert_eq!(newest.numpy, "numpy<2");
+        assert_eq!(requirement("4.8.0.76").unwrap().opencv, "opencv-contrib-python-headless==4.8.0.76");
+    }
+
+    #[test]
+    fn numpy_follows_the_release() {
+        assert_eq!(requirement("4.11.0").unwrap().numpy, "numpy<2");
+        assert_eq!(requirement("4.12.0").unwrap().numpy, "numpy>=2,<2.3");
+        assert_eq!(requirement("4.13.0").unwrap().numpy, "numpy>=2");
+    }
+
+    #[test]
+    fn what_no_release_is_called_is_refused_with_what_there_is() {
+        for asked in [
+            "latest",
+            "",
+            "4",
+            "4.8",
+            "4.8.0.76.1",
+            "v4.8.0",
+            "4.08.0",
+            "4.8.0.*",
+            "4.8.0 ",
+            "4.8.0;x",
+            "4.8.0.-1",
+            "4.8.0\n",
+            "٤.٨.٠",
+            "4.8.00",
+            "4.2.0",
+            "9.9.9",
+            "4.8.0.99999",
+        ] {
+            let refused = requirement(asked).unwrap_err();
+            assert!(refused.allowed.contains("4.4.0, 4.5.1"), "{asked:?}: {refused}");
+            assert!(refused.found.starts_with(&format!("{asked:?}")), "{refused}");
+        }
+        let near = requirement("4.8.2").unwrap_err();
+        assert!(near.allowed.starts_with("a release that exists (nearest: 4.8."), "{near}");
+        assert!(requirement("latest").unwrap_err().allowed.starts_with("three or four numbers"));
+    }
+
+    #[test]
+    fn every_release_can_be_asked_for() {
+        for release in RELEASES {
+            let found = requirement(release.version).unwrap();
+            assert_eq!(found.opencv, format!("opencv-contrib-python-headless=={}.*", release.version));
+        }
+    }
+}

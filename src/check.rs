@@ -1,0 +1,187 @@
+//! Checks of what users wrote. Each says what was found and what is allowed; the caller puts the field's path before it.
+//!
+//! A local preview has no API server, so the function repeats what the schemas check, and adds what they cannot.
+
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+use ipnet::IpNet;
+
+mod ssh;
+#[cfg(test)]
+mod tests;
+
+pub use ssh::ssh_public_key;
+
+/// How much of a value a message shows, in characters.
+const SHOWN: usize = 80;
+
+/// How much of a value is compared with the allowed ones, in characters: the longest name of a catalogue is far shorter.
+const COMPARED: usize = 64;
+
+/// A value that is refused. Both parts are safe to show: cut to a line, with nothing invisible in them.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("found {found}; allowed: {allowed}")]
+pub struct Refused {
+    /// What was found, quoted.
+    pub found: String,
+    /// What is allowed instead.
+    pub allowed: String,
+}
+
+impl Refused {
+    /// Refuses `value`, which is shown.
+    pub fn new(value: &str, allowed: impl Into<String>) -> Self {
+        Self { found: quoted(value), allowed: allowed.into() }
+    }
+
+    /// The same, with a word on why.
+    fn because(value: &str, why: &str, allowed: impl Into<String>) -> Self {
+        Self { found: format!("{}, {why}", quoted(value)), allowed: allowed.into() }
+    }
+}
+
+/// A network in CIDR notation, IPv4 or IPv6. What comes back prints in canonical form: `2001:DB8:0::/48` as `2001:db8::/48`.
+pub fn cidr(value: &str) -> Result<IpNet, Refused> {
+    const EXAMPLES: &str =
+        "a network such as 203.0.113.0/24, or 203.0.113.7/32 for one host; 2001:db8::/48 or ::/0 for IPv6";
+    if let Ok(address) = value.parse::<IpAddr>() {
+        let network = IpNet::from(address);
+        return Err(Refused::because(
+            value,
+            "an address without a prefix",
+            format!("{network} for this host"),
+        ));
+    }
+    let network = network(value).ok_or_else(|| Refused::new(value, EXAMPLES))?;
+    if network.trunc() != network {
+        let allowed =
+            format!("{} for the network, {} for this host", network.trunc(), IpNet::from(network.addr()));
+        return Err(Refused::because(value, "an address inside a network", allowed));
+    }
+    if let IpNet::V6(v6) = network
+        && v6.addr().to_ipv4_mapped().is_some()
+    {
+        return Err(Refused::because(value, "IPv4 written as IPv6", "the network in IPv4 notation"));
+    }
+    Ok(network)
+}
+
+/// The address is read by the standard library, which refuses octal-looking parts such as `010`.
+fn network(value: &str) -> Option<IpNet> {
+    let (address, prefix) = value.split_once('/')?;
+    let digits = (1..=3).contains(&prefix.len()) && prefix.bytes().all(|byte| byte.is_ascii_digit());
+    let prefix = prefix.parse().ok().filter(|_| digits)?;
+    IpNet::new(address.parse().ok()?, prefix).ok()
+}
+
+/// A number within `allowed`; `unit` says of what, as in `GiB`.
+pub fn range(value: i64, allowed: RangeInclusive<i64>, unit: &str) -> Result<i64, Refused> {
+    if allowed.contains(&value) {
+        return Ok(value);
+    }
+    let allowed = format!("{} to {} {unit}", allowed.start(), allowed.end()).trim_end().to_owned();
+    Err(Refused { found: value.to_string(), allowed })
+}
+
+/// A size that can grow, never shrink; `running` is what it is now, where that is known.
+pub fn grows(value: i64, running: Option<&serde_json::Value>, unit: &str) -> Result<(), Refused> {
+    match running.and_then(serde_json::Value::as_i64) {
+        Some(now) if value < now => Err(Refused {
+            found: value.to_string(),
+            allowed: format!("{now} {unit}, as it is, or more: it can grow, never shrink"),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// A list of at most `most` entries.
+pub fn count<T>(list: &[T], most: usize) -> Result<(), Refused> {
+    if list.len() <= most {
+        return Ok(());
+    }
+    Err(Refused { found: format!("{} entries", list.len()), allowed: format!("at most {most}") })
+}
+
+/// A text whose length and characters are as `allowed` says in words.
+pub fn text<'a>(
+    value: &'a str,
+    length: RangeInclusive<usize>,
+    character: impl Fn(char) -> bool,
+    allowed: &str,
+) -> Result<&'a str, Refused> {
+    // Cut first: nobody counts through a megabyte.
+    let count = value.chars().take(length.end().saturating_add(1)).count();
+    let fits = length.contains(&count) && value.chars().all(|c| !is_invisible(c) && character(c));
+    if fits { Ok(value) } else { Err(Refused::new(value, allowed)) }
+}
+
+/// One of a few names. What comes back is the catalogue's own copy of it.
+pub fn one_of<'n>(value: &str, names: &[&'n str]) -> Result<&'n str, Refused> {
+    if let Some(name) = names.iter().find(|name| **name == value) {
+        return Ok(name);
+    }
+    Err(Refused::new(value, suggestion(value, names)))
+}
+
+/// All names, with the one that `value` may have been meant to be.
+pub fn suggestion(value: &str, names: &[&str]) -> String {
+    let hint = match nearest(value, names.iter().copied(), 1).first() {
+        Some(name) => format!(" (nearest: {name})"),
+        None => String::new(),
+    };
+    format!("{}{hint}", names.join(", "))
+}
+
+/// The names that `value` may have been meant to be, nearest first, at most `count`.
+pub fn nearest<'n>(value: &str, names: impl IntoIterator<Item = &'n str>, count: usize) -> Vec<&'n str> {
+    /// Below this similarity (0 to 1) a name is no help.
+    const ALIKE: f64 = 0.75;
+    let value: String = value.chars().take(COMPARED).flat_map(char::to_lowercase).collect();
+    let mut alike: Vec<(f64, &str)> = names
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&value, &name.to_lowercase()), name))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .collect();
+    alike.sort_by(|a, b| b.0.total_cmp(&a.0));
+    alike.into_iter().take(count).map(|(_, name)| name).collect()
+}
+
+/// A value as a message shows it: in quotes, cut, and with every control, invisible or direction-changing character
+/// escaped, so that a message reads the same everywhere.
+pub fn quoted(value: &str) -> String {
+    match value.char_indices().nth(SHOWN) {
+        None => format!("{value:?}"),
+        Some((end, _)) => format!("{:?}… ({} characters)", &value[..end], value.chars().count()),
+    }
+}
+
+/// Control characters and those that show nothing or turn the direction of writing: no part of any name or comment.
+pub fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+/// Somebody else's words as a message shows them: without invisible characters, and at most 1 KiB.
+pub fn shown(words: &str) -> String {
+    let visible: String = words
+        .chars()
+        .take(crate::compose::LONGEST)
+        .map(|c| if is_invisible(c) { '\u{fffd}' } else { c })
+        .collect();
+    match visible.char_indices().find(|(index, c)| index + c.len_utf8() > crate::compose::LONGEST - 3) {
+        None => visible,
+        Some((end, _)) => format!("{}…", &visible[..end]),
+    }
+}

@@ -1,0 +1,88 @@
+//! SSH public keys, as they stand in a line of `authorized_keys`.
+
+use ssh_key::PublicKey;
+use ssh_key::public::{KeyData, RsaPublicKey};
+
+use super::{Refused, is_invisible, quoted};
+
+/// The key types that may be given, by OpenSSH's names. DSA is broken, and OpenSSH has dropped it.
+const TYPES: [&str; 7] = [
+    "ssh-ed25519",
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+    "ssh-rsa",
+    "sk-ssh-ed25519@openssh.com",
+    "sk-ecdsa-sha2-nistp256@openssh.com",
+];
+
+/// What a message allows: where the line comes from, and which types it may be of.
+const ALLOWED: &str = "one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of \
+                       2048 bits or more, sk-…), the key, and a comment if you like";
+
+/// What only private keys contain: PEM's and PuTTY's headers, and the first bytes of OpenSSH's own format in base64.
+const PRIVATE: [&str; 4] = ["PRIVATE KEY", "-----BEGIN", "PuTTY-User-Key-File", "b3BlbnNzaC1rZXktdjE"];
+
+/// Bits of the shortest RSA key that is still accepted, and of the longest that OpenSSH reads.
+const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=16384;
+
+/// Exactly one public key in OpenSSH's one-line form. Nothing that could be a private key is ever shown.
+pub fn ssh_public_key(line: &str) -> Result<PublicKey, Refused> {
+    if PRIVATE.iter().any(|mark| line.contains(mark)) {
+        return Err(refused(
+            "what looks like a private key (not shown)",
+            format!(
+                "the public key, the line in the file that ends in .pub. Never paste a private key anywhere; \
+             take this one out of use, for it was sent to a server: {ALLOWED}"
+            ),
+        ));
+    }
+    let kind = line.split(' ').next().unwrap_or_default();
+    if line.chars().any(is_invisible) {
+        let found = format!("{} with a line break or another invisible character in it", shown(line, kind));
+        return Err(refused(found, format!("{ALLOWED}; one key per item of the list")));
+    }
+    if !TYPES.contains(&kind) {
+        return Err(unknown_type(line, kind));
+    }
+    let key = PublicKey::from_openssh(line)
+        .map_err(|_| refused(format!("{}, which is not a whole key", quoted(line)), ALLOWED))?;
+    if let KeyData::Rsa(rsa) = key.key_data() {
+        let bits = rsa_bits(rsa);
+        if !RSA_BITS.contains(&bits) {
+            return Err(refused(format!("an RSA key of {bits} bits"), ALLOWED));
+        }
+    }
+    Ok(key)
+}
+
+fn unknown_type(line: &str, kind: &str) -> Refused {
+    let after_options = line.split(' ').skip(1).any(|word| TYPES.contains(&word));
+    if after_options {
+        refused("a key with options or spaces before its type", ALLOWED)
+    } else if kind == "ssh-dss" {
+        refused("a DSA key (ssh-dss), which is not safe any more", ALLOWED)
+    } else {
+        refused(format!("{}, which begins with no type of key that is known", shown(line, kind)), ALLOWED)
+    }
+}
+
+/// The first word, when it can be no piece of a secret: names of key types are short and in lower case, base64 is neither.
+fn shown(line: &str, kind: &str) -> String {
+    let name_like = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-@._".contains(c);
+    if !kind.is_empty() && kind.len() <= 40 && kind.chars().all(name_like) {
+        quoted(kind)
+    } else {
+        format!("a text of {} characters (not shown)", line.chars().count())
+    }
+}
+
+fn rsa_bits(key: &RsaPublicKey) -> usize {
+    let modulus = key.n.as_positive_bytes().unwrap_or_default();
+    let unused = modulus.first().map_or(0, |byte| byte.leading_zeros() as usize);
+    modulus.len() * 8 - unused
+}
+
+fn refused(found: impl Into<String>, allowed: impl Into<String>) -> Refused {
+    Refused { found: found.into(), allowed: allowed.into() }
+}

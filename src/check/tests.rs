@@ -1,0 +1,247 @@
+//! What is accepted, what is refused, and what the refusal says.
+
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+
+use super::*;
+
+// Made for these tests with ssh-keygen; their private halves are gone.
+const ED25519: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAII7KM58AClFcbN7U0e72APmJ/P3Dht8svq9h9D41j7Hs";
+const ECDSA_256: &str = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBJK6zUJVTojMbBQ/Z/\
+    UvTp/hsYJGgKVg4jlSeWeFGxsNMGXTj9s2j4F+bTHjue5f3SWOQ/eU4IsODANV34x2LNA=";
+const ECDSA_384: &str = "ecdsa-sha2-nistp384 AAAAE2VjZHNhLXNoYTItbmlzdHAzODQAAAAIbmlzdHAzODQAAABhBGSTEMt8+xhawvL+t/\
+    GZyim8cXgb1QEWvkdVDAZUD17A4or514FgdkV9dFmNAMc1bv2a8L8VJt+5C3xDhtRR95RegCMIaAOueSesBf59CW3S\
+    nqr8g8b/GJyj++LJj2iQQA==";
+const ECDSA_521: &str = "ecdsa-sha2-nistp521 AAAAE2VjZHNhLXNoYTItbmlzdHA1MjEAAAAIbmlzdHA1MjEAAACFBAC64s+EEF7qsmcsTH\
+    dRZACYNSHJJuSasz7+MkNu/C9OFNjjIMByJSoMxctLeubSZ1cttShL4OzgIAnbsOD4qbgxYABrydfbm+jF888p6xVR\
+    TeKT8NIZpaIKblw58gQsBnWrUvGe9Uxq9netOk54pjsvDWeKJdnIZAxh9ohBUf3y++j2oQ==";
+const RSA_2048: &str = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQC973KAzlPl7Qfk/iKGXiP8mbWVqcRsIaAztO//hRiN/xaJjvkd8Y\
+    oHlMAZCJJTusDLMFm+Y6xnAcBttgSXbNAoGqQsnZJvIzg2LPp4tL7Ge15fdWlmC9UWjCN2FlGixRuWb/ZEsyrJfA31\
+    SLhpBfUe1PPxQ5RSWVKxSWlzSoxfAu3rGoY18NYENVndE0TXkwYQqLFxZJwBhfHFOVyfuJoLDLmYyr/I774znfoBgg\
+    kQt1VrVfKJ+291FxsIQtNikJ6lDi1LUp0jsmYEXlwpvym8mcfgKQUupcbm6NkFGLOC1HkQ2dR+3uagoePxY9ndQhI+\
+    G/bb/GAZjR5LLaNmI8ut";
+const RSA_1024: &str = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQDiGyhFqDgFk5RqqeIaYLEACb5SDcQYoWZVpWPOydIjBGxx22lqSq\
+    dKoFYluwVqo+prattvyTSJDFadp11u+YZZAu7G2NGzbQ1eVTH2yWzPgO/dSbGaKP4O2oAX6l7qvPNxkdCupEeWIBL4\
+    fFxsx5mnGbJmbkEt2qG/xlnZ5g8/bw==";
+const SK_ED25519: &str = "sk-ssh-ed25519@openssh.com AAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY29tAAAAII7KM58AClFcbN7U0e7\
+    2APmJ/P3Dht8svq9h9D41j7HsAAAABHNzaDo=";
+const SK_ECDSA: &str = "sk-ecdsa-sha2-nistp256@openssh.com AAAAInNrLWVjZHNhLXNoYTItbmlzdHAyNTZAb3BlbnNzaC5jb20AAAA\
+    IbmlzdHAyNTYAAABBBJK6zUJVTojMbBQ/Z/UvTp/hsYJGgKVg4jlSeWeFGxsNMGXTj9s2j4F+bTHjue5f3SWOQ/eU4\
+    IsODANV34x2LNAAAAAEc3NoOg==";
+const DSA: &str = "ssh-dss AAAAB3NzaC1kc3MAAACBAL+D7GgKab/UDfE/w0VOl4h8uNf8SZ70A51G+1j//Q7AOAJ1mg6vRxLfJ0FeIO\
+    7lUUkvqWVzAZAz8w2o2gFBusRyVYzwG3w1dkFE3WXRwPsgC3XtAHBFdljjBYDNhYO8TrWlICXdJcoXAFjCSOGRb7Kb\
+    W4s7V9H2dU/N9j6m3wD3AAAAFQCf1K5pk5lyB6eq1wtZdua81JHjwwAAAIBpFjOsPXl1gRh61WEbp5Ky3nWX9J+tDe\
+    41ZMaNQMyEgBvsAf136aI0XIi+uz4xlIkQawGV8LLNMf91HoKg3XTc0cg37u7YRqD6/QqBVxDnZ6b9MQZjiUEuBEer\
+    B/78AHGtAw94bynlJnuoWHVjS4mIfumJqh0pfhCApWGdaqmXdAAAAIEAiX7/OmbxLceSeXHIuhG1vqquIbTW1x6txi\
+    w9dR8iE8eKAQtMbg9w6GfabHwSWHUGeo+ORT6UG1PuoI25gKa9iPUSiyUHWx8pySgp9wTt45DDMcMdGTzEaBvHM+go\
+    l2Dd+7khEnT5ivBzaf6FfElIdcLIFkOCWpJGDSWFk4PB8rs=";
+
+#[test]
+fn networks_come_back_in_canonical_form() {
+    for (written, canonical) in [
+        ("203.0.113.0/24", "203.0.113.0/24"),
+        ("203.0.113.7/32", "203.0.113.7/32"),
+        ("0.0.0.0/0", "0.0.0.0/0"),
+        ("2001:DB8:0:0::/32", "2001:db8::/32"),
+        ("::/0", "::/0"),
+    ] {
+        assert_eq!(cidr(written).unwrap().to_string(), canonical);
+    }
+}
+
+#[test]
+fn a_refused_network_comes_with_the_one_that_was_meant() {
+    for (written, message) in [
+        (
+            "10.0.0.1/8",
+            r#"found "10.0.0.1/8", an address inside a network; allowed: 10.0.0.0/8 for the network, 10.0.0.1/32 for this host"#,
+        ),
+        ("10.0.0.1", r#"found "10.0.0.1", an address without a prefix; allowed: 10.0.0.1/32 for this host"#),
+        (
+            "2001:db8::1",
+            r#"found "2001:db8::1", an address without a prefix; allowed: 2001:db8::1/128 for this host"#,
+        ),
+        (
+            "2001:db8::1/64",
+            r#"found "2001:db8::1/64", an address inside a network; allowed: 2001:db8::/64 for the network, 2001:db8::1/128 for this host"#,
+        ),
+        (
+            "::ffff:10.0.0.0/104",
+            r#"found "::ffff:10.0.0.0/104", IPv4 written as IPv6; allowed: the network in IPv4 notation"#,
+        ),
+    ] {
+        assert_eq!(cidr(written).unwrap_err().to_string(), message);
+    }
+}
+
+#[test]
+fn what_is_no_network_is_refused() {
+    for written in [
+        "",
+        "10.0.0.0/33",
+        "10.0.0/8",
+        "300.0.0.0/8",
+        "10.0.0.0/-1",
+        "10.0.0.0/+8",
+        "10.0.0.0/8 ",
+        "anywhere",
+        "::/129",
+        "010.0.0.0/8",
+    ] {
+        let refused = cidr(written).unwrap_err();
+        assert_eq!(refused.found, format!("{written:?}"));
+        assert!(refused.allowed.contains("203.0.113.0/24"), "{refused}");
+    }
+}
+
+#[test]
+fn every_modern_type_of_key_is_accepted_with_or_without_a_comment() {
+    for key in [ED25519, ECDSA_256, ECDSA_384, ECDSA_521, RSA_2048, SK_ED25519, SK_ECDSA] {
+        ssh_public_key(key).unwrap();
+        let line = format!("{key} Ada Lovelace <ada@example.org> Zoë");
+        assert_eq!(ssh_public_key(&line).unwrap().comment(), "Ada Lovelace <ada@example.org> Zoë");
+    }
+}
+
+#[test]
+fn weak_keys_are_refused() {
+    assert_eq!(ssh_public_key(RSA_1024).unwrap_err().found, "an RSA key of 1024 bits");
+    assert_eq!(ssh_public_key(DSA).unwrap_err().found, "a DSA key (ssh-dss), which is not safe any more");
+}
+
+#[test]
+fn what_is_not_exactly_one_key_is_refused() {
+    let two = format!("{ED25519}\n{RSA_2048}");
+    let broken = ED25519.replace("ZDI1", "ZDI1\r\n");
+    let (newline, tab, bidi) =
+        (format!("{ED25519}\n"), ED25519.replace(' ', "\t"), format!("{ED25519} a\u{202e}b"));
+    for line in [&two, &broken, &newline, &tab, &bidi] {
+        let found = ssh_public_key(line).unwrap_err().found;
+        assert!(found.contains("a line break or another invisible character"), "{found}");
+    }
+    for options in ["no-pty", "command=\"rm\"", ""] {
+        let found = ssh_public_key(&format!("{options} {ED25519}")).unwrap_err().found;
+        assert_eq!(found, "a key with options or spaces before its type");
+    }
+}
+
+#[test]
+fn what_is_no_key_is_refused() {
+    let pasted = ssh_public_key("ssh-rsa AAAA...").unwrap_err();
+    assert_eq!(pasted.found, r#""ssh-rsa AAAA...", which is not a whole key"#);
+    assert!(pasted.allowed.contains("id_ed25519.pub"), "{pasted}");
+
+    let other_type = ED25519.replacen("ssh-ed25519", "ssh-rsa", 1);
+    let cut = &ED25519[..ED25519.len() - 8];
+    let longer = format!("{ED25519}AAAA");
+    for line in ["ssh-ed25519", "ssh-ed25519 ", "ssh-rsa AAAA", other_type.as_str(), cut, longer.as_str()] {
+        assert!(ssh_public_key(line).unwrap_err().found.ends_with("which is not a whole key"), "{line}");
+    }
+    for line in ["", " ", "ada", "ssh-ed25519-cert-v01@openssh.com AAAA"] {
+        assert!(
+            ssh_public_key(line)
+                .unwrap_err()
+                .found
+                .ends_with("which begins with no type of key that is known")
+        );
+    }
+}
+
+#[test]
+fn a_private_key_is_never_shown() {
+    let body = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ";
+    for pasted in [
+        format!("-----BEGIN OPENSSH PRIVATE KEY-----\n{body}\n-----END OPENSSH PRIVATE KEY-----"),
+        body.to_owned(),
+        format!("ssh-ed25519 {body}"),
+        format!("PuTTY-User-Key-File-3: ssh-ed25519 {body}"),
+    ] {
+        let refused = ssh_public_key(&pasted).unwrap_err();
+        assert!(refused.allowed.contains("Never paste a private key"), "{refused}");
+        assert!(!refused.to_string().contains("b3Blbn"), "{refused}");
+    }
+    // One line of its body, as an item of a list of its own.
+    let line = "QyNTUxOQAAACCOyjOfAApRXGze1NHu9gD5ifz9w4bfLL6vYfQ";
+    let refused = ssh_public_key(line).unwrap_err();
+    assert!(!refused.to_string().contains("QyNTUxOQ"), "{refused}");
+}
+
+#[test]
+fn numbers_have_their_bounds() {
+    assert_eq!(range(75, 75..=16384, "GiB"), Ok(75));
+    assert_eq!(range(74, 75..=16384, "GiB").unwrap_err().to_string(), "found 74; allowed: 75 to 16384 GiB");
+    assert_eq!(range(-1, 0..=16, "").unwrap_err().to_string(), "found -1; allowed: 0 to 16");
+}
+
+#[test]
+fn texts_have_their_length_and_characters() {
+    let name =
+        |value| text(value, 1..=5, |c| c.is_ascii_lowercase(), "1 to 5 small letters").map(str::to_owned);
+    assert_eq!(name("ada"), Ok("ada".to_owned()));
+    for value in ["", "Ada", "adaada", "a\u{200b}a"] {
+        assert_eq!(name(value).unwrap_err().allowed, "1 to 5 small letters");
+    }
+}
+
+#[test]
+fn a_name_that_is_almost_right_is_suggested() {
+    let sizes = ["small", "medium", "large"];
+    assert_eq!(one_of("large", &sizes), Ok("large"));
+    let message = one_of("medum", &sizes).unwrap_err().to_string();
+    assert_eq!(message, r#"found "medum"; allowed: small, medium, large (nearest: medium)"#);
+    assert_eq!(one_of("xyz", &sizes).unwrap_err().allowed, "small, medium, large");
+    assert_eq!(nearest("Smal", sizes, 2), ["small"]);
+}
+
+#[test]
+fn a_value_is_shown_on_one_line_with_nothing_hidden() {
+    assert_eq!(quoted("a\"b\n\u{202e}c\u{200b}\0"), r#""a\"b\n\u{202e}c\u{200b}\0""#);
+    assert_eq!(quoted(&"é".repeat(80)), format!("\"{}\"", "é".repeat(80)));
+    assert_eq!(quoted(&"é".repeat(300)), format!("\"{}\"… (300 characters)", "é".repeat(80)));
+}
+
+/// Any text, and texts close to what is meant.
+fn anything() -> impl Strategy<Value = String> {
+    prop_oneof![
+        any::<String>(),
+        proptest::collection::vec(any::<char>(), 0..400).prop_map(String::from_iter),
+        "[0-9a-f:./]{0,40}",
+        r"(ssh-(rsa|ed25519)|sk-ssh-ed25519@openssh\.com|ecdsa-sha2-nistp521) AAAA[A-Za-z0-9+/]{0,200}={0,2}( .*)?",
+        (0..ED25519.len(), any::<char>()).prop_map(|(at, c)| format!(
+            "{}{c}{}",
+            &ED25519[..at],
+            &ED25519[at..]
+        )),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_check_panic_or_a_message_misread(value in anything()) {
+        let refusals = [
+            cidr(&value).err(),
+            ssh_public_key(&value).err(),
+            one_of(&value, &["small", "large"]).err(),
+            text(&value, 1..=63, char::is_alphanumeric, "a name").err(),
+            crate::catalog::gpu::machine(&value).err(),
+            crate::catalog::opencv::requirement(&value).err(),
+        ];
+        for refused in refusals.into_iter().flatten() {
+            let message = refused.to_string();
+            prop_assert!(!message.chars().any(is_invisible), "{message:?}");
+            prop_assert!(message.chars().count() < 1600, "{message}");
+        }
+    }
+
+    #[test]
+    fn what_is_accepted_is_taken_as_it_stands(value in anything()) {
+        if let Ok(network) = cidr(&value) {
+            prop_assert_eq!(network.trunc(), network);
+            prop_assert_eq!(cidr(&network.to_string()), Ok(network));
+        }
+        if ssh_public_key(&value).is_ok() {
+            prop_assert!(!value.chars().any(is_invisible));
+        }
+    }
+}

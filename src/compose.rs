@@ -1,0 +1,207 @@
+//! The engine: the verbs with which an API says what it wants. It knows no API.
+//!
+//! An API adds resources to a [`Composition`], each in a *slot*, its permanent name in the composite. It gets back what
+//! was observed there, and tells the user in its status. The engine gives every resource its envelope in the composite's
+//! flavour, keeps what must not change, sees to readiness, and answers for everything that exists.
+
+mod answer;
+mod composite;
+mod health;
+mod managed;
+mod names;
+mod observed;
+mod pin;
+mod scrub;
+mod secrets;
+mod status;
+mod usage;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+pub use answer::Answer;
+pub use composite::{Composite, Scope, SecretName};
+pub use health::{Health, State};
+pub use managed::Managed;
+pub use names::NameRule;
+pub use observed::{EXTERNAL_NAME, Observed};
+pub use scrub::{LONGEST, Secrets};
+pub use secrets::Generated;
+pub use status::{CommonStatus, Phase, ResourceStatus};
+
+use crate::error::Error;
+use crate::settings::Common;
+use crate::value::{Object, at, put};
+
+/// The label on every resource we compose: what carries it is ours to account for.
+pub const MARK: &str = "paved-road.fn.crossplane.io/composed";
+
+/// Prefix of the annotations that note which choice of the user's a value followed from.
+pub const CHOICE_PREFIX: &str = "paved-road.fn.crossplane.io/";
+
+/// Slot and suffix of the Secret that holds a namespaced composite's connection details.
+const CONNECTION_SLOT: &str = "connection";
+
+/// What one call composes.
+pub struct Composition<'r> {
+    /// The composite that all of this is for.
+    pub xr: Composite,
+    /// The settings that all APIs share.
+    pub settings: &'r Common,
+    api: &'static str,
+    observed: BTreeMap<String, observed::Resource>,
+    desired: BTreeMap<String, Desired>,
+    waiting: BTreeMap<String, Absent>,
+    retired: BTreeSet<String>,
+    protected: BTreeSet<String>,
+    connection: BTreeMap<String, Vec<u8>>,
+    secrets: Secrets,
+    now: Timestamp,
+    random: &'r mut dyn FnMut(&mut [u8]),
+    unpublished: bool,
+}
+
+/// A resource that this call asks for.
+struct Desired {
+    object: Object,
+    health: Health,
+    /// Usages and provider configs are plumbing: they do not count in `status.progress`.
+    counted: bool,
+}
+
+/// A resource that is not asked for yet.
+struct Absent {
+    kind: &'static str,
+    message: String,
+    counted: bool,
+}
+
+impl<'r> Composition<'r> {
+    /// Begins a composition for `xr`. `api` is the API's name, as in `gpu-workspace`.
+    pub fn new(
+        xr: Composite,
+        api: &'static str,
+        settings: &'r Common,
+        observed: impl IntoIterator<Item = (String, Object, BTreeMap<String, Vec<u8>>)>,
+        now: Timestamp,
+        random: &'r mut dyn FnMut(&mut [u8]),
+    ) -> Self {
+        let observed: BTreeMap<_, _> = observed
+            .into_iter()
+            .map(|(slot, object, connection)| (slot, observed::Resource { object, connection }))
+            .collect();
+        let mut secrets = Secrets::default();
+        let details = observed.values().flat_map(|resource| resource.connection.values());
+        details.chain(xr.connection.values()).for_each(|value| secrets.add(value));
+        for resource in
+            observed.values().filter(|r| r.object.get("kind").and_then(Value::as_str) == Some("Secret"))
+        {
+            resource.secret_data().values().for_each(|value| secrets.add(value));
+        }
+        Self {
+            xr,
+            settings,
+            api,
+            observed,
+            desired: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            retired: BTreeSet::new(),
+            protected: BTreeSet::new(),
+            connection: BTreeMap::new(),
+            secrets,
+            now,
+            random,
+            unpublished: false,
+        }
+    }
+
+    /// Whether a slot's resource was observed.
+    pub fn exists(&self, slot: &str) -> bool {
+        self.observed.contains_key(slot)
+    }
+
+    /// What a choice of the user's was when a resource was last resolved from it, as noted on the resource.
+    pub fn noted(&self, slot: &str, choice: &str) -> Option<&str> {
+        self.observed.get(slot)?.annotation(&format!("{CHOICE_PREFIX}{choice}"))
+    }
+
+    /// The name in the cloud that an observed resource has.
+    pub fn external_name(&self, slot: &str) -> Option<String> {
+        self.observed.get(slot)?.annotation(EXTERNAL_NAME).filter(|name| !name.is_empty()).map(str::to_owned)
+    }
+
+    /// What `forProvider` of an observed resource holds at a path.
+    pub fn running(&self, slot: &str, path: &[&str]) -> Option<&Value> {
+        let for_provider = at(&self.observed.get(slot)?.object, &["spec", "forProvider"])?.as_object()?;
+        at(for_provider, path)
+    }
+
+    /// Lets a resource that exists go: the only way in which one ever vanishes.
+    ///
+    /// # Errors
+    /// A Usage protects the slot: its order would not hold in a living composite.
+    pub fn retire(&mut self, slot: &str) -> Result<(), Error> {
+        if self.protected.contains(slot) {
+            return Err(Error::Defect(format!(
+                "slot `{slot}` is protected by a Usage and cannot be retired"
+            )));
+        }
+        tracing::debug!(slot, "retired");
+        self.retired.insert(slot.to_owned());
+        Ok(())
+    }
+
+    /// Retires every resource of ours whose slot begins with `prefix` and that this call does not ask for: for lists
+    /// that the user may shorten.
+    pub fn retire_rest(&mut self, prefix: &str) -> Result<(), Error> {
+        let gone: Vec<String> = self
+            .observed
+            .iter()
+            .filter(|(slot, resource)| slot.starts_with(prefix) && resource.is_ours())
+            .map(|(slot, _)| slot.clone())
+            .filter(|slot| !self.desired.contains_key(slot))
+            .collect();
+        gone.iter().try_for_each(|slot| self.retire(slot))
+    }
+
+    /// Publishes a connection detail: on the composite in the claims flavour, in a composed Secret in the namespaced one.
+    /// `None` where it is not known.
+    pub fn connection(&mut self, key: &str, value: Option<impl Into<Vec<u8>>>) {
+        if let Some(value) = value.map(Into::into).filter(|value: &Vec<u8>| !value.is_empty()) {
+            self.connection.insert(key.to_owned(), value);
+        }
+    }
+
+    /// Puts a resource into its slot, with our mark.
+    fn insert(&mut self, slot: &str, mut object: Object, counted: bool) -> Result<(), Error> {
+        put(&mut object, &["metadata", "labels", MARK], Some("true".into()));
+        let health = self.observed.get(slot).map_or_else(Health::unseen, observed::Resource::health);
+        tracing::debug!(slot, ready = health.ready, reason = health.reason, "composed");
+        match self.desired.insert(slot.to_owned(), Desired { object, health, counted }) {
+            None => Ok(()),
+            Some(_) => Err(Error::Defect(format!("slot `{slot}` was composed twice"))),
+        }
+    }
+
+    /// Notes that a slot's resource is not asked for yet, and why.
+    fn wait(&mut self, slot: &str, kind: &'static str, message: String, counted: bool) {
+        tracing::debug!(slot, kind, message, "waits");
+        self.waiting.insert(slot.to_owned(), Absent { kind, message, counted });
+    }
+
+    /// The name that a desired resource has, or is given now because something refers to it.
+    fn name_of(&mut self, slot: &str) -> Option<String> {
+        let name = match self.observed.get(slot).and_then(observed::Resource::name) {
+            Some(name) => name.to_owned(),
+            None => self.xr.object_name(slot),
+        };
+        let desired = self.desired.get_mut(slot)?;
+        if let Some(name) = at(&desired.object, &["metadata", "name"]).and_then(Value::as_str) {
+            return Some(name.to_owned());
+        }
+        put(&mut desired.object, &["metadata", "name"], Some(name.as_str().into()));
+        Some(name)
+    }
+}

@@ -1,0 +1,136 @@
+//! The answer: what the composition amounts to, once the API has said all it wants.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::health::State;
+use super::status::{self, Leaf, Phase};
+use super::{Composition, observed};
+use crate::error::Error;
+use crate::value::Object;
+
+/// How soon core should ask again.
+mod requeue {
+    use std::time::Duration;
+    /// Everything is ready: changes arrive by watches, this is for what has none.
+    pub const READY: Duration = Duration::from_mins(10);
+    /// Something is being made, waits or fails.
+    pub const BUSY: Duration = Duration::from_secs(30);
+    /// A secret was made, and core publishes it right after this answer.
+    pub const PUBLISHING: Duration = Duration::from_secs(5);
+}
+
+/// What goes into the response.
+pub struct Answer {
+    /// Every resource by slot, and whether it is ready.
+    pub resources: BTreeMap<String, (Object, bool)>,
+    /// The composite's status.
+    pub status: Object,
+    /// The composite's connection details (claims flavour; empty in the other).
+    pub connection: BTreeMap<String, Vec<u8>>,
+    /// Where the environment stands.
+    pub phase: Phase,
+    /// Whether everything is ready, what is not asked for yet included.
+    pub ready: bool,
+    /// `Provisioned`: its reason.
+    pub reason: &'static str,
+    /// `Provisioned`: its sentence.
+    pub message: String,
+    /// Whether that sentence is news.
+    pub changed: bool,
+    /// When to ask again.
+    pub requeue: Duration,
+}
+
+impl Composition<'_> {
+    /// Ends the composition. `status` is the API's own part; `since_revision` names its fields that came later than the first
+    /// schema revision.
+    ///
+    /// # Errors
+    /// [`Error::WouldDelete`] where a resource of ours exists that was neither asked for nor retired.
+    pub fn finish(mut self, status: Object, since_revision: &[(&str, u32)]) -> Result<Answer, Error> {
+        self.compose_connection_secret()?;
+        self.account_for_everything()?;
+        let leaves = self.leaves();
+        let common = status::common(&leaves, !self.observed.is_empty());
+        let phase = common.phase;
+        let (reason, message) = provisioned(&leaves, phase);
+        let mut whole = status::known(status);
+        let revision = self.settings.schema_revision.unwrap_or(1);
+        whole.retain(|field, _| {
+            since_revision.iter().all(|(later, since)| field != later || *since <= revision)
+        });
+        if let Ok(Value::Object(common)) = serde_json::to_value(common) {
+            whole.extend(common);
+        }
+        let legacy = self.xr.scope == super::Scope::LegacyCluster;
+        Ok(Answer {
+            changed: self.is_news(reason, &message),
+            resources: self.desired.into_iter().map(|(slot, d)| (slot, (d.object, d.health.ready))).collect(),
+            status: whole,
+            connection: if legacy { self.connection } else { BTreeMap::new() },
+            phase,
+            ready: leaves.iter().all(|leaf| leaf.status.ready),
+            reason,
+            message,
+            requeue: match phase {
+                Phase::Ready => requeue::READY,
+                _ if self.unpublished => requeue::PUBLISHING,
+                _ => requeue::BUSY,
+            },
+        })
+    }
+
+    /// Nothing that exists vanishes by accident.
+    fn account_for_everything(&self) -> Result<(), Error> {
+        let missed = |(slot, resource): (&String, &observed::Resource)| {
+            let dropped =
+                resource.is_ours() && !self.desired.contains_key(slot) && !self.retired.contains(slot);
+            dropped.then(|| slot.clone())
+        };
+        let missed: Vec<String> = self.observed.iter().filter_map(missed).collect();
+        if missed.is_empty() { Ok(()) } else { Err(Error::WouldDelete(missed)) }
+    }
+
+    /// Whether `Provisioned` said something else before.
+    fn is_news(&self, reason: &str, message: &str) -> bool {
+        let conditions = self.xr.status.get("conditions").and_then(Value::as_array);
+        let before = conditions
+            .into_iter()
+            .flatten()
+            .find(|c| c.get("type").and_then(Value::as_str) == Some("Provisioned"));
+        let field = |name| before.and_then(|before| before.get(name)).and_then(Value::as_str);
+        field("reason") != Some(reason) || field("message") != Some(message)
+    }
+}
+
+/// Reason and sentence of the condition `Provisioned`: what failed first, else what everything waits for.
+fn provisioned(leaves: &[Leaf], phase: Phase) -> (&'static str, String) {
+    let failed = leaves.iter().filter(|leaf| leaf.state == State::Failed);
+    if let Some(first) =
+        failed.min_by(|a, b| (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot)))
+    {
+        return ("Failed", sentence(first));
+    }
+    if phase == Phase::Ready {
+        let count = leaves.iter().filter(|leaf| leaf.counted).count();
+        return ("Available", format!("all {count} resources are ready"));
+    }
+    let unready: Vec<&Leaf> = leaves.iter().filter(|leaf| !leaf.status.ready).collect();
+    let creating = unready.iter().find(|leaf| leaf.state == State::Creating);
+    let refused = unready.iter().find(|leaf| leaf.status.reason.as_deref() == Some("NotAccepted"));
+    let Some(first) = refused.or(creating).or(unready.first()) else {
+        return ("Creating", "nothing is composed yet".to_owned());
+    };
+    let reason = if first.state == State::Creating { "Creating" } else { "Waiting" };
+    let others = unready.iter().filter(|leaf| leaf.counted && leaf.status.slot != first.status.slot).count();
+    let rest = if others == 0 { String::new() } else { format!(" ({others} more not ready)") };
+    (reason, format!("{}{rest}", sentence(first)))
+}
+
+fn sentence(leaf: &Leaf) -> String {
+    let message = leaf.status.message.as_deref().unwrap_or("is not ready");
+    format!("{} ({}): {message}", leaf.status.slot, leaf.status.kind)
+}

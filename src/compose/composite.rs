@@ -1,0 +1,149 @@
+//! The composite resource (XR) as a function sees it: who it is, whose it is, and which flavour it has.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::error::Error;
+use crate::value::{Object, at, text};
+
+/// Where an XR and what it composes live; it decides the envelope of every resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The claims flavour: a cluster-scoped XR of an XRD v1, cluster-scoped managed resources.
+    LegacyCluster,
+    /// The namespaced flavour: everything lives in the XR's namespace.
+    Namespaced,
+}
+
+/// A Secret's name and namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretName {
+    /// `metadata.name`
+    pub name: String,
+    /// `metadata.namespace`
+    pub namespace: String,
+}
+
+/// The observed composite resource.
+#[derive(Clone, Debug)]
+pub struct Composite {
+    /// `apiVersion`; its group is whatever the platform team chose.
+    pub api_version: String,
+    /// `kind`
+    pub kind: String,
+    /// `metadata.name`, at most 63 characters.
+    pub name: String,
+    /// `metadata.namespace` of a namespaced XR.
+    pub namespace: Option<String>,
+    /// `metadata.uid`; empty in a local preview of a manifest that has none.
+    pub uid: String,
+    /// Name and namespace of the claim, where there is one.
+    pub claim: Option<(String, String)>,
+    /// Where the XR and its resources live.
+    pub scope: Scope,
+    /// The Secret that core publishes the XR's connection details to (claims flavour only).
+    pub connection_secret: Option<SecretName>,
+    /// `spec`
+    pub spec: Value,
+    /// `status`, as it was stored last.
+    pub status: Object,
+    /// Kind and name of everything that core set out to create.
+    pub resource_refs: Vec<(String, String)>,
+    /// The XR's own connection details, as published before.
+    pub connection: BTreeMap<String, Vec<u8>>,
+}
+
+impl Composite {
+    /// Reads the XR. `connection` are its connection details.
+    pub fn read(mut xr: Object, connection: BTreeMap<String, Vec<u8>>) -> Result<Self, Error> {
+        let owned = |path: &[&str]| text(&xr, path).map(str::to_owned);
+        let name = owned(&["metadata", "name"]).filter(|name| !name.is_empty());
+        let name = name.ok_or_else(|| Error::spec("metadata.name", "missing; a composite has a name"))?;
+        let namespace = owned(&["metadata", "namespace"]).filter(|namespace| !namespace.is_empty());
+        let scope = scope(&xr, namespace.as_deref())?;
+        let pair = |path: [&str; 2]| {
+            let [outer, inner] = path;
+            Some((owned(&[outer, inner, "name"])?, owned(&[outer, inner, "namespace"])?))
+        };
+        let claim = (scope == Scope::LegacyCluster).then(|| pair(["spec", "claimRef"])).flatten();
+        let connection_secret = pair(["spec", "writeConnectionSecretToRef"])
+            .filter(|_| scope == Scope::LegacyCluster)
+            .map(|(name, namespace)| SecretName { name, namespace });
+        Ok(Self {
+            api_version: owned(&["apiVersion"]).unwrap_or_default(),
+            kind: owned(&["kind"]).unwrap_or_default(),
+            uid: owned(&["metadata", "uid"]).unwrap_or_default(),
+            resource_refs: resource_refs(&xr),
+            status: match xr.remove("status") {
+                Some(Value::Object(status)) => status,
+                _ => Object::new(),
+            },
+            spec: xr.remove("spec").unwrap_or_default(),
+            name,
+            namespace,
+            claim,
+            scope,
+            connection_secret,
+            connection,
+        })
+    }
+
+    /// The namespace of the person who asked: the claim's, or the XR's own.
+    pub fn user_namespace(&self) -> Option<&str> {
+        self.namespace.as_deref().or_else(|| self.claim.as_ref().map(|(_, namespace)| namespace.as_str()))
+    }
+
+    /// Five characters that tell this XR from every other of its name: the beginning of its uid.
+    /// A preview's manifest without a uid gets five of a hash of its name.
+    pub fn uid5(&self) -> String {
+        let uid: String = self
+            .uid
+            .chars()
+            .filter(char::is_ascii_alphanumeric)
+            .take(5)
+            .collect::<String>()
+            .to_ascii_lowercase();
+        if uid.len() == 5 {
+            return uid;
+        }
+        hash(&format!("{}/{}", self.namespace.as_deref().unwrap_or_default(), self.name), 5)
+    }
+}
+
+/// The first `length` hexadecimal characters of a SHA-256.
+pub(super) fn hash(source: &str, length: usize) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::with_capacity(length + 1);
+    for byte in Sha256::digest(source.as_bytes()).iter().take(length.div_ceil(2)) {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text.truncate(length);
+    text
+}
+
+fn scope(xr: &Object, namespace: Option<&str>) -> Result<Scope, Error> {
+    if namespace.is_some() {
+        return Ok(Scope::Namespaced);
+    }
+    if at(xr, &["spec", "crossplane"]).is_some_and(Value::is_object) {
+        let message = "found none on a composite of XRD scope Cluster; Paved Road serves scope Namespaced, \
+                       and claims (XRD v1)";
+        return Err(Error::spec("metadata.namespace", message));
+    }
+    Ok(Scope::LegacyCluster)
+}
+
+fn resource_refs(xr: &Object) -> Vec<(String, String)> {
+    let refs = at(xr, &["spec", "crossplane", "resourceRefs"])
+        .or_else(|| at(xr, &["spec", "resourceRefs"]))
+        .and_then(Value::as_array);
+    let named = |entry: &Value| {
+        let kind = entry.get("kind")?.as_str()?;
+        let name = entry.get("name")?.as_str().filter(|name| !name.is_empty())?;
+        Some((kind.to_owned(), name.to_owned()))
+    };
+    refs.into_iter().flatten().filter_map(named).collect()
+}

@@ -1,0 +1,242 @@
+//! Health: whether an observed resource is ready, and if not, whether it is being made, waits or fails.
+//!
+//! Ready is explicit: only a condition, or a fact of a built-in kind, that says so makes it true. Absent, unknown or
+//! malformed data never does.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::value::{Object, at, text};
+
+/// What a resource is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is as it should be.
+    Available,
+    /// It was asked for, and its provider works on it.
+    Creating,
+    /// Something else has to be there first.
+    Waiting,
+    /// Its provider refused it, or gave up.
+    Failed,
+}
+
+/// A resource's readiness and what there is to say of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// What readiness the response gives.
+    pub ready: bool,
+    /// What it is doing.
+    pub state: State,
+    /// CamelCase reason; empty when available.
+    pub reason: String,
+    /// Ours where borrowed; where owned the provider's words, not yet scrubbed.
+    pub message: Cow<'static, str>,
+}
+
+impl Health {
+    fn available() -> Self {
+        Self { ready: true, state: State::Available, reason: String::new(), message: Cow::Borrowed("") }
+    }
+
+    /// Not ready for a reason of ours.
+    pub fn pending(state: State, reason: &str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { ready: false, state, reason: reason.to_owned(), message: message.into() }
+    }
+
+    /// Asked for in this answer, or not yet seen.
+    pub fn unseen() -> Self {
+        Self::pending(State::Creating, "Creating", "is being created")
+    }
+}
+
+/// The health of an observed managed resource, of a Usage and of a built-in kind.
+pub fn of(object: &Object) -> Health {
+    if at(object, &["metadata", "deletionTimestamp"]).is_some_and(Value::is_string) {
+        return Health::pending(State::Waiting, "Deleting", "is being deleted");
+    }
+    match (text(object, &["apiVersion"]).unwrap_or_default(), text(object, &["kind"]).unwrap_or_default()) {
+        ("v1", kind) => core(kind, object),
+        ("apps/v1", "Deployment") => deployment(object),
+        _ => managed(object),
+    }
+}
+
+/// A managed resource: by its conditions `Ready`, `Synced` and `LastAsyncOperation`. A Usage has `Ready` too.
+fn managed(object: &Object) -> Health {
+    let ready = condition(object, "Ready").filter(|ready| ready.status == "True");
+    let synced = condition(object, "Synced").filter(|synced| synced.status == "False");
+    let last = condition(object, "LastAsyncOperation").filter(|last| last.status == "False");
+    let mut health = match (last, synced, condition(object, "Ready")) {
+        (Some(last), _, _) => last.health(State::Failed),
+        (None, Some(synced), _) if synced.reason == "ReconcilePaused" || waits(synced.message) => {
+            synced.health(State::Waiting)
+        }
+        (None, Some(synced), _) => synced.health(State::Failed),
+        (None, None, Some(_)) if ready.is_some() => Health::available(),
+        (None, None, Some(unready)) => unready.health(State::Creating),
+        (None, None, None) => Health::unseen(),
+    };
+    health.ready = ready.is_some();
+    health
+}
+
+/// What providers say, as a ReconcileError, of something that is merely not there yet.
+fn waits(message: &str) -> bool {
+    const NOT_YET: [&str; 9] = [
+        "cannot resolve references",
+        "cannot resolve reference",
+        "referenced field was empty",
+        "cannot get referenced resource",
+        "cannot get credentials secret",
+        "cannot get connection secret",
+        "cannot get secret",
+        "connection refused",
+        "no such host",
+    ];
+    NOT_YET.iter().any(|words| message.contains(words))
+        || (message.contains("ecret") && message.contains("not found"))
+}
+
+fn core(kind: &str, object: &Object) -> Health {
+    let ready = match kind {
+        "Namespace" => text(object, &["status", "phase"]) == Some("Active"),
+        "Service" => {
+            text(object, &["spec", "type"]) != Some("LoadBalancer")
+                || at(object, &["status", "loadBalancer", "ingress"])
+                    .and_then(Value::as_array)
+                    .is_some_and(|ingress| !ingress.is_empty())
+        }
+        "Secret" => at(object, &["data"]).is_some_and(Value::is_object),
+        _ => at(object, &["metadata", "uid"]).is_some(),
+    };
+    if ready { Health::available() } else { Health::unseen() }
+}
+
+/// A Deployment has no condition Ready: it is ready when its controller has seen the newest spec and all replicas are available.
+fn deployment(object: &Object) -> Health {
+    let number = |path: &[&str]| at(object, path).and_then(Value::as_i64);
+    let current = number(&["metadata", "generation"])
+        .zip(number(&["status", "observedGeneration"]))
+        .is_some_and(|(generation, observed)| observed >= generation);
+    let desired = number(&["spec", "replicas"]).unwrap_or(1);
+    let count = |field| number(&["status", field]).unwrap_or(0);
+    if let Some(progress) = condition(object, "Progressing").filter(|progress| progress.status == "False") {
+        return progress.health(State::Failed);
+    }
+    if current && count("updatedReplicas") >= desired && count("availableReplicas") >= desired {
+        return Health::available();
+    }
+    let message = format!("{} of {desired} replicas are available", count("availableReplicas"));
+    Health::pending(State::Creating, "Progressing", message)
+}
+
+struct Condition<'o> {
+    status: &'o str,
+    reason: &'o str,
+    message: &'o str,
+}
+
+impl Condition<'_> {
+    fn health(&self, state: State) -> Health {
+        let reason: String = self.reason.chars().filter(char::is_ascii_alphanumeric).take(63).collect();
+        let said = !self.message.trim().is_empty();
+        Health {
+            ready: false,
+            state,
+            reason: if reason.is_empty() { "Unknown".to_owned() } else { reason },
+            message: if said {
+                self.message.to_owned().into()
+            } else {
+                default_message(state, self.reason).into()
+            },
+        }
+    }
+}
+
+fn default_message(state: State, reason: &str) -> &'static str {
+    match state {
+        State::Failed => "its provider gives no message",
+        State::Waiting => "waits for something else",
+        State::Creating | State::Available if reason == "Creating" => "is being created",
+        State::Creating | State::Available => "is not available",
+    }
+}
+
+fn condition<'o>(object: &'o Object, kind: &str) -> Option<Condition<'o>> {
+    let conditions = at(object, &["status", "conditions"])?.as_array()?;
+    let entry = conditions.iter().find(|entry| entry.get("type").and_then(Value::as_str) == Some(kind))?;
+    let field = |name| entry.get(name).and_then(Value::as_str).unwrap_or_default();
+    Some(Condition { status: field("status"), reason: field("reason"), message: field("message") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn health(object: Value) -> (bool, State) {
+        let Value::Object(object) = object else { panic!("an object") };
+        let health = of(&object);
+        (health.ready, health.state)
+    }
+
+    fn with(conditions: &Value) -> Value {
+        json!({"apiVersion": "ec2.aws.upbound.io/v1beta2", "kind": "Instance", "status": {"conditions": conditions}})
+    }
+
+    #[test]
+    fn only_a_true_condition_is_ready() {
+        for (status, ready) in
+            [("True", true), ("False", false), ("Unknown", false), ("", false), ("true", false)]
+        {
+            assert_eq!(health(with(&json!([{"type": "Ready", "status": status}]))).0, ready, "{status}");
+        }
+        for none in [json!(null), json!([]), json!("Ready"), json!([{"type": "Ready"}]), json!([null])] {
+            assert!(!health(with(&none)).0, "{none}");
+        }
+    }
+
+    #[test]
+    fn waiting_is_not_failing() {
+        let synced = |message: &str| {
+            with(
+                &json!([{"type": "Synced", "status": "False", "reason": "ReconcileError", "message": message}]),
+            )
+        };
+        assert_eq!(
+            health(synced("cannot resolve references: mg.Spec.ForProvider.Role: referenced field was empty"))
+                .1,
+            State::Waiting
+        );
+        assert_eq!(health(synced("cannot get credentials: Secret \"a\" not found")).1, State::Waiting);
+        assert_eq!(health(synced("create failed: AccessDenied")).1, State::Failed);
+        let last = json!([{"type": "Synced", "status": "True"}, {"type": "LastAsyncOperation", "status": "False", "reason": "AsyncCreateFailure", "message": "quota"}]);
+        assert_eq!(health(with(&last)).1, State::Failed);
+    }
+
+    #[test]
+    fn a_refused_update_fails_what_is_ready() {
+        let conditions = json!([{"type": "Ready", "status": "True"}, {"type": "Synced", "status": "False", "reason": "ReconcileError", "message": "update failed: cannot change"}]);
+        assert_eq!(health(with(&conditions)), (true, State::Failed));
+    }
+
+    #[test]
+    fn built_in_kinds_have_a_table() {
+        let ready = [
+            json!({"apiVersion": "v1", "kind": "Namespace", "status": {"phase": "Active"}}),
+            json!({"apiVersion": "v1", "kind": "Secret", "data": {}}),
+            json!({"apiVersion": "v1", "kind": "Service", "spec": {"type": "ClusterIP"}}),
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"generation": 2}, "spec": {"replicas": 1},
+                   "status": {"observedGeneration": 2, "updatedReplicas": 1, "availableReplicas": 1}}),
+        ];
+        for object in ready {
+            assert!(health(object.clone()).0, "{object}");
+        }
+        let stale = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"generation": 3}, "spec": {"replicas": 1},
+                           "status": {"observedGeneration": 2, "updatedReplicas": 1, "availableReplicas": 1}});
+        assert!(!health(stale).0);
+        assert!(!health(json!({"apiVersion": "v1", "kind": "Service", "spec": {"type": "LoadBalancer"}})).0);
+    }
+}

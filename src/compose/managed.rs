@@ -1,0 +1,218 @@
+//! `managed`: a managed resource in its slot.
+
+use serde_json::Value;
+
+use super::{CHOICE_PREFIX, Composition, EXTERNAL_NAME, Observed, Scope, pin};
+use crate::error::Error;
+use crate::models;
+use crate::value::{Object, at, put};
+
+/// A managed resource about to be added; [`Managed::add`] does it.
+#[must_use = "nothing is composed before `add`"]
+pub struct Managed<'c, 'r, M> {
+    composition: &'c mut Composition<'r>,
+    slot: String,
+    model: M,
+    external_name: Option<String>,
+    live: Vec<&'static str>,
+    choices: Vec<(&'static str, String, &'static [&'static str])>,
+    labels: Vec<(&'static str, &'static str)>,
+    orphan: bool,
+    publishes: bool,
+    needs: Option<String>,
+}
+
+impl<'r> Composition<'r> {
+    /// A managed resource in `slot`. Once it was observed, its fields keep the values that they have there, but for those
+    /// named by [`live`](Managed::live) and [`choice`](Managed::choice), and the tags of Settings.
+    pub fn managed<M: models::Managed>(&mut self, slot: impl Into<String>, model: M) -> Managed<'_, 'r, M> {
+        Managed {
+            composition: self,
+            slot: slot.into(),
+            model,
+            external_name: None,
+            live: Vec::new(),
+            choices: Vec::new(),
+            labels: Vec::new(),
+            orphan: false,
+            publishes: false,
+            needs: None,
+        }
+    }
+}
+
+impl<M: models::Managed> Managed<'_, '_, M> {
+    /// Its name in the cloud, where the provider takes one. An observed name is never changed.
+    pub fn external_name(mut self, name: impl Into<String>) -> Self {
+        self.external_name = Some(name.into());
+        self
+    }
+
+    /// Fields that follow the user's at every call, by their paths below `forProvider`.
+    pub fn live(mut self, paths: &[&'static str]) -> Self {
+        self.live.extend(paths);
+        self
+    }
+
+    /// Fields that follow from a choice of the user's, through a table that Settings or a later release may change: they
+    /// are resolved anew only when the choice differs from the one noted on the resource.
+    pub fn choice(
+        mut self,
+        name: &'static str,
+        value: impl Into<String>,
+        paths: &'static [&'static str],
+    ) -> Self {
+        self.choices.push((name, value.into(), paths));
+        self
+    }
+
+    /// Notes a choice of the user's on the resource, for [`Composition::noted`] to find.
+    pub fn note(self, name: &'static str, value: impl Into<String>) -> Self {
+        self.choice(name, value, &[])
+    }
+
+    /// A label of the object, by which siblings select it.
+    pub fn label(mut self, key: &'static str, value: &'static str) -> Self {
+        self.labels.push((key, value));
+        self
+    }
+
+    /// Whether deleting the environment leaves the resource in the cloud.
+    pub fn orphan(mut self, orphan: bool) -> Self {
+        self.orphan = orphan;
+        self
+    }
+
+    /// Has the provider write its connection details to a Secret, from which core hands them to us.
+    pub fn publishes(mut self) -> Self {
+        self.publishes = true;
+        self
+    }
+
+    /// Not created before `met`; what exists stays. `what` is what it waits for, as in `the password to be published`.
+    pub fn needs(mut self, met: bool, what: impl Into<String>) -> Self {
+        if !met && self.needs.is_none() {
+            self.needs = Some(what.into());
+        }
+        self
+    }
+
+    /// Adds it, and gives back what was observed of it.
+    pub fn add(self) -> Result<Observed<M::Status>, Error> {
+        let observed = Observed::read(self.composition.observed.get(&self.slot));
+        if let Some(what) = self.needs.as_ref().filter(|_| !self.composition.exists(&self.slot)) {
+            self.composition.wait(&self.slot, M::KIND.kind, format!("waits for {what}"), true);
+            return Ok(observed);
+        }
+        let object = self.object()?;
+        self.composition.insert(&self.slot, object, true)?;
+        Ok(observed)
+    }
+
+    fn object(&self) -> Result<Object, Error> {
+        let scope = self.composition.xr.scope;
+        let mut object = Object::new();
+        object.insert("apiVersion".into(), M::KIND.api_version(scope).into());
+        object.insert("kind".into(), M::KIND.kind.into());
+        for (key, value) in &self.labels {
+            put(&mut object, &["metadata", "labels", key], Some((*value).into()));
+        }
+        for (key, value) in self.annotations() {
+            put(&mut object, &["metadata", "annotations", &key], Some(value.into()));
+        }
+        object.insert("spec".into(), self.spec()?.into());
+        Ok(object)
+    }
+
+    fn annotations(&self) -> Vec<(String, String)> {
+        let running = self.running();
+        let name = match running {
+            Some(running) => {
+                running.annotation(EXTERNAL_NAME).map(str::to_owned).filter(|_| self.external_name.is_some())
+            }
+            None => self.external_name.clone(),
+        };
+        let choices =
+            self.choices.iter().map(|(name, value, _)| (format!("{CHOICE_PREFIX}{name}"), value.clone()));
+        name.map(|name| (EXTERNAL_NAME.to_owned(), name)).into_iter().chain(choices).collect()
+    }
+
+    fn spec(&self) -> Result<Object, Error> {
+        let composition = &*self.composition;
+        let xr = &composition.xr;
+        let mut spec = Object::new();
+        spec.insert("forProvider".into(), self.for_provider()?.into());
+        spec.insert(
+            "providerConfigRef".into(),
+            self.pinned("providerConfigRef", || {
+                let configs = &composition.settings.provider_configs;
+                configs.reference(M::KIND.provider, xr.scope, xr.user_namespace())
+            }),
+        );
+        if self.publishes {
+            spec.insert(
+                "writeConnectionSecretToRef".into(),
+                self.pinned("writeConnectionSecretToRef", || {
+                    xr.secret_reference(&xr.object_name(&self.slot))
+                }),
+            );
+        }
+        match (self.orphan, xr.scope) {
+            (true, Scope::LegacyCluster) => put(&mut spec, &["deletionPolicy"], Some("Orphan".into())),
+            (true, Scope::Namespaced) => {
+                spec.insert(
+                    "managementPolicies".into(),
+                    ["Observe", "Create", "Update", "LateInitialize"].as_slice().into(),
+                );
+            }
+            (false, _) => {}
+        }
+        Ok(spec)
+    }
+
+    fn for_provider(&self) -> Result<Object, Error> {
+        let Ok(Value::Object(mut wanted)) = serde_json::to_value(&self.model) else {
+            return Err(Error::Defect(format!("the model in slot `{}` is no object", self.slot)));
+        };
+        let mut live = self.live.clone();
+        if let Some(path) = M::KIND.tags {
+            self.add_tags(&mut wanted, path);
+            live.push(path);
+        }
+        let Some(running) = self.running() else { return Ok(wanted) };
+        for (name, value, paths) in &self.choices {
+            if running.annotation(&format!("{CHOICE_PREFIX}{name}")).is_some_and(|noted| noted != value) {
+                live.extend(*paths);
+            }
+        }
+        Ok(match at(&running.object, &["spec", "forProvider"]) {
+            Some(observed) => pin::pin::<M>(&wanted, observed, &live),
+            None => wanted,
+        })
+    }
+
+    /// The tags of Settings; the API's own win.
+    fn add_tags(&self, wanted: &mut Object, path: &str) {
+        let path: Vec<&str> = path.split('.').collect();
+        for (key, value) in &self.composition.settings.tags {
+            let (key, value) = M::KIND.provider.tag(key, value);
+            let path: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
+            if at(wanted, &path).is_none() {
+                put(wanted, &path, Some(value.into()));
+            }
+        }
+    }
+
+    /// A part of the envelope: with the values of the resource that runs, else as made now.
+    fn pinned(&self, field: &str, make: impl FnOnce() -> Object) -> Value {
+        let new = make();
+        let running = self.running().and_then(|running| at(&running.object, &["spec", field])?.as_object());
+        let Some(running) = running else { return Value::Object(new) };
+        let kept = new.into_iter().filter_map(|(key, _)| running.get(&key).map(|value| (key, value.clone())));
+        Value::Object(kept.collect())
+    }
+
+    fn running(&self) -> Option<&super::observed::Resource> {
+        self.composition.observed.get(&self.slot)
+    }
+}

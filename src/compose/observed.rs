@@ -1,0 +1,98 @@
+//! What was observed of one composed resource, as typed values.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::MARK;
+use super::health::{self, Health};
+use crate::value::{Object, at, text};
+
+/// The annotation that ties a managed resource to its counterpart in the cloud.
+pub const EXTERNAL_NAME: &str = "crossplane.io/external-name";
+
+/// One observed composed resource.
+#[derive(Debug, Default)]
+pub(super) struct Resource {
+    pub object: Object,
+    pub connection: BTreeMap<String, Vec<u8>>,
+}
+
+impl Resource {
+    /// Whether it carries our mark: what other steps compose is not ours to miss.
+    pub fn is_ours(&self) -> bool {
+        text(&self.object, &["metadata", "labels", MARK]) == Some("true")
+    }
+
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        text(&self.object, &["metadata", "annotations", key])
+    }
+
+    pub fn name(&self) -> Option<&str> {
+        text(&self.object, &["metadata", "name"])
+    }
+
+    pub fn health(&self) -> Health {
+        health::of(&self.object)
+    }
+
+    /// The decoded data of a Secret.
+    pub fn secret_data(&self) -> BTreeMap<String, Vec<u8>> {
+        let decode = |(key, value): (&String, &Value)| {
+            let value = base64::engine::general_purpose::STANDARD.decode(value.as_str()?).ok()?;
+            Some((key.clone(), value))
+        };
+        let data = at(&self.object, &["data"]).and_then(Value::as_object);
+        data.into_iter().flatten().filter_map(decode).collect()
+    }
+}
+
+/// What a slot gives back: nothing where the resource was not observed yet.
+#[derive(Clone, Debug)]
+pub struct Observed<S> {
+    status: Option<S>,
+    connection: BTreeMap<String, Vec<u8>>,
+}
+
+impl<S: DeserializeOwned> Observed<S> {
+    pub(super) fn read(resource: Option<&Resource>) -> Self {
+        let Some(resource) = resource else { return Self { status: None, connection: BTreeMap::new() } };
+        let status = at(&resource.object, &["status", "atProvider"]).and_then(lenient);
+        Self { status, connection: resource.connection.clone() }
+    }
+
+    /// A value of the status, where it is known.
+    pub fn get<T>(&self, read: impl FnOnce(&S) -> Option<T>) -> Option<T> {
+        self.status.as_ref().and_then(read)
+    }
+
+    /// A text of the status, where it is known and not empty.
+    pub fn text(&self, read: impl FnOnce(&S) -> Option<String>) -> Option<String> {
+        self.get(read).filter(|text| !text.is_empty())
+    }
+
+    /// A connection detail that the provider wrote.
+    pub fn connection(&self, key: &str) -> Option<Vec<u8>> {
+        self.connection.get(key).filter(|value| !value.is_empty()).cloned()
+    }
+}
+
+/// Reads a value; a malformed field is left out instead of costing the others.
+pub(super) fn lenient<T: DeserializeOwned>(source: &Value) -> Option<T> {
+    if let Ok(value) = T::deserialize(source) {
+        return Some(value);
+    }
+    let mut rest = source.clone();
+    loop {
+        match serde_path_to_error::deserialize::<_, T>(&rest) {
+            Ok(value) => return Some(value),
+            Err(error) => {
+                let path = error.path().to_string();
+                let field = path.split(['.', '[']).next()?;
+                rest.as_object_mut()?.remove(field)?;
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Other people's messages, made fit for status: the same failure gives the same text, no secret is in it, and it is short.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex_lite::Regex;
+
+/// The longest message that we put into status, in bytes.
+pub const LONGEST: usize = 1024;
+
+/// Values shorter than this are not taken for secrets: a port or a flag would tear holes into every message.
+const SHORTEST_SECRET: usize = 4;
+
+/// What differs from one failure to the next of the same cause: ids of requests, times, counts of retries.
+static FLEETING: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    [
+        r"(?i),?\s*(?:x-amzn-)?(?:request|correlation|trace|operation)[ _-]?id[:=]?\s*[0-9A-Za-z][0-9A-Za-z_-]{7,}",
+        r"(?i)\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b",
+        r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2})?",
+        r"(?i)\s*\(?(?:after|attempt|retry|retries|retried)\s*(?:#|no\.?\s*)?\d+(?:\s*(?:of|/)\s*\d+)?(?:\s*(?:attempts?|times|retries|tries))?\)?",
+        r"(?i)\b(?:retry(?:ing)?|backoff|back-off) (?:in|after) \d+(?:\.\d+)?(?:ms|s|m)?",
+    ]
+    .iter()
+    .filter_map(|pattern| Regex::new(pattern).ok())
+    .collect()
+});
+
+/// Every secret that came with a request, to be struck from what we say.
+#[derive(Debug, Default)]
+pub struct Secrets {
+    /// Longest first, so that no part of one is left over.
+    values: BTreeSet<(std::cmp::Reverse<usize>, String)>,
+}
+
+impl Secrets {
+    /// Remembers a value, and each longer word of one that has several (a kubeconfig, a URL with a password in it).
+    pub fn add(&mut self, value: &[u8]) {
+        let Ok(text) = std::str::from_utf8(value) else { return };
+        self.insert(text.trim());
+        for word in text.split(|c: char| c.is_whitespace() || "\"',:@/=?&;".contains(c)) {
+            if word.len() >= 3 * SHORTEST_SECRET && word.len() < text.trim().len() {
+                self.insert(word);
+            }
+        }
+    }
+
+    fn insert(&mut self, value: &str) {
+        if value.len() >= SHORTEST_SECRET {
+            self.values.insert((std::cmp::Reverse(value.len()), value.to_owned()));
+        }
+    }
+
+    /// The message without secrets, request ids, times and retry counts, on one line and at most [`LONGEST`] bytes long.
+    pub fn scrub(&self, message: &str) -> String {
+        let mut text = message.to_owned();
+        for (_, secret) in &self.values {
+            if text.contains(secret.as_str()) {
+                text = text.replace(secret.as_str(), "[redacted]");
+            }
+        }
+        for pattern in FLEETING.iter() {
+            if pattern.is_match(&text) {
+                text = pattern.replace_all(&text, "").into_owned();
+            }
+        }
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        cut(&text)
+    }
+}
+
+fn cut(text: &str) -> String {
+    if text.len() <= LONGEST {
+        return text.to_owned();
+    }
+    let mut end = LONGEST - '…'.len_utf8();
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_failure_gives_the_same_text() {
+        let secrets = Secrets::default();
+        let once = "creating EC2 Instance: api error VcpuLimitExceeded: quota, RequestID: 5bc0a9e1-1111-2222-3333-444455556666";
+        let again = "creating EC2 Instance: api error VcpuLimitExceeded: quota, RequestID: 00000000-aaaa-bbbb-cccc-ddddeeeeffff";
+        assert_eq!(secrets.scrub(once), "creating EC2 Instance: api error VcpuLimitExceeded: quota");
+        assert_eq!(secrets.scrub(once), secrets.scrub(again));
+        assert_eq!(
+            secrets.scrub("failed after 3 attempts at 2026-11-21T01:02:03Z"),
+            secrets.scrub("failed after 25 attempts at 2026-11-21T09:08:07.123Z")
+        );
+    }
+
+    #[test]
+    fn secrets_are_struck_whole_and_in_part() {
+        let mut secrets = Secrets::default();
+        secrets.add(b"hunter2hunter2");
+        secrets.add(b"postgres://app:s3cr3t-passw0rd@db/app");
+        assert_eq!(secrets.scrub("login hunter2hunter2 refused"), "login [redacted] refused");
+        assert_eq!(secrets.scrub("password s3cr3t-passw0rd"), "password [redacted]");
+    }
+
+    #[test]
+    fn long_messages_are_cut_between_characters() {
+        let text = Secrets::default().scrub(&"ü".repeat(2000));
+        assert!(text.len() <= LONGEST && text.ends_with('…'));
+    }
+}

@@ -1,0 +1,93 @@
+//! Secrets: made once, published with the connection details, and read back from where they were published.
+//!
+//! Claims flavour: the composite's own connection secret, which core writes. Namespaced: a Secret that we compose.
+
+use base64::Engine as _;
+use serde_json::Value;
+
+use super::{CONNECTION_SLOT, Composite, Composition, Scope};
+use crate::error::Error;
+use crate::value::Object;
+
+/// Characters of a generated password; 64 of them, so that six random bits choose one evenly.
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// Characters in a generated password: 192 bits.
+const LENGTH: usize = 32;
+
+/// A secret that we made.
+pub struct Generated {
+    /// Where it can be read: name, key, and in the claims flavour a namespace. `None` where the composite has no connection secret.
+    pub reference: Option<(String, Option<String>, String)>,
+    /// Whether it was observed there. Its consumers are created only then.
+    pub published: bool,
+}
+
+impl Composition<'_> {
+    /// A password under a connection key: the one that was published before, or a new one.
+    pub fn generated(&mut self, key: &str) -> Generated {
+        let before = match self.xr.scope {
+            Scope::LegacyCluster => self.xr.connection.get(key).cloned(),
+            Scope::Namespaced => {
+                self.observed.get(CONNECTION_SLOT).and_then(|secret| secret.secret_data().remove(key))
+            }
+        };
+        let before = before.filter(|value| !value.is_empty());
+        let published = before.is_some();
+        let value = before.unwrap_or_else(|| {
+            self.unpublished = true;
+            self.password()
+        });
+        self.secrets.add(&value);
+        self.connection.insert(key.to_owned(), value);
+        let reference = match self.xr.scope {
+            Scope::Namespaced => Some((self.connection_secret_name(), None, key.to_owned())),
+            Scope::LegacyCluster => {
+                let secret = self.xr.connection_secret.clone();
+                secret.map(|secret| (secret.name, Some(secret.namespace), key.to_owned()))
+            }
+        };
+        Generated { reference, published }
+    }
+
+    fn password(&mut self) -> Vec<u8> {
+        let mut bytes = vec![0; LENGTH];
+        (self.random)(&mut bytes);
+        bytes.iter().map(|byte| ALPHABET[usize::from(byte & 63)]).collect()
+    }
+
+    fn connection_secret_name(&self) -> String {
+        format!("{}-{}", self.xr.name, self.api)
+    }
+
+    /// In the namespaced flavour the connection details are a Secret that we compose.
+    pub(super) fn compose_connection_secret(&mut self) -> Result<(), Error> {
+        let wanted = !self.connection.is_empty() || self.exists(CONNECTION_SLOT);
+        if self.xr.scope != Scope::Namespaced || !wanted {
+            return Ok(());
+        }
+        let encode = |value: &Vec<u8>| Value::String(base64::engine::general_purpose::STANDARD.encode(value));
+        let data: Object = self.connection.iter().map(|(key, value)| (key.clone(), encode(value))).collect();
+        let mut secret = Object::new();
+        secret.insert("apiVersion".into(), "v1".into());
+        secret.insert("kind".into(), "Secret".into());
+        secret.insert("metadata".into(), serde_json::json!({ "name": self.connection_secret_name() }));
+        secret.insert("type".into(), "connection.crossplane.io/v1alpha1".into());
+        secret.insert("data".into(), data.into());
+        self.insert(CONNECTION_SLOT, secret, true)
+    }
+}
+
+impl Composite {
+    /// `writeConnectionSecretToRef` of a managed resource: in the namespace that holds the composite's own, or in the XR's.
+    pub(super) fn secret_reference(&self, name: &str) -> Object {
+        let mut reference = Object::new();
+        reference.insert("name".into(), name.into());
+        if self.scope == Scope::LegacyCluster {
+            let namespace =
+                self.connection_secret.as_ref().map_or("crossplane-system", |secret| &secret.namespace);
+            reference.insert("namespace".into(), namespace.into());
+        }
+        reference
+    }
+}

@@ -1,0 +1,223 @@
+//! The status that every API has: phase, progress and a line per resource.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::health::{Health, State};
+use super::observed::{EXTERNAL_NAME, lenient};
+use super::{Composition, Desired};
+use crate::value::{Object, text};
+
+/// Status fields that every environment has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CommonStatus {
+    /// Pending (nothing exists yet), Provisioning, Ready or Failed.
+    pub phase: Phase,
+    /// How many resources are ready, of how many, as in `4/6`.
+    pub progress: String,
+    /// Every resource of the environment, sorted by slot.
+    pub resources: Vec<ResourceStatus>,
+}
+
+/// Where an environment stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Phase {
+    /// Nothing exists yet.
+    #[default]
+    Pending,
+    /// Its resources are being made.
+    Provisioning,
+    /// Every resource is ready.
+    Ready,
+    /// A resource was refused, or its provider gave up.
+    Failed,
+}
+
+/// One resource of an environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceStatus {
+    /// Its permanent name in the environment.
+    pub slot: String,
+    /// Its Kubernetes kind.
+    pub kind: String,
+    /// Its object's name in the cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its name or id in the cloud.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_name: Option<String>,
+    /// Whether it is ready.
+    pub ready: bool,
+    /// Since when readiness and reason have been what they are (RFC 3339).
+    pub since: String,
+    /// Why it is not ready, or what its provider refused, in one word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The same in its provider's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// A resource's line, with what status does not show.
+pub(super) struct Leaf {
+    pub status: ResourceStatus,
+    pub state: State,
+    pub counted: bool,
+}
+
+impl Composition<'_> {
+    /// A leaf per slot, asked for or not yet, sorted by slot.
+    pub(super) fn leaves(&self) -> Vec<Leaf> {
+        let before: Vec<ResourceStatus> =
+            match self.xr.status.get("resources").and_then(|list| list.as_array()) {
+                Some(list) => list.iter().filter_map(lenient).collect(),
+                None => Vec::new(),
+            };
+        let refused = self.refused_kinds();
+        let mut leaves: Vec<Leaf> =
+            self.desired.iter().map(|(slot, desired)| self.leaf(slot, desired, &refused)).collect();
+        leaves.extend(self.waiting.iter().map(|(slot, absent)| {
+            let health = Health::pending(State::Waiting, "Waiting", absent.message.clone());
+            self.line(slot, absent.kind, health, absent.counted)
+        }));
+        leaves.sort_by(|a, b| a.status.slot.cmp(&b.status.slot));
+        excuse(&mut leaves);
+        for leaf in &mut leaves {
+            leaf.status.since = since(&leaf.status, &before, self.now);
+        }
+        leaves
+    }
+
+    fn leaf(&self, slot: &str, desired: &Desired, refused: &[String]) -> Leaf {
+        let kind = text(&desired.object, &["kind"]).unwrap_or_default();
+        let health = if !self.exists(slot) && refused.iter().any(|refused| refused == kind) {
+            let message = format!(
+                "the API server has not accepted this {kind}: see the events of {} {}, and whether the provider is installed",
+                self.xr.kind, self.xr.name
+            );
+            Health::pending(State::Waiting, "NotAccepted", message)
+        } else {
+            desired.health.clone()
+        };
+        self.line(slot, kind, health, desired.counted)
+    }
+
+    fn line(&self, slot: &str, kind: &str, health: Health, counted: bool) -> Leaf {
+        let observed = self.observed.get(slot);
+        let named =
+            || self.desired.get(slot).and_then(|desired| text(&desired.object, &["metadata", "name"]));
+        let message = match health.message {
+            Cow::Borrowed(ours) => ours.to_owned(),
+            Cow::Owned(theirs) => self.secrets.scrub(&theirs),
+        };
+        let quiet = health.state == State::Available;
+        let status = ResourceStatus {
+            slot: slot.to_owned(),
+            kind: kind.to_owned(),
+            name: observed.and_then(|observed| observed.name()).or_else(named).map(str::to_owned),
+            external_name: observed
+                .and_then(|observed| observed.annotation(EXTERNAL_NAME))
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned),
+            ready: health.ready,
+            since: String::new(),
+            reason: Some(health.reason).filter(|_| !quiet),
+            message: Some(message).filter(|message| !quiet && !message.is_empty()),
+        };
+        Leaf { status, state: health.state, counted }
+    }
+
+    /// Kinds of which core set out to create as many as are missing: the API server refused those.
+    fn refused_kinds(&self) -> Vec<String> {
+        let missing: Vec<&(String, String)> = self
+            .xr
+            .resource_refs
+            .iter()
+            .filter(|(kind, name)| {
+                !self.observed.values().any(|observed| {
+                    text(&observed.object, &["kind"]) == Some(kind) && observed.name() == Some(name)
+                })
+            })
+            .collect();
+        let unseen = |kind: &str| {
+            let unseen = |(slot, desired): &(&String, &Desired)| {
+                !self.exists(slot) && text(&desired.object, &["kind"]) == Some(kind)
+            };
+            self.desired.iter().filter(unseen).count()
+        };
+        let mut kinds: Vec<String> = missing.iter().map(|(kind, _)| kind.clone()).collect();
+        kinds.sort();
+        kinds.dedup();
+        kinds.retain(|kind| missing.iter().filter(|(other, _)| other == kind).count() >= unseen(kind));
+        kinds
+    }
+}
+
+/// Who was refused because something is missing merely waits, as long as another resource is not ready: a name that we
+/// gave is known, and referred to, before what it names exists.
+fn excuse(leaves: &mut [Leaf]) {
+    const MISSING: [&str; 7] = [
+        "NoSuchEntity",
+        "NotFound",
+        "not found",
+        "notFound",
+        "DoesNotExist",
+        "does not exist",
+        "Invalid IAM Instance Profile",
+    ];
+    let blames = |leaf: &Leaf| {
+        let message = leaf.status.message.as_deref().unwrap_or_default();
+        leaf.state == State::Failed && MISSING.iter().any(|words| message.contains(words))
+    };
+    let to_blame = leaves.iter().any(|leaf| leaf.counted && !leaf.status.ready && !blames(leaf));
+    for leaf in leaves.iter_mut().filter(|leaf| to_blame && !leaf.status.ready && blames(leaf)) {
+        leaf.state = State::Waiting;
+    }
+}
+
+/// A time changes only when what it dates does: readiness or its reason.
+fn since(now: &ResourceStatus, before: &[ResourceStatus], clock: Timestamp) -> String {
+    let same = |before: &&ResourceStatus| {
+        before.slot == now.slot
+            && before.ready == now.ready
+            && before.reason == now.reason
+            && !before.since.is_empty()
+    };
+    before.iter().find(same).map_or_else(|| seconds(clock), |before| before.since.clone())
+}
+
+/// RFC 3339 in whole seconds, as Kubernetes writes times.
+fn seconds(clock: Timestamp) -> String {
+    Timestamp::from_second(clock.as_second()).unwrap_or(clock).to_string()
+}
+
+/// The common status; `exists` says whether anything was observed.
+pub(super) fn common(leaves: &[Leaf], exists: bool) -> CommonStatus {
+    let counted = || leaves.iter().filter(|leaf| leaf.counted);
+    let ready = counted().filter(|leaf| leaf.status.ready).count();
+    let phase = if leaves.iter().any(|leaf| leaf.state == State::Failed) {
+        Phase::Failed
+    } else if leaves.iter().all(|leaf| leaf.status.ready) {
+        Phase::Ready
+    } else if exists {
+        Phase::Provisioning
+    } else {
+        Phase::Pending
+    };
+    CommonStatus {
+        phase,
+        progress: format!("{ready}/{}", counted().count()),
+        resources: leaves.iter().map(|leaf| leaf.status.clone()).collect(),
+    }
+}
+
+/// An object without nulls and empty strings: a field that is not known is absent.
+pub(super) fn known(mut object: Object) -> Object {
+    object.retain(|_, value| !(value.is_null() || value.as_str() == Some("")));
+    object
+}

@@ -1,0 +1,68 @@
+//! What can be wrong with a claim, with Settings or with an answer of ours: each becomes one FATAL result.
+
+use std::fmt;
+
+/// Why nothing was composed. Its text is the FATAL result's message, its [`reason`](Error::reason) that of `Provisioned=False`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A field of the claim or composite is wrong.
+    #[error("{0}")]
+    InvalidSpec(FieldError),
+    /// A field of the step's input, or of the EnvironmentConfig that it names, is wrong or missing.
+    #[error("{0}")]
+    InvalidSettings(FieldError),
+    /// Composing left out resources of ours that exist and were not retired by name.
+    #[error(
+        "refusing to answer: this would delete {}, which exists and was not retired by name; \
+         nothing was changed. This is a defect of the function, please report it",
+        quoted(.0)
+    )]
+    WouldDelete(Vec<String>),
+    /// The composite's kind is none of ours.
+    #[error("{found} is not a kind of Paved Road; its kinds are {}", .known.join(", "))]
+    UnsupportedKind {
+        /// The kind that was found.
+        found: String,
+        /// The kinds that there are.
+        known: Vec<&'static str>,
+    },
+    /// Something that no input should bring about, such as a slot that was used twice.
+    #[error("{0}. This is a defect of the function, please report it")]
+    Defect(String),
+}
+
+impl Error {
+    /// A wrong field of the claim, by its path, with what was found and what is allowed.
+    pub fn spec(path: impl Into<String>, message: impl fmt::Display) -> Self {
+        Self::InvalidSpec(FieldError { path: path.into(), message: message.to_string() })
+    }
+
+    /// A wrong or missing field of Settings, by its path below `settings.`.
+    pub fn settings(path: impl fmt::Display, message: impl fmt::Display) -> Self {
+        Self::InvalidSettings(FieldError { path: format!("settings.{path}"), message: message.to_string() })
+    }
+
+    /// The reason that the condition `Provisioned` carries, in CamelCase.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::InvalidSpec(_) => "InvalidSpec",
+            Self::InvalidSettings(_) => "InvalidSettings",
+            Self::WouldDelete(_) | Self::Defect(_) => "WouldDelete",
+            Self::UnsupportedKind { .. } => "UnsupportedKind",
+        }
+    }
+}
+
+/// What is wrong with one field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {message}")]
+pub struct FieldError {
+    /// The field's path, as in `spec.parameters.diskGB`.
+    pub path: String,
+    /// What was found and what is allowed.
+    pub message: String,
+}
+
+fn quoted(slots: &[String]) -> String {
+    slots.iter().map(|slot| format!("`{slot}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,300 @@
+//! Everything that follows from the types: XRDs, Compositions, the input's CRD and the reference.
+
+mod reference;
+
+use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
+use schemars::generate::SchemaSettings;
+use schemars::transform::AddNullable;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Value, json};
+
+use crate::apis::{APIS, AnyApi, Flavour, Info, Names};
+use crate::compose::CommonStatus;
+use crate::settings::{self, Common};
+use crate::value::Object;
+
+pub use reference::reference;
+
+/// Version of the APIs.
+pub const VERSION: &str = "v1alpha1";
+
+/// Name of the installed Function that the Compositions refer to.
+pub const FUNCTION: &str = "function-paved-road";
+
+/// Revision of the status schemas that the generated Compositions come with.
+pub const SCHEMA_REVISION: u32 = 1;
+
+/// Name of the EnvironmentConfig that the packaged Compositions read their settings from.
+pub const ENVIRONMENT_CONFIG: &str = "paved-road";
+
+/// The `apiVersion` of an API's kinds in a flavour.
+pub fn api_version(group: &str) -> String {
+    format!("{group}/{VERSION}")
+}
+
+/// The CompositeResourceDefinition of an API: v1 with claims, or v2.
+pub fn xrd(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
+    let info = api.info();
+    let composite = names(info, flavour);
+    let mut spec = json!({
+        "group": group,
+        "names": naming(composite, flavour == Flavour::Namespaced),
+        "versions": [{
+            "name": VERSION,
+            "served": true,
+            "referenceable": true,
+            "additionalPrinterColumns": columns(info),
+            "schema": {"openAPIV3Schema": schema(api)},
+        }],
+    });
+    let api_version = match flavour {
+        Flavour::Claims => {
+            spec["claimNames"] = naming(&info.claim, true);
+            spec["connectionSecretKeys"] = json!(info.connection_keys);
+            spec["defaultCompositeDeletePolicy"] = json!("Foreground");
+            "apiextensions.crossplane.io/v1"
+        }
+        Flavour::Namespaced => {
+            spec["scope"] = json!("Namespaced");
+            "apiextensions.crossplane.io/v2"
+        }
+    };
+    json!({
+        "apiVersion": api_version,
+        "kind": "CompositeResourceDefinition",
+        "metadata": {"name": format!("{}.{group}", composite.plural)},
+        "spec": spec,
+    })
+}
+
+/// The Composition of an API that takes its settings from an EnvironmentConfig: the one that is installed.
+pub fn composition(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
+    composition_with(api, flavour, group, json!({"settingsFrom": {"name": ENVIRONMENT_CONFIG}}))
+}
+
+/// The Composition of an API with settings in the step's input: the one of the examples.
+pub fn example_composition(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
+    let mut section = api.example_settings();
+    prune(&mut section);
+    composition_with(api, flavour, group, json!({api.info().settings: section}))
+}
+
+fn composition_with(api: &dyn AnyApi, flavour: Flavour, group: &str, settings: Value) -> Value {
+    let info = api.info();
+    let composite = names(info, flavour);
+    let mut input = json!({
+        "apiVersion": settings::API_VERSION,
+        "kind": settings::KIND,
+        "schemaRevision": SCHEMA_REVISION,
+    });
+    if let (Some(input), Value::Object(settings)) = (input.as_object_mut(), settings) {
+        input.extend(settings);
+    }
+    let mut spec = json!({
+        "compositeTypeRef": {"apiVersion": api_version(group), "kind": composite.kind},
+        "mode": "Pipeline",
+        "pipeline": [{"step": "compose", "functionRef": {"name": FUNCTION}, "input": input}],
+    });
+    if flavour == Flavour::Claims {
+        spec["writeConnectionSecretsToNamespace"] = json!("crossplane-system");
+    }
+    json!({
+        "apiVersion": "apiextensions.crossplane.io/v1",
+        "kind": "Composition",
+        "metadata": {
+            "name": format!("{}.{group}", composite.plural),
+            "labels": {"provider": info.provider},
+        },
+        "spec": spec,
+    })
+}
+
+/// The Function as a local render finds it: a process on this machine.
+pub fn functions() -> Value {
+    json!({
+        "apiVersion": "pkg.crossplane.io/v1",
+        "kind": "Function",
+        "metadata": {
+            "name": FUNCTION,
+            "annotations": {
+                "render.crossplane.io/runtime": "Development",
+                "render.crossplane.io/runtime-development-target": "127.0.0.1:9443",
+            },
+        },
+        "spec": {"package": "registry.example.org/paved-road/function-paved-road:v0.1.0"},
+    })
+}
+
+/// The CRD of the step's input.
+pub fn input() -> Value {
+    let mut generator = generator();
+    let mut schema = structural(Common::json_schema(&mut generator));
+    if let Some(properties) = schema["properties"].as_object_mut() {
+        for api in APIS {
+            let mut section = structural(api.settings_schema(&mut generator));
+            section["description"] = json!(format!("Settings of the API {}.", api.info().title));
+            properties.insert(api.info().settings.to_owned(), section);
+        }
+        properties.insert("apiVersion".to_owned(), json!({"type": "string"}));
+        properties.insert("kind".to_owned(), json!({"type": "string"}));
+        properties.insert("metadata".to_owned(), json!({"type": "object"}));
+    }
+    schema["description"] = json!("What the platform team decides.");
+    let group = settings::API_VERSION.split('/').next().unwrap_or_default();
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("settings.{group}")},
+        "spec": {
+            "group": group,
+            "names": {
+                "categories": ["crossplane"],
+                "kind": settings::KIND,
+                "listKind": "SettingsList",
+                "plural": "settings",
+                "singular": "settings",
+            },
+            "scope": "Namespaced",
+            "versions": [{
+                "name": "v1beta1",
+                "served": true,
+                "storage": true,
+                "schema": {"openAPIV3Schema": schema},
+            }],
+        },
+    })
+}
+
+/// The names of an API's composite in a flavour.
+pub fn names(info: &'static Info, flavour: Flavour) -> &'static Names {
+    match flavour {
+        Flavour::Claims => &info.composite,
+        Flavour::Namespaced => &info.namespaced,
+    }
+}
+
+/// `kubectl get paved` lists what people made: claims, or namespaced composites.
+fn naming(names: &Names, for_people: bool) -> Value {
+    let mut naming = json!({"kind": names.kind, "plural": names.plural, "singular": names.singular});
+    if for_people {
+        naming["categories"] = json!(["paved"]);
+    }
+    if !names.short.is_empty() {
+        naming["shortNames"] = json!(names.short);
+    }
+    naming
+}
+
+fn columns(info: &Info) -> Value {
+    const COMMON: [(&str, &str, &str); 3] = [
+        ("Phase", ".status.phase", "string"),
+        ("Progress", ".status.progress", "string"),
+        ("Reason", ".status.conditions[?(@.type=='Provisioned')].reason", "string"),
+    ];
+    let column =
+        |(name, path, kind): &(&str, &str, &str)| json!({"name": name, "type": kind, "jsonPath": path});
+    info.columns.iter().chain(&COMMON).map(column).collect()
+}
+
+/// `spec` and `status` as an API server checks them.
+fn schema(api: &dyn AnyApi) -> Value {
+    let mut generator = generator();
+    let spec = structural(api.spec_schema(&mut generator));
+    let mut status = structural(api.status_schema(&mut generator));
+    let common = structural(CommonStatus::json_schema(&mut generator));
+    if let (Some(status), Value::Object(common)) =
+        (status["properties"].as_object_mut(), common["properties"].clone())
+    {
+        status.extend(common);
+    }
+    // An observation is never required: nothing is known of an environment that was just asked for.
+    if let Some(status) = status.as_object_mut() {
+        status.remove("required");
+    }
+    json!({"type": "object", "required": ["spec"], "properties": {"spec": spec, "status": status}})
+}
+
+/// A generator of schemas as Kubernetes takes them: inline, structural.
+fn generator() -> SchemaGenerator {
+    SchemaSettings::openapi3()
+        .with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        })
+        .into_generator()
+}
+
+fn structural(mut schema: Schema) -> Value {
+    use schemars::transform::Transform as _;
+    AddNullable::default().transform(&mut schema);
+    StructuralSchemaRewriter.transform(&mut schema);
+    OptionalEnum.transform(&mut schema);
+    OptionalIntOrString.transform(&mut schema);
+    let mut schema = schema.to_value();
+    tidy(&mut schema);
+    schema
+}
+
+/// What Kubernetes does not know, or what says nothing: an absent field and a null are the same to us.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::Object(inner)) = fields.get("anyOf").and_then(optional) {
+                fields.remove("anyOf");
+                for (key, value) in inner {
+                    fields.entry(key).or_insert(value);
+                }
+            }
+            if let Some(names) = fields.get("oneOf").and_then(constants) {
+                fields.remove("oneOf");
+                fields.insert("type".to_owned(), json!("string"));
+                fields.insert("enum".to_owned(), names);
+            }
+            if fields.get("type").is_some_and(Value::is_string) {
+                for key in ["nullable", "title", "$schema", "additionalProperties"] {
+                    if fields.get(key).is_some_and(|value| !value.is_object()) {
+                        fields.remove(key);
+                    }
+                }
+                if fields.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with('u'))
+                {
+                    fields.remove("format");
+                }
+            }
+            fields.values_mut().for_each(tidy);
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}
+
+/// The names of an enumeration whose variants are documented one by one.
+fn constants(variants: &Value) -> Option<Value> {
+    variants
+        .as_array()?
+        .iter()
+        .map(|variant| variant.get("const").filter(|name| name.is_string()).cloned())
+        .collect()
+}
+
+/// The schema that stands beside null.
+fn optional(variants: &Value) -> Option<Value> {
+    let is_null =
+        |variant: &Value| variant.get("nullable") == Some(&json!(true)) && variant.get("type").is_none();
+    match variants.as_array()?.as_slice() {
+        [schema, null] | [null, schema] if is_null(null) => Some(schema.clone()),
+        _ => None,
+    }
+}
+
+/// Empty maps, lists and nulls say nothing in an example.
+fn prune(value: &mut Value) {
+    if let Value::Object(fields) = value {
+        fields.values_mut().for_each(prune);
+        fields.retain(|_, value| {
+            let empty = value.as_object().is_some_and(Object::is_empty)
+                || value.as_array().is_some_and(Vec::is_empty);
+            !(empty || value.is_null())
+        });
+    }
+}

@@ -1,0 +1,22 @@
+//! The attributes that all models share, said once.
+
+/// Declares the structs of a model: camelCase, every field optional, and one that says nothing left out of the output.
+macro_rules! model {
+    ($(
+        $(#[$about:meta])*
+        pub struct $name:ident {
+            $($(#[$field_about:meta])* pub $field:ident: $type:ty,)*
+        }
+    )*) => {$(
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq, ::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema)]
+        #[serde(rename_all = "camelCase", default)]
+        pub struct $name {
+            $(
+                $(#[$field_about])*
+                #[serde(skip_serializing_if = "crate::models::is_absent")]
+                pub $field: $type,
+            )*
+        }
+    )*};
+}

@@ -1,0 +1,173 @@
+//! The models against the providers' own CRDs, where a checkout of those lies beside the repository.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::*;
+
+/// The kept CRDs; `None` where there are none, as in a plain clone.
+fn crds() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/crds");
+    let found = folder.join("INDEX.json").is_file();
+    if !found {
+        eprintln!("skipped: no CRDs at {}", folder.display());
+    }
+    found.then_some(folder)
+}
+
+fn domain(provider: Provider) -> &'static str {
+    match provider {
+        Provider::Aws => "aws",
+        Provider::Gcp => "gcp",
+        Provider::Azure => "azure",
+        Provider::Kubernetes => "kubernetes",
+        Provider::Helm => "helm",
+        Provider::Sql => "sql",
+    }
+}
+
+/// The CRD of one flavour as the version that the model names, which has to be the newest that is served.
+fn schema_of(folder: &Path, kind: Kind, namespaced: bool) -> Value {
+    let (middle, version) =
+        if namespaced { (".m", kind.namespaced_version) } else { ("", kind.cluster_version) };
+    let group = format!("{}.{}{middle}.upbound.io", kind.service, domain(kind.provider));
+    let index: Vec<Value> = serde_json::from_slice(&fs::read(folder.join("INDEX.json")).unwrap()).unwrap();
+    let entry = index
+        .iter()
+        .find(|e| e["kind"] == kind.kind && e["file"].as_str().unwrap().starts_with(&format!("{group}_")))
+        .unwrap_or_else(|| panic!("no CRD of {} in {group}", kind.kind));
+    assert_eq!(entry["newest"], version, "{} of {group}", kind.kind);
+
+    let text = fs::read_to_string(folder.join(entry["file"].as_str().unwrap())).unwrap();
+    let crd: Value = serde_saphyr::from_str(&text).unwrap();
+    let versions = crd["spec"]["versions"].as_array().unwrap();
+    let kept = versions.iter().find(|v| v["name"] == version).expect("the version is kept");
+    kept["schema"]["openAPIV3Schema"]["properties"].clone()
+}
+
+/// Every field of `ours` has to be in `theirs` with a type that takes it.
+fn compare(path: &str, ours: &Value, theirs: &Value) {
+    let fits = match json_type(ours) {
+        "integer" => ["integer", "number"].contains(&json_type(theirs)),
+        other => other == json_type(theirs),
+    };
+    assert!(fits, "{path}: we have {ours}, the CRD has {theirs}");
+    for (name, field) in ours["properties"].as_object().unwrap_or(&Map::new()) {
+        let path = format!("{path}.{name}");
+        let known = &theirs["properties"][name];
+        assert!(known.is_object(), "{path}: the CRD has no such field");
+        compare(&path, field, known);
+    }
+    for inner in ["items", "additionalProperties"] {
+        if ours[inner].is_object() {
+            compare(&format!("{path}[]"), &ours[inner], &theirs[inner]);
+        }
+    }
+}
+
+/// The type that is not null; schemars writes an `Option<Struct>` as a choice between the two.
+fn json_type(schema: &Value) -> &str {
+    let types = || schema["type"].as_array()?.iter().filter_map(Value::as_str).find(|t| *t != "null");
+    schema["type"].as_str().or_else(types).unwrap_or("object")
+}
+
+/// Unfolds `anyOf: [struct, null]`, everywhere.
+fn without_null(schema: &Value) -> Value {
+    match schema {
+        Value::Object(map) => match map.get("anyOf").and_then(Value::as_array) {
+            Some(choice) => without_null(choice.iter().find(|c| c["type"] != "null").unwrap()),
+            None => map.iter().map(|(k, v)| (k.clone(), without_null(v))).collect::<Map<_, _>>().into(),
+        },
+        Value::Array(items) => items.iter().map(without_null).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Drops from our schema what one flavour does not know: its secret references name no namespace.
+fn for_flavour(mut schema: Value, namespaced: bool) -> Value {
+    if namespaced && let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        for (name, field) in properties {
+            if name.ends_with("SecretRef") {
+                field["properties"].as_object_mut().unwrap().remove("namespace");
+            }
+        }
+    }
+    schema
+}
+
+#[test]
+fn every_field_exists_in_both_flavours() {
+    let Some(folder) = crds() else { return };
+    for info in KINDS {
+        for namespaced in [false, true] {
+            let crd = schema_of(&folder, info.kind, namespaced);
+            let name = info.kind.kind;
+            let written = for_flavour(without_null((info.for_provider)().as_value()), namespaced);
+            compare(name, &written, &crd["spec"]["properties"]["forProvider"]);
+            let read = without_null((info.status)().as_value());
+            compare(name, &read, &crd["status"]["properties"]["atProvider"]);
+        }
+    }
+}
+
+#[test]
+fn tags_are_a_map_of_texts_that_the_model_has() {
+    for info in KINDS {
+        let Some(path) = info.kind.tags else { continue };
+        let schema = without_null((info.for_provider)().as_value());
+        let field = path.split('.').fold(&schema, |at, name| &at["properties"][name]);
+        assert_eq!(field["additionalProperties"]["type"], "string", "{}: {path}", info.kind.kind);
+    }
+}
+
+#[test]
+fn kinds_that_take_tags_name_them() {
+    let Some(folder) = crds() else { return };
+    for info in KINDS.iter().filter(|info| info.kind.tags.is_none()) {
+        let crd = schema_of(&folder, info.kind, false);
+        for name in ["tags", "labels", "userLabels", "resourceLabels"] {
+            let field = &crd["spec"]["properties"]["forProvider"]["properties"][name];
+            assert!(field.is_null(), "{} takes {name}", info.kind.kind);
+        }
+    }
+}
+
+#[test]
+fn a_field_that_says_nothing_is_left_out() {
+    let group = aws::SecurityGroup { region: Some("eu-west-1".into()), ..Default::default() };
+    assert_eq!(serde_json::to_value(group).unwrap(), json!({"region": "eu-west-1"}));
+
+    let rule = aws::SecurityGroupIngressRule {
+        security_group_id_selector: Some(siblings([("role", "front")])),
+        cidr_ipv4: Some("203.0.113.0/24".into()),
+        to_port: Some(22),
+        ..Default::default()
+    };
+    let expected = json!({
+        "securityGroupIdSelector": {"matchControllerRef": true, "matchLabels": {"role": "front"}},
+        "cidrIpv4": "203.0.113.0/24",
+        "toPort": 22,
+    });
+    assert_eq!(serde_json::to_value(&rule).unwrap(), expected);
+    assert_eq!(serde_json::from_value::<aws::SecurityGroupIngressRule>(expected).unwrap(), rule);
+}
+
+#[test]
+fn what_others_wrote_is_passed_over() {
+    let seen = json!({"id": "i-0abc", "arn": "arn:aws:…", "vpcSecurityGroupIds": ["sg-1"]});
+    let status: aws::InstanceStatus = serde_json::from_value(seen).unwrap();
+    assert_eq!(status, aws::InstanceStatus { id: Some("i-0abc".into()), ..Default::default() });
+}
+
+#[test]
+fn each_kind_is_listed_once() {
+    let mut names: Vec<_> =
+        KINDS.iter().map(|info| (info.kind.provider, info.kind.service, info.kind.kind)).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), KINDS.len());
+}

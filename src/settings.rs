@@ -1,0 +1,199 @@
+//! Settings: what the platform team decides. They come as the step's input and, where it says `settingsFrom`, from an
+//! EnvironmentConfig laid over it. Each API keeps a typed section of its own beside its code.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::compose::Scope;
+use crate::error::Error;
+use crate::models::Provider;
+use crate::value::Object;
+
+/// `apiVersion` of the step's input.
+pub const API_VERSION: &str = "paved-road.fn.crossplane.io/v1beta1";
+/// `kind` of the step's input.
+pub const KIND: &str = "Settings";
+
+/// The settings that all APIs share.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Common {
+    /// Revision of the status schema that came with the Composition: status fields of later revisions are left out.
+    #[schemars(range(min = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema_revision: Option<u32>,
+    /// An EnvironmentConfig whose `data` is laid over this input: maps merge deeply, lists replace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings_from: Option<SettingsFrom>,
+    /// Tags, or labels, added to every resource that carries them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+    /// Which provider configs the resources use, per provider family.
+    pub provider_configs: ProviderConfigs,
+}
+
+/// Where more settings are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SettingsFrom {
+    /// Name of an EnvironmentConfig (apiextensions.crossplane.io/v1beta1).
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
+/// Provider configs per provider family; `default` where none is given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProviderConfigs {
+    /// For AWS resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aws: Option<ProviderConfig>,
+    /// For Google Cloud resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gcp: Option<ProviderConfig>,
+    /// For Azure resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub azure: Option<ProviderConfig>,
+    /// For objects in the cluster that Crossplane runs in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kubernetes: Option<ProviderConfig>,
+    /// For Helm releases in the cluster that Crossplane runs in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub helm: Option<ProviderConfig>,
+    /// For databases on the shared PostgreSQL server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sql: Option<ProviderConfig>,
+}
+
+/// A provider config, and others for the namespaces that have accounts of their own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ProviderConfig {
+    /// Its name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// Its kind, in the namespaced flavour only. Default: ClusterProviderConfig.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ProviderConfigKind>,
+    /// By the namespace of the claim, or of the namespaced composite.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_namespace: BTreeMap<String, NamespaceProviderConfig>,
+}
+
+/// A provider config for one namespace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NamespaceProviderConfig {
+    /// Its name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// Its kind, in the namespaced flavour only. Default: ClusterProviderConfig.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ProviderConfigKind>,
+}
+
+/// Kinds of provider config in the namespaced flavour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ProviderConfigKind {
+    /// One for the whole cluster.
+    #[default]
+    ClusterProviderConfig,
+    /// One in the composite's namespace.
+    ProviderConfig,
+}
+
+impl ProviderConfigs {
+    /// `spec.providerConfigRef` for a resource of `provider` that somebody in `namespace` asked for.
+    pub fn reference(&self, provider: Provider, scope: Scope, namespace: Option<&str>) -> Object {
+        let config = self.of(provider);
+        let own = config.zip(namespace).and_then(|(config, namespace)| config.by_namespace.get(namespace));
+        let (name, kind) = match (own, config) {
+            (Some(own), _) => (own.name.as_str(), own.kind),
+            (None, Some(config)) => (config.name.as_str(), config.kind),
+            (None, None) => ("default", None),
+        };
+        let mut reference = Object::new();
+        reference.insert("name".into(), name.into());
+        if scope == Scope::Namespaced {
+            let kind = match kind.unwrap_or_default() {
+                ProviderConfigKind::ClusterProviderConfig => "ClusterProviderConfig",
+                ProviderConfigKind::ProviderConfig => "ProviderConfig",
+            };
+            reference.insert("kind".into(), kind.into());
+        }
+        reference
+    }
+
+    fn of(&self, provider: Provider) -> Option<&ProviderConfig> {
+        match provider {
+            Provider::Aws => self.aws.as_ref(),
+            Provider::Gcp => self.gcp.as_ref(),
+            Provider::Azure => self.azure.as_ref(),
+            Provider::Kubernetes => self.kubernetes.as_ref(),
+            Provider::Helm => self.helm.as_ref(),
+            Provider::Sql => self.sql.as_ref(),
+        }
+    }
+}
+
+/// Settings as they were given: the common part is typed, each API's section waits for that API.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// What all APIs share.
+    pub common: Common,
+    sections: Object,
+}
+
+impl Settings {
+    /// Reads a body of Settings. `sections` are the keys of the APIs' sections.
+    pub fn read(mut body: Object, sections: &[&'static str]) -> Result<Self, Error> {
+        for key in ["apiVersion", "kind", "metadata"] {
+            body.remove(key);
+        }
+        let own = sections.iter().filter_map(|key| body.remove_entry(*key)).collect();
+        if let Some(unknown) = body.keys().find(|key| !COMMON.contains(&key.as_str())) {
+            let known: Vec<_> = COMMON.iter().chain(sections).copied().collect();
+            let refused = crate::check::Refused::new(unknown, crate::check::suggestion(unknown, &known));
+            return Err(Error::settings(crate::check::shown(unknown), refused));
+        }
+        Ok(Self { common: typed(Value::Object(body), "")?, sections: own })
+    }
+
+    /// One API's section; its defaults where the platform team says nothing.
+    pub fn section<S: DeserializeOwned + Default>(&self, key: &str) -> Result<S, Error> {
+        match self.sections.get(key) {
+            None | Some(Value::Null) => Ok(S::default()),
+            Some(section) => typed(section.clone(), key),
+        }
+    }
+}
+
+/// The keys of [`Common`].
+const COMMON: [&str; 4] = ["schemaRevision", "settingsFrom", "tags", "providerConfigs"];
+
+/// Lays `over` over `base`: objects merge deeply, everything else replaces.
+pub fn merge(base: &mut Object, over: Object) {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Object(base)), Value::Object(over)) => merge(base, over),
+            (_, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+}
+
+fn typed<T: DeserializeOwned>(source: Value, prefix: &str) -> Result<T, Error> {
+    serde_path_to_error::deserialize(source).map_err(|error| {
+        let path = error.path().to_string();
+        let path = match (prefix, path.as_str()) {
+            (prefix, ".") => prefix.to_owned(),
+            ("", path) => path.to_owned(),
+            (prefix, path) => format!("{prefix}.{path}"),
+        };
+        Error::settings(path, error.into_inner())
+    })
+}

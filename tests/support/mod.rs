@@ -1,0 +1,176 @@
+//! What the tests share: every example as a request, and answers as documents.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, dead_code)]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use function_paved_road::apis::{APIS, AnyApi, Flavour};
+use function_paved_road::function::{self, Outside};
+use function_paved_road::value;
+use function_sdk_rust::proto::v1::{
+    Capability, Ready, RequestMeta, Resource, RunFunctionRequest, RunFunctionResponse, State,
+};
+use serde_json::{Value, json};
+
+/// An example of one API in one flavour, in one state of the world.
+pub struct Example {
+    pub api: &'static dyn AnyApi,
+    pub flavour: Flavour,
+    /// `nothing`, or the name of a file in `observed/`.
+    pub state: String,
+    pub folder: PathBuf,
+}
+
+impl Example {
+    /// `gpu-workspace/namespaced/ready`
+    pub fn name(&self) -> String {
+        let flavour = match self.flavour {
+            Flavour::Claims => "claims",
+            Flavour::Namespaced => "namespaced",
+        };
+        format!("{}__{flavour}__{}", self.api.info().name, self.state)
+    }
+
+    pub fn xr(&self) -> Value {
+        read(&self.folder.join("xr.yaml")).remove(0)
+    }
+
+    pub fn input(&self) -> Value {
+        read(&self.folder.join("composition.yaml"))[0]["spec"]["pipeline"][0]["input"].clone()
+    }
+
+    pub fn observed(&self) -> Vec<Value> {
+        let file = self.folder.join("observed").join(format!("{}.yaml", self.state));
+        if file.exists() { read(&file) } else { Vec::new() }
+    }
+
+    pub fn request(&self) -> RunFunctionRequest {
+        request(&self.xr(), &self.observed(), &self.input())
+    }
+}
+
+/// Every example: each API × flavour × state.
+pub fn examples() -> Vec<Example> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut examples = Vec::new();
+    for api in APIS {
+        for flavour in Flavour::ALL {
+            let mut folder = root.join(api.info().name);
+            if flavour == Flavour::Namespaced {
+                folder.push("namespaced");
+            }
+            let mut states: Vec<String> = fs::read_dir(folder.join("observed"))
+                .map(|files| files.map(|file| stem(&file.unwrap().path())).collect())
+                .unwrap_or_default();
+            states.push("nothing".to_owned());
+            states.sort();
+            let example = |state| Example { api: *api, flavour, state, folder: folder.clone() };
+            examples.extend(states.into_iter().map(example));
+        }
+    }
+    examples
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap().to_string_lossy().into_owned()
+}
+
+/// The documents of a YAML file.
+pub fn read(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A request as core makes it. A Secret that is no composed resource holds the connection details of whoever names it in
+/// `writeConnectionSecretToRef`.
+pub fn request(xr: &Value, observed: &[Value], input: &Value) -> RunFunctionRequest {
+    let secrets: BTreeMap<&str, &Value> = observed
+        .iter()
+        .filter(|document| slot(document).is_none())
+        .map(|document| (document["metadata"]["name"].as_str().unwrap(), document))
+        .collect();
+    let resource = |object: &Value| {
+        let name = object["spec"]["writeConnectionSecretToRef"]["name"].as_str().unwrap_or_default();
+        let data = secrets.get(name).and_then(|secret| secret["data"].as_object());
+        let decode = |(key, value): (&String, &Value)| {
+            (key.clone(), base64::engine::general_purpose::STANDARD.decode(value.as_str().unwrap()).unwrap())
+        };
+        Resource {
+            resource: Some(value::structure(object.as_object().unwrap().clone())),
+            connection_details: data.into_iter().flatten().map(decode).collect(),
+            ready: Ready::Unspecified.into(),
+        }
+    };
+    let composed = observed.iter().filter_map(|object| Some((slot(object)?.to_owned(), resource(object))));
+    RunFunctionRequest {
+        meta: Some(RequestMeta {
+            tag: "test".to_owned(),
+            capabilities: vec![Capability::Capabilities.into(), Capability::RequiredResources.into()],
+        }),
+        observed: Some(State { composite: Some(resource(xr)), resources: composed.collect() }),
+        input: input.as_object().map(|input| value::structure(input.clone())),
+        ..RunFunctionRequest::default()
+    }
+}
+
+fn slot(document: &Value) -> Option<&str> {
+    document["metadata"]["annotations"]["crossplane.io/composition-resource-name"].as_str()
+}
+
+/// Answers with a clock that stands still and bytes that only look random.
+pub fn answer(request: RunFunctionRequest) -> RunFunctionResponse {
+    let mut random =
+        |bytes: &mut [u8]| bytes.iter_mut().zip(7_u8..).for_each(|(byte, n)| *byte = n.wrapping_mul(37));
+    let now = "2026-11-21T09:00:00Z".parse().unwrap();
+    function::run(request, &mut Outside { now, random: &mut random }).unwrap()
+}
+
+/// A response as documents, one after another: what a golden file shows.
+pub fn documents(response: &RunFunctionResponse) -> String {
+    let mut text = String::new();
+    let results: Vec<Value> = response
+        .results
+        .iter()
+        .map(|result| json!({"severity": result.severity().as_str_name(), "reason": result.reason, "message": result.message}))
+        .collect();
+    let conditions: Vec<Value> = response
+        .conditions
+        .iter()
+        .map(|c| json!({"type": c.r#type, "status": c.status().as_str_name(), "reason": c.reason, "message": c.message}))
+        .collect();
+    let desired = response.desired.clone().unwrap_or_default();
+    let composite = desired.composite.unwrap_or_default();
+    let mut details: Vec<String> = composite.connection_details.keys().cloned().collect();
+    details.sort();
+    document(
+        &mut text,
+        "answer",
+        &json!({
+            "conditions": conditions,
+            "results": results,
+            "ttlSeconds": response.meta.as_ref().and_then(|meta| meta.ttl.as_ref()).map(|ttl| ttl.seconds),
+            "connectionKeys": details,
+            "ready": ready(composite.ready),
+        }),
+    );
+    let object = composite.resource.map(value::object).unwrap_or_default();
+    document(&mut text, "composite", &object.into());
+    let resources: BTreeMap<_, _> = desired.resources.into_iter().collect();
+    for (slot, resource) in resources {
+        let title = format!("{slot} (ready: {})", ready(resource.ready));
+        document(&mut text, &title, &resource.resource.map(value::object).unwrap_or_default().into());
+    }
+    text
+}
+
+fn ready(ready: i32) -> &'static str {
+    Ready::try_from(ready).unwrap().as_str_name().trim_start_matches("READY_")
+}
+
+fn document(text: &mut String, title: &str, value: &Value) {
+    write!(text, "--- # {title}\n{}", serde_saphyr::to_string(value).unwrap()).unwrap();
+}

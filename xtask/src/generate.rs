@@ -1,0 +1,96 @@
+//! `generate`: writes everything that follows from the types, or checks that it is up to date.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args as ClapArgs;
+use function_paved_road::apis::{APIS, Flavour};
+use function_paved_road::manifests;
+use serde_json::Value;
+
+/// Options of `generate`.
+#[derive(Debug, ClapArgs)]
+pub struct Args {
+    /// Write nothing; fail when a file is not what the types say.
+    #[arg(long)]
+    check: bool,
+}
+
+/// Writes the generated files below `root`, or compares them.
+pub fn run(args: &Args, root: &Path) -> Result<()> {
+    let files = files()?;
+    if args.check {
+        return check(&files, root);
+    }
+    for (path, content) in &files {
+        let path = root.join(path);
+        let folder = path.parent().context("a generated file lies in a folder")?;
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    println!("{} files are up to date", files.len());
+    Ok(())
+}
+
+fn check(files: &BTreeMap<String, String>, root: &Path) -> Result<()> {
+    let differs = |(path, content): &(&String, &String)| {
+        std::fs::read_to_string(root.join(path)).map_or(true, |found| found != **content)
+    };
+    let stale: Vec<&String> = files.iter().filter(differs).map(|(path, _)| path).collect();
+    if !stale.is_empty() {
+        bail!("not what the types say: {stale:?}; run `cargo xtask generate`");
+    }
+    println!("{} generated files are up to date", files.len());
+    Ok(())
+}
+
+/// Every generated file by its path from the repository's root.
+fn files() -> Result<BTreeMap<String, String>> {
+    let mut files = BTreeMap::new();
+    for flavour in Flavour::ALL {
+        let folder = match flavour {
+            Flavour::Claims => "",
+            Flavour::Namespaced => "namespaced/",
+        };
+        let group = flavour.default_group();
+        for api in APIS {
+            let name = api.info().name;
+            files.insert(format!("{folder}xrd/{name}.yaml"), yaml(&[manifests::xrd(*api, flavour, group)])?);
+            let composition = manifests::example_composition(*api, flavour, group);
+            files.insert(format!("examples/{name}/{folder}composition.yaml"), yaml(&[composition])?);
+            files.insert(format!("examples/{name}/{folder}functions.yaml"), yaml(&[manifests::functions()])?);
+        }
+        let compositions: Vec<Value> =
+            APIS.iter().map(|api| manifests::composition(*api, flavour, group)).collect();
+        files.insert(format!("{folder}composition.yaml"), yaml(&compositions)?);
+    }
+    files.insert(
+        "package/input/paved-road.fn.crossplane.io_settings.yaml".to_owned(),
+        yaml(&[manifests::input()])?,
+    );
+    files.insert("docs/reference.md".to_owned(), manifests::reference());
+    Ok(files)
+}
+
+/// A YAML stream that says where it comes from.
+fn yaml(documents: &[Value]) -> Result<String> {
+    let mut text = String::from("# Generated from the types by `cargo xtask generate`.\n");
+    for (index, document) in documents.iter().enumerate() {
+        if index > 0 {
+            text.push_str("---\n");
+        }
+        text.push_str(&serde_saphyr::to_string(document)?);
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_files_are_what_the_types_say() -> Result<()> {
+        run(&Args { check: true }, crate::workspace::root())
+    }
+}

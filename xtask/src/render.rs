@@ -1,0 +1,115 @@
+//! `cargo xtask render`: every example through the real Crossplane, beside `paved preview`.
+//!
+//! Crossplane's own engine calls the function's own binary over gRPC. What it renders must satisfy our XRDs and the
+//! providers' schemas, and be what `paved preview` shows for the same files, field by field.
+
+mod compare;
+mod crossplane;
+mod example;
+mod function;
+mod paved;
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+
+use self::{
+    compare::differences, crossplane::Crossplane, example::Example, function::Function, paved::Paved,
+};
+use crate::workspace;
+
+/// Flags of `cargo xtask render`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only examples whose name contains one of these, such as `gpu-workspace` or `namespaced`.
+    names: Vec<String>,
+}
+
+/// Renders the examples, prints a line for each, fails at the end if any of them differed.
+pub fn run(args: &Args) -> Result<()> {
+    let binaries = workspace::build(&["function", "paved"])?;
+    let paved = Paved { program: binaries.join("paved") };
+    let function = Function::start(&binaries.join("function"))?;
+    let crossplane = Crossplane::new(function.address())?;
+
+    let named = |example: &Example| {
+        args.names.is_empty() || args.names.iter().any(|name| example.name.contains(name.as_str()))
+    };
+    let examples: Vec<_> = Example::all()?.into_iter().filter(named).collect();
+    ensure!(!examples.is_empty(), "no example is called {}", args.names.join(", "));
+
+    let mut differed = 0;
+    for example in &examples {
+        for (what, proof) in PROOFS {
+            let start = Instant::now();
+            let problems = proof(&Bench { example, crossplane: &crossplane, paved: &paved })
+                .with_context(|| format!("{}: {what}{}", example.name, function.last_words()))?;
+            let Some(problems) = problems else { continue };
+            let verdict = if problems.is_empty() { "same" } else { "DIFFERS" };
+            println!("{:48} {what:24} {verdict:7} {:5.1} s", example.name, start.elapsed().as_secs_f64());
+            for problem in &problems {
+                println!("    {problem}");
+            }
+            differed += usize::from(!problems.is_empty());
+        }
+    }
+    ensure!(differed == 0, "{differed} renderings differed");
+    Ok(())
+}
+
+/// What a proof needs.
+struct Bench<'a> {
+    example: &'a Example,
+    crossplane: &'a Crossplane,
+    paved: &'a Paved,
+}
+
+/// The differences found, or nothing when the proof does not apply to the example.
+type Proof = fn(&Bench<'_>) -> Result<Option<Vec<String>>>;
+
+const PROOFS: &[(&str, Proof)] = &[
+    ("as previewed", as_previewed),
+    ("from its claim", from_its_claim),
+    ("by settingsFrom", by_settings_from),
+];
+
+/// Crossplane renders what `paved preview` shows, and it is valid.
+fn as_previewed(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
+    let Bench { example, crossplane, paved } = bench;
+    let rendered = crossplane.render(example)?;
+    let mut problems = crossplane.validate(&rendered)?;
+    let (once, again) = (paved.preview(example)?, paved.preview(example)?);
+    problems.extend(differences(
+        ("crossplane", &rendered),
+        ("paved", &once),
+        &compare::generated(&once, &again),
+    ));
+    Ok(Some(problems))
+}
+
+/// The XR that Crossplane makes of the example's claim is rendered as the example's XR is.
+fn from_its_claim(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
+    let Bench { example, crossplane, .. } = bench;
+    let (Some(claim), None) = (&example.claim, &example.observed) else { return Ok(None) };
+    let converted = Example { xr: crossplane.xr_of(claim, &example.xr)?, ..(*example).clone() };
+    same_renderings(crossplane, ("the XR", example), ("the claim", &converted)).map(Some)
+}
+
+/// Settings that come by an EnvironmentConfig give what they give in the Composition.
+fn by_settings_from(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
+    let Bench { example, crossplane, .. } = bench;
+    if example.observed.is_some() {
+        return Ok(None);
+    }
+    let elsewhere = example.with_settings_elsewhere(crossplane.scratch())?;
+    same_renderings(crossplane, ("the input", example), ("settingsFrom", &elsewhere)).map(Some)
+}
+
+fn same_renderings(
+    crossplane: &Crossplane,
+    (name, one): (&str, &Example),
+    (other_name, other): (&str, &Example),
+) -> Result<Vec<String>> {
+    let (one, again, other) = (crossplane.render(one)?, crossplane.render(one)?, crossplane.render(other)?);
+    Ok(differences((name, &one), (other_name, &other), &compare::generated(&one, &again)))
+}

@@ -1,0 +1,153 @@
+//! The real Crossplane: its command line, with core's engine behind it.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::example::{Example, is_composed};
+use crate::{tools, workspace, yaml};
+
+/// Long enough for a slow machine; a function that died would otherwise be waited for a minute each time.
+const TIMEOUT: &str = "--timeout=20s";
+
+/// Where an XR says which Secret its connection details go to.
+const CONNECTION: &str = "writeConnectionSecretToRef";
+
+/// Schemas to validate against: the providers' and ours.
+const SCHEMAS: [&str; 3] = ["tests/schemas", "xrd", "namespaced/xrd"];
+
+/// The tools, and the function that they call.
+pub struct Crossplane {
+    cli: PathBuf,
+    core: PathBuf,
+    function: SocketAddr,
+    scratch: TempDir,
+}
+
+/// What `crossplane resource validate -o json` prints.
+#[derive(Deserialize)]
+struct Validation {
+    resources: Vec<Validated>,
+}
+
+#[derive(Deserialize)]
+struct Validated {
+    kind: String,
+    name: String,
+    status: String,
+    #[serde(default)]
+    errors: Vec<Invalid>,
+}
+
+#[derive(Deserialize)]
+struct Invalid {
+    message: String,
+}
+
+impl Crossplane {
+    /// Builds the tools where they are missing.
+    pub fn new(function: SocketAddr) -> Result<Self> {
+        let (cli, core) = (tools::ensure(&tools::CLI)?, tools::ensure(&tools::CORE)?);
+        Ok(Self { cli, core, function, scratch: TempDir::new()? })
+    }
+
+    /// Renders an example: the XR, what it is composed of, and the function's results.
+    pub fn render(&self, example: &Example) -> Result<Vec<Value>> {
+        let mut command = Command::new(&self.cli);
+        command.args(["composition", "render", TIMEOUT, "-x", "-r"]);
+        command.args([&example.xr, &example.composition, &example.functions]);
+        command.arg("--crossplane-binary").arg(&self.core).arg("--xrd").arg(&example.xrd);
+        command.args(["-a", "render.crossplane.io/runtime=Development"]);
+        let target = format!("render.crossplane.io/runtime-development-target={}", self.function);
+        command.args(["-a", &target]);
+        self.add_state(&mut command, example)?;
+        let output = succeed(&mut command)?;
+        yaml::documents(&String::from_utf8(output.stdout)?)
+    }
+
+    /// Observed composed resources are one file; what else the cluster holds (connection Secrets, EnvironmentConfigs)
+    /// is another, from which core reads connection details and answers requirements.
+    fn add_state(&self, command: &mut Command, example: &Example) -> Result<()> {
+        let state = example.observed.as_ref().map_or_else(|| Ok(Vec::new()), |file| yaml::read(file))?;
+        let (composed, mut others): (Vec<_>, Vec<_>) = state.into_iter().partition(is_composed);
+        others.extend(example.required.clone());
+        for (flag, name, documents) in [("-o", "observed.yaml", composed), ("-e", "required.yaml", others)] {
+            if !documents.is_empty() {
+                let file = self.scratch.path().join(name);
+                yaml::write(&file, &documents)?;
+                command.arg(flag).arg(file);
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds rendered documents against XRDs and CRDs, unknown fields forbidden; a line per violation.
+    ///
+    /// Kubernetes' own kinds have no CRD and are left out, as are results.
+    pub fn validate(&self, rendered: &[Value]) -> Result<Vec<String>> {
+        let has_crd = |document: &&Value| {
+            let group = document["apiVersion"].as_str().and_then(|version| version.split_once('/'));
+            group.is_some_and(|(group, _)| group.contains('.') && group != "render.crossplane.io")
+        };
+        let documents: Vec<_> = rendered.iter().filter(has_crd).cloned().collect();
+        let file = self.scratch.path().join("rendered.yaml");
+        yaml::write(&file, &documents)?;
+        let mut command = Command::new(&self.cli);
+        command.current_dir(workspace::root()).args(["resource", "validate", &SCHEMAS.join(",")]).arg(&file);
+        command.args(["--crossplane-image=", "--error-on-missing-schemas", "-o", "json"]);
+        let output = command.output()?;
+        let validation: Validation = serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("{command:?}\n{}", String::from_utf8_lossy(&output.stderr)))?;
+        let (all, valid) = (documents.len(), validation.resources.len());
+        ensure!(all == valid, "{all} documents were to be validated, {valid} were");
+        Ok(validation.resources.iter().flat_map(Validated::complaints).collect())
+    }
+
+    /// The XR that Crossplane makes of a claim, with what the API server and core give it as another XR has it: the
+    /// name, the uid, the connection secret.
+    pub fn xr_of(&self, claim: &Path, like: &Path) -> Result<PathBuf> {
+        let [like] = &yaml::read(like)?[..] else { anyhow::bail!("{}: not one document", like.display()) };
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let mut command = Command::new(&self.cli);
+        command.args(["xr", "generate"]).arg(claim);
+        command.args(["--kind", &text(&like["kind"]), "--name", &text(&like["metadata"]["name"])]);
+        let mut documents = yaml::documents(&String::from_utf8(succeed(&mut command)?.stdout)?)?;
+        for document in &mut documents {
+            document["metadata"]["uid"] = like["metadata"]["uid"].clone();
+            document["spec"][CONNECTION] = like["spec"][CONNECTION].clone();
+        }
+        let file = self.scratch.path().join("xr.yaml");
+        yaml::write(&file, &documents)?;
+        Ok(file)
+    }
+
+    /// A folder for files that are made on the way.
+    pub fn scratch(&self) -> &Path {
+        self.scratch.path()
+    }
+}
+
+impl Validated {
+    fn complaints(&self) -> Vec<String> {
+        let Self { kind, name, status, errors } = self;
+        match (status.as_str(), errors.is_empty()) {
+            ("valid", _) => Vec::new(),
+            (_, true) => vec![format!("{kind} {name}: {status}")],
+            _ => errors.iter().map(|error| format!("{kind} {name}: {}", error.message)).collect(),
+        }
+    }
+}
+
+fn succeed(command: &mut Command) -> Result<Output> {
+    let output = command.output().with_context(|| format!("starting {command:?}"))?;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?}: {}\n{complaint}", output.status);
+    Ok(output)
+}

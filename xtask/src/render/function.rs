@@ -1,0 +1,78 @@
+//! The function as a process.
+
+use std::{
+    fs::{self, File},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use tempfile::NamedTempFile;
+
+/// A running function; it is stopped when this is dropped.
+pub struct Function {
+    process: Child,
+    address: SocketAddr,
+    log: NamedTempFile,
+}
+
+impl Function {
+    /// Starts the binary on a free port of loopback, without TLS and metrics, and waits until it listens.
+    pub fn start(program: &Path) -> Result<Self> {
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        let log = NamedTempFile::new()?;
+        let output = File::create(log.path())?;
+        let process = Command::new(program)
+            .args(["--insecure", "--metrics-address", "", "--address", &address.to_string()])
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .spawn()
+            .with_context(|| format!("starting {}", program.display()))?;
+        let mut function = Self { process, address, log };
+        function.wait()?;
+        Ok(function)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The end of its log, to go below an error.
+    pub fn last_words(&self) -> String {
+        let log = fs::read_to_string(self.log.path()).unwrap_or_default();
+        let lines: Vec<_> = log.lines().collect();
+        let last = &lines[lines.len().saturating_sub(10)..];
+        if last.is_empty() {
+            String::new()
+        } else {
+            format!("\nthe function's log ends\n{}", last.join("\n"))
+        }
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        let patience = Instant::now() + Duration::from_secs(10);
+        while TcpStream::connect_timeout(&self.address, Duration::from_secs(1)).is_err() {
+            if let Some(status) = self.process.try_wait()? {
+                bail!("the function ended at its start: {status}{}", self.last_words());
+            }
+            if Instant::now() > patience {
+                bail!("the function does not listen on {}{}", self.address, self.last_words());
+            }
+            sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Function {
+    fn drop(&mut self) {
+        // It may have ended by itself; there is nobody left to tell.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,163 @@
+//! `cargo xtask schemas`: slices of the providers' CRDs, cut to what our resources touch.
+//!
+//! The CRDs of the providers are large and not ours to keep. The slices hold the fields that stand in our
+//! models, with everything that validates them; tests hold our resources against them, and an API server
+//! takes them as CRDs. A slice is never laxer than its CRD: what the provider requires stays in, modelled or not.
+
+mod cut;
+mod shape;
+mod snapshot;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use function_paved_road::models::{KINDS, Kind, KindInfo, Provider};
+use serde_json::Value;
+
+use self::{
+    cut::Gaps,
+    shape::Shape,
+    snapshot::{Entry, Snapshot},
+};
+use crate::workspace;
+
+/// What we compose whole, without a model: group and kind.
+const WHOLE: &[(&str, &str)] =
+    &[("apiextensions.crossplane.io", "Usage"), ("protection.crossplane.io", "Usage")];
+
+/// Flags of `cargo xtask schemas`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A folder of CRDs, one per file, with an INDEX.json that tells each file's kind and source.
+    #[arg(long, value_name = "DIR")]
+    crds: PathBuf,
+    /// Write nothing; fail when `tests/schemas` is not what would be written.
+    #[arg(long)]
+    check: bool,
+}
+
+/// Writes or checks `tests/schemas`.
+pub fn run(args: &Args) -> Result<()> {
+    let files = slices(&Snapshot::read(&args.crds)?)?;
+    let folder = workspace::root().join("tests/schemas");
+    if args.check {
+        return check(&folder, &files);
+    }
+    fs::create_dir_all(&folder)?;
+    for stale in present(&folder)?.difference(&files.keys().cloned().collect()) {
+        fs::remove_file(folder.join(stale))?;
+    }
+    for (name, text) in &files {
+        fs::write(folder.join(name), text).with_context(|| format!("writing {name}"))?;
+    }
+    println!("{} slices in {}", files.len(), folder.display());
+    Ok(())
+}
+
+fn check(folder: &Path, files: &BTreeMap<String, String>) -> Result<()> {
+    let present = present(folder)?;
+    let mut drifted: BTreeSet<_> = present.iter().filter(|name| !files.contains_key(*name)).collect();
+    drifted.extend(
+        files
+            .iter()
+            .filter(|(name, text)| fs::read_to_string(folder.join(name)).ok().as_ref() != Some(text))
+            .map(|(name, _)| name),
+    );
+    ensure!(drifted.is_empty(), "run `cargo xtask schemas --crds DIR`: these slices drifted: {drifted:?}");
+    println!("{} slices are true to their CRDs", files.len());
+    Ok(())
+}
+
+/// The names of the slices that lie in the folder.
+fn present(folder: &Path) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            names.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
+        }
+    }
+    Ok(names)
+}
+
+/// All slices, by file name.
+fn slices(snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
+    let mut files = BTreeMap::new();
+    for model in KINDS {
+        files.extend(both_flavours(snapshot, model)?);
+    }
+    for (group, kind) in WHOLE {
+        let entry = snapshot.find(group, kind)?;
+        files.insert(entry.file.clone(), slice(snapshot, entry, &entry.newest, cut::without_prose)?);
+    }
+    Ok(files)
+}
+
+/// The slices of one model's two CRDs. Its fields must stand in one of them; a reference's namespace stands in one only.
+fn both_flavours(snapshot: &Snapshot, model: &KindInfo) -> Result<[(String, String); 2]> {
+    let kind = &model.kind;
+    let spec = Shape::of((model.for_provider)().as_value());
+    let status = Shape::of((model.status)().as_value());
+    let one = |group: &str, version: &str| {
+        let entry = snapshot.find(group, kind.kind)?;
+        let mut gaps = Gaps::default();
+        let text = slice(snapshot, entry, version, |whole| cut::managed(whole, &spec, &status, &mut gaps))?;
+        ensure!(gaps.wrong.is_empty(), "{}: {}", entry.file, gaps.wrong.join("; "));
+        Ok(((entry.file.clone(), text), gaps.missing))
+    };
+    let (cluster, cluster_lacks) = one(&group(kind, ""), kind.cluster_version)?;
+    let (namespaced, namespaced_lacks) = one(&group(kind, "m."), kind.namespaced_version)?;
+    let missing: Vec<_> = cluster_lacks.intersection(&namespaced_lacks).map(String::as_str).collect();
+    ensure!(missing.is_empty(), "the CRDs of {} have no {}", kind.kind, missing.join(", no "));
+    Ok([cluster, namespaced])
+}
+
+/// The API group of a kind; `m.` marks the namespaced flavour.
+fn group(kind: &Kind, flavour: &str) -> String {
+    let (family, domain) = match kind.provider {
+        Provider::Aws => ("aws", "upbound.io"),
+        Provider::Gcp => ("gcp", "upbound.io"),
+        Provider::Azure => ("azure", "upbound.io"),
+        Provider::Kubernetes => ("kubernetes", "crossplane.io"),
+        Provider::Helm => ("helm", "crossplane.io"),
+        Provider::Sql => ("sql", "crossplane.io"),
+    };
+    let service = if kind.service.is_empty() { String::new() } else { format!("{}.", kind.service) };
+    format!("{service}{family}.{flavour}{domain}")
+}
+
+/// A CRD with one version, whose schema is what `cut` makes of it.
+fn slice(
+    snapshot: &Snapshot,
+    entry: &Entry,
+    version: &str,
+    cut: impl FnOnce(&Value) -> Value,
+) -> Result<String> {
+    let crd = snapshot.crd(entry)?;
+    let versions = crd.pointer("/spec/versions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let Some(found) = versions.iter().find(|v| v["name"] == version) else {
+        bail!("{} has no version {version}; it has {}", entry.file, entry.all.join(", "));
+    };
+    let body = serde_json::json!({
+        "apiVersion": crd["apiVersion"],
+        "kind": crd["kind"],
+        "metadata": { "name": crd["metadata"]["name"] },
+        "spec": {
+            "group": crd["spec"]["group"],
+            "names": crd["spec"]["names"],
+            "scope": crd["spec"]["scope"],
+            "versions": [{
+                "name": version,
+                "served": true,
+                "storage": true,
+                "schema": { "openAPIV3Schema": cut(&found["schema"]["openAPIV3Schema"]) },
+                "subresources": { "status": {} },
+            }],
+        },
+    });
+    Ok(format!("{}{}", entry.header(version), serde_saphyr::to_string(&body)?))
+}

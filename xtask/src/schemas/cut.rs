@@ -1,0 +1,234 @@
+//! Cutting a CRD's schema down to a shape.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::shape::Shape;
+
+/// Where a model and a CRD disagree, as paths.
+#[derive(Debug, Default, PartialEq)]
+pub struct Gaps {
+    /// Fields of the model that the CRD lacks. Flavours differ here: only one has namespaces in references.
+    pub missing: BTreeSet<String>,
+    /// Fields whose types differ, with both.
+    pub wrong: Vec<String>,
+}
+
+/// A managed resource's schema: `spec.forProvider` and `status.atProvider` cut, the envelope whole.
+pub fn managed(schema: &Value, for_provider: &Shape, at_provider: &Shape, gaps: &mut Gaps) -> Value {
+    let mut schema = without_prose(schema);
+    if let Some(spec) = schema.pointer_mut("/properties/spec") {
+        envelope(spec, for_provider, gaps);
+    }
+    if let Some(status) = schema.pointer_mut("/properties/status/properties/atProvider") {
+        cut(status, at_provider, "status.atProvider", gaps);
+    }
+    drop_dangling_rules(&mut schema);
+    schema
+}
+
+/// The same schema without its descriptions.
+pub fn without_prose(schema: &Value) -> Value {
+    match schema {
+        Value::Object(object) => {
+            let prose = |name: &str, value: &Value| name == "description" && value.is_string();
+            let kept = object.iter().filter(|(name, value)| !prose(name, value));
+            kept.map(|(name, value)| (name.clone(), without_prose(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(without_prose).collect(),
+        scalar => scalar.clone(),
+    }
+}
+
+/// Providers require fields by rules on the spec ("forProvider or initProvider has it"): what a rule names
+/// stays in both, or the rule would not compile; the rest of initProvider goes.
+fn envelope(spec: &mut Value, for_provider: &Shape, gaps: &mut Gaps) {
+    let paths: Vec<_> = rules(spec).flat_map(paths).collect();
+    let named = |parent: &str| -> BTreeSet<String> {
+        paths.iter().filter(|path| path[0] == parent).filter_map(|path| path.get(1).cloned()).collect()
+    };
+    let (demanded, initial) = (named("forProvider"), named("initProvider"));
+    let for_provider = for_provider.with(&demanded);
+    let Some(properties) = spec.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    if let Some(schema) = properties.get_mut("forProvider") {
+        cut(schema, &for_provider, "spec.forProvider", gaps);
+    }
+    if initial.is_empty() {
+        properties.remove("initProvider");
+    } else if let Some(schema) = properties.get_mut("initProvider") {
+        cut(schema, &for_provider.only(&initial), "spec.initProvider", gaps);
+    }
+}
+
+fn cut(schema: &mut Value, shape: &Shape, path: &str, gaps: &mut Gaps) {
+    let free_form = schema["x-kubernetes-preserve-unknown-fields"] == true;
+    match shape {
+        Shape::Any => {}
+        _ if free_form && schema.get("properties").is_none() => {}
+        Shape::Scalar(wanted) => {
+            let given = schema["type"].as_str().unwrap_or_default();
+            let same = given == wanted
+                || (given == "number" && wanted == "integer")
+                || schema["x-kubernetes-int-or-string"] == true;
+            if !same {
+                gaps.wrong(path, wanted, schema);
+            }
+        }
+        Shape::List(item) => {
+            let keys: BTreeSet<String> = strings(&schema["x-kubernetes-list-map-keys"]);
+            match schema.get_mut("items") {
+                Some(items) => cut(items, &item.with(&keys), &format!("{path}[]"), gaps),
+                None => gaps.wrong(path, "array", schema),
+            }
+        }
+        Shape::Map(value) => match schema.get_mut("additionalProperties") {
+            Some(values) => cut(values, value, &format!("{path}.*"), gaps),
+            None => gaps.wrong(path, "map", schema),
+        },
+        Shape::Fields(fields) => cut_fields(schema, fields, path, gaps),
+    }
+}
+
+fn cut_fields(schema: &mut Value, fields: &BTreeMap<String, Shape>, path: &str, gaps: &mut Gaps) {
+    let required = strings(&schema["required"]);
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
+        return gaps.wrong(path, "object with fields", schema);
+    };
+    properties.retain(|name, _| fields.contains_key(name) || required.contains(name));
+    for (name, shape) in fields {
+        let path = format!("{path}.{name}");
+        match properties.get_mut(name) {
+            Some(schema) => cut(schema, shape, &path, gaps),
+            None => _ = gaps.missing.insert(path),
+        }
+    }
+}
+
+impl Gaps {
+    fn wrong(&mut self, path: &str, wanted: &str, schema: &Value) {
+        let given = schema["type"].as_str().unwrap_or("something without a type");
+        self.wrong.push(format!("{path}: the model says {wanted}, the CRD {given}"));
+    }
+}
+
+/// Drops the rules that speak of fields which are no longer there.
+fn drop_dangling_rules(schema: &mut Value) {
+    const RULES: &str = "x-kubernetes-validations";
+    if let Some(Value::Array(mut rules)) = schema.as_object_mut().and_then(|object| object.remove(RULES)) {
+        rules.retain(|rule| paths(rule["rule"].as_str().unwrap_or_default()).iter().all(|p| has(schema, p)));
+        if !rules.is_empty() {
+            schema[RULES] = Value::Array(rules);
+        }
+    }
+    match schema {
+        Value::Object(object) => object.values_mut().for_each(drop_dangling_rules),
+        Value::Array(items) => items.iter_mut().for_each(drop_dangling_rules),
+        _ => {}
+    }
+}
+
+fn rules(schema: &Value) -> impl Iterator<Item = &str> {
+    let rules = schema["x-kubernetes-validations"].as_array().map_or(&[][..], Vec::as_slice);
+    rules.iter().filter_map(|rule| rule["rule"].as_str())
+}
+
+/// The fields a CEL rule reads: `a.b` of `has(self.a.b)`; calls end a path.
+fn paths(rule: &str) -> Vec<Vec<String>> {
+    let after_self = rule.match_indices("elf.").map(|(at, found)| &rule[at + found.len()..]);
+    let paths = after_self.map(|rest| {
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'));
+        let (path, next) = rest.split_at(end.unwrap_or(rest.len()));
+        let mut path: Vec<String> = path.split('.').map(str::to_owned).collect();
+        if next.starts_with('(') {
+            path.pop();
+        }
+        path
+    });
+    paths.filter(|path| !path.is_empty()).collect()
+}
+
+/// Whether the schema declares the field, or leaves open which fields there are.
+fn has(schema: &Value, path: &[String]) -> bool {
+    let Some((first, rest)) = path.split_first() else { return true };
+    match schema.get("properties").and_then(Value::as_object) {
+        Some(properties) => properties.get(first).is_some_and(|field| has(field, rest)),
+        None => true,
+    }
+}
+
+fn strings(value: &Value) -> BTreeSet<String> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema() -> Value {
+        let fields = json!({
+            "name": { "type": "string", "description": "Its name." },
+            "size": { "type": "number" },
+            "role": { "type": "string" },
+            "zone": { "type": "string" },
+        });
+        json!({ "properties": { "spec": {
+            "properties": {
+                "forProvider": { "type": "object", "required": ["zone"], "properties": fields,
+                    "x-kubernetes-validations": [{ "rule": "has(self.size)" }, { "rule": "has(self.name)" }] },
+                "initProvider": { "type": "object", "properties": fields },
+                "deletionPolicy": { "type": "string" },
+            },
+            "x-kubernetes-validations": [
+                { "rule": "has(self.forProvider.role) || (has(self.initProvider) && has(self.initProvider.role))" },
+            ],
+        }, "status": { "properties": { "atProvider": { "properties": { "id": { "type": "string" } } } } } } })
+    }
+
+    fn model(fields: &[(&str, &str)]) -> Shape {
+        let fields =
+            fields.iter().map(|(name, kind)| ((*name).to_owned(), Shape::Scalar((*kind).to_owned())));
+        Shape::Fields(fields.collect())
+    }
+
+    #[test]
+    fn modelled_and_required_fields_stay_with_the_rules_that_speak_of_them() {
+        let mut gaps = Gaps::default();
+        let cut = managed(&schema(), &model(&[("name", "string")]), &model(&[]), &mut gaps);
+        let (name, role) = (json!({ "type": "string" }), json!({ "type": "string" }));
+        assert_eq!(gaps, Gaps::default());
+        assert_eq!(
+            cut["properties"]["spec"]["properties"]["forProvider"],
+            json!({ "type": "object", "required": ["zone"], "properties": { "name": name, "role": role, "zone": role },
+                "x-kubernetes-validations": [{ "rule": "has(self.name)" }] })
+        );
+        let initial = &cut["properties"]["spec"]["properties"]["initProvider"];
+        assert_eq!(initial["properties"], json!({ "role": role }));
+        assert_eq!(cut["properties"]["spec"]["x-kubernetes-validations"].as_array().map(Vec::len), Some(1));
+        assert_eq!(cut["properties"]["status"]["properties"]["atProvider"]["properties"], json!({}));
+    }
+
+    #[test]
+    fn what_the_crd_lacks_is_named() {
+        let mut gaps = Gaps::default();
+        let model = model(&[("size", "string"), ("colour", "string")]);
+        managed(&schema(), &model, &Shape::Any, &mut gaps);
+        assert_eq!(gaps.missing, BTreeSet::from(["spec.forProvider.colour".to_owned()]));
+        assert_eq!(gaps.wrong, ["spec.forProvider.size: the model says string, the CRD number"]);
+    }
+
+    #[test]
+    fn a_rule_reads_the_paths_after_self() {
+        let read = paths("self.a.b.startsWith('x') && has(oldSelf.c) || self == oldSelf");
+        assert_eq!(read, [vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned()]]);
+    }
+
+    #[test]
+    fn prose_goes_but_fields_called_description_stay() {
+        let schema =
+            json!({ "description": "Words.", "properties": { "description": { "type": "string" } } });
+        assert_eq!(without_prose(&schema), json!({ "properties": { "description": { "type": "string" } } }));
+    }
+}

@@ -1,0 +1,31 @@
+//! Where things are.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+
+/// The workspace's folder: this crate's parent.
+pub fn root() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here)
+}
+
+/// Cargo's target folder, `CARGO_TARGET_DIR` respected.
+pub fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// Builds binaries of the workspace; gives the folder they are in.
+pub fn build(binaries: &[&str]) -> Result<PathBuf> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["build", "--quiet", "--workspace"]).current_dir(root());
+    command.args(binaries.iter().flat_map(|binary| ["--bin", binary]));
+    let status = command.status().context("starting cargo")?;
+    ensure!(status.success(), "cargo build: {status}");
+    Ok(target().join("debug"))
+}
