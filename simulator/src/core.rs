@@ -7,7 +7,7 @@
 mod apply;
 mod claim;
 mod compose;
-mod naming;
+pub(crate) mod naming;
 mod render;
 mod request;
 mod ssa;
@@ -125,11 +125,10 @@ impl World {
             step.clone_into(&mut self.step);
         }
         let namespace = text(composition, &["spec", "writeConnectionSecretsToNamespace"]);
-        if let Some(namespace) = namespace.filter(|_| self.scope == Scope::LegacyCluster) {
-            if at(&self.composite, &["spec", "writeConnectionSecretToRef"]).is_none() {
-                let reference = json!({"name": self.uid(), "namespace": namespace});
-                set(&mut self.composite, &["spec", "writeConnectionSecretToRef"], reference);
-            }
+        let unset = at(&self.composite, &["spec", "writeConnectionSecretToRef"]).is_none();
+        if let Some(namespace) = namespace.filter(|_| unset && self.scope == Scope::LegacyCluster) {
+            let reference = json!({"name": self.uid(), "namespace": namespace});
+            set(&mut self.composite, &["spec", "writeConnectionSecretToRef"], reference);
         }
         self
     }
@@ -239,12 +238,8 @@ impl World {
 
     /// Writes one of core's own fields in the XR's spec.
     fn set_machinery(&mut self, field: &str, value: Value) {
-        match self.scope {
-            Scope::LegacyCluster => set(&mut self.composite, &["spec", field], value),
-            Scope::Cluster | Scope::Namespaced => {
-                set(&mut self.composite, &["spec", "crossplane", field], value)
-            }
-        }
+        let path: Vec<&str> = self.machinery().iter().copied().chain([field]).collect();
+        set(&mut self.composite, &path, value);
     }
 
     fn refer_to_resources(&mut self) {

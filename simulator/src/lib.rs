@@ -5,6 +5,7 @@
 //! is what the command line 2.5.0 prints with it.
 
 pub mod core;
+pub mod provider;
 pub mod schema;
 mod value;
 

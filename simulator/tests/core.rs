@@ -1,6 +1,6 @@
 //! Core's part: what it asks, applies and prints. Names and orders are those that core 2.3.4 and the command line
 //! 2.5.0 gave for the same input.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
 use std::convert::Infallible;
 
@@ -198,22 +198,20 @@ fn render_prints_the_composite_its_resources_and_the_results() {
         ]})
     );
     let time = "2024-01-01T00:00:00Z";
-    assert_eq!(rendered.composite["status"], json!({
-        "claimConditionTypes": ["Provisioned"],
-        "conditions": [
-            {"lastTransitionTime": time, "reason": "WatchCircuitClosed", "status": "True", "type": "Responsive"},
-            {"lastTransitionTime": time, "message": "hm", "reason": "Waiting", "status": "False", "type": "Provisioned"},
-            {"lastTransitionTime": time, "reason": "ReconcileSuccess", "status": "True", "type": "Synced"},
-            {"lastTransitionTime": time, "message": "Unready resources: three, and two", "reason": "Creating",
-                "status": "False", "type": "Ready"},
-        ],
-        "foo": "bar", "n": 1,
-    }).as_object().map(|status| {
-        // Two names are joined by a comma alone.
-        let mut status = status.clone();
-        status["conditions"][3]["message"] = json!("Unready resources: three, two");
-        Value::Object(status)
-    }).unwrap());
+    assert_eq!(
+        rendered.composite["status"],
+        json!({
+            "claimConditionTypes": ["Provisioned"],
+            "conditions": [
+                {"lastTransitionTime": time, "reason": "WatchCircuitClosed", "status": "True", "type": "Responsive"},
+                {"lastTransitionTime": time, "message": "hm", "reason": "Waiting", "status": "False", "type": "Provisioned"},
+                {"lastTransitionTime": time, "reason": "ReconcileSuccess", "status": "True", "type": "Synced"},
+                {"lastTransitionTime": time, "message": "Unready resources: three, two", "reason": "Creating",
+                    "status": "False", "type": "Ready"},
+            ],
+            "foo": "bar", "n": 1,
+        })
+    );
     assert_eq!(
         rendered.resources[0],
         json!({

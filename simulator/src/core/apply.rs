@@ -72,24 +72,15 @@ impl World {
 
     fn apply_resource(&mut self, slot: &str, desired: &Value, applied: &mut Applied) {
         let existing = self.resources.get(slot).filter(|live| live["kind"] == desired["kind"]);
-        let object = match existing {
-            Some(live) => {
-                let mut object = live.clone();
-                ssa::apply(&mut object, self.applied.get(slot), desired);
-                if without_metadata(&object) != without_metadata(live) {
-                    let generation =
-                        at(live, &["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(1);
-                    set(&mut object, &["metadata", "generation"], json!(generation + 1));
-                }
-                if object != *live {
-                    applied.changed.push(slot.to_owned());
-                }
-                object
+        let object = if let Some(live) = existing {
+            let object = merged(live, self.applied.get(slot), desired);
+            if object != *live {
+                applied.changed.push(slot.to_owned());
             }
-            None => {
-                applied.created.push(slot.to_owned());
-                self.created(desired)
-            }
+            object
+        } else {
+            applied.created.push(slot.to_owned());
+            self.created(desired)
         };
         self.resources.insert(slot.to_owned(), object);
         self.applied.insert(slot.to_owned(), desired.clone());
@@ -146,6 +137,17 @@ impl World {
             set(&mut self.composite, &["status", "connectionDetails", "lastPublishedTime"], now);
         }
     }
+}
+
+/// A live object after our apply; what it asks for has a new generation if it changed.
+fn merged(live: &Value, before: Option<&Value>, desired: &Value) -> Value {
+    let mut object = live.clone();
+    ssa::apply(&mut object, before, desired);
+    if without_metadata(&object) != without_metadata(live) {
+        let generation = at(live, &["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(1);
+        set(&mut object, &["metadata", "generation"], json!(generation + 1));
+    }
+    object
 }
 
 /// The part of an object whose change makes a new generation.

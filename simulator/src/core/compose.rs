@@ -73,7 +73,7 @@ pub(super) fn prepare(
 }
 
 fn prepare_one(world: &World, slot: &str, resource: &Resource) -> Result<Prepared, ComposeError> {
-    let mut object = resource.resource.as_ref().map(struct_to_json).unwrap_or_else(|| json!({}));
+    let mut object = resource.resource.as_ref().map_or_else(|| json!({}), struct_to_json);
     if let Some(observed) = world.resources.get(slot) {
         for field in ["name", "namespace", "generateName"] {
             match at(observed, &["metadata", field]) {

@@ -20,10 +20,11 @@ pub(super) fn child(parent: &str, uid: &str, slot: &str) -> String {
         parent.push('-');
     }
     if parent.len() + HASH > LONGEST {
-        parent = cut(&parent, LONGEST - HASH).to_owned();
-        if !parent.ends_with('-') {
-            parent = format!("{}-", cut(&parent, LONGEST - HASH - 1));
-        }
+        let prefix = cut(&parent, LONGEST - HASH);
+        parent = match prefix.strip_suffix('-') {
+            Some(_) => prefix.to_owned(),
+            None => format!("{}-", cut(prefix, LONGEST - HASH - 1)),
+        };
     }
     parent + &hash
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use function_sdk_rust::proto::v1::{
-    Ready, Result as FunctionResult, RunFunctionResponse, Severity as Grade, Status, Target,
+    Ready, Resource, Result as FunctionResult, RunFunctionResponse, Severity as Grade, Status, Target,
 };
 use function_sdk_rust::resource::struct_to_json;
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ pub(super) fn composed(
     conditions.mark(world, "Synced", "True", "ReconcileSuccess", "");
     let unready: Vec<&str> =
         prepared.iter().filter(|(_, resource)| !resource.ready).map(|(slot, _)| slot.as_str()).collect();
-    let stated = desired.map_or(Ready::Unspecified, |composite| composite.ready());
+    let stated = desired.map_or(Ready::Unspecified, Resource::ready);
     match stated {
         Ready::True => conditions.mark(world, "Ready", "True", "Available", ""),
         Ready::False => conditions.mark(world, "Ready", "False", "Creating", ""),

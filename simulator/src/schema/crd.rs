@@ -62,7 +62,7 @@ impl Reader<'_> {
 
     fn versions(
         &self,
-        make: impl Fn(String, &Value) -> Vec<Definition>,
+        define: impl Fn(String, &Value) -> Vec<Definition>,
     ) -> Result<Vec<Definition>, SchemaError> {
         let group = self.text(&["spec", "group"])?;
         let versions = at(self.document, &["spec", "versions"]).and_then(Value::as_array);
@@ -76,7 +76,7 @@ impl Reader<'_> {
             let name = text(version, &["name"]).ok_or_else(|| self.malformed(&format!("{path}.name")))?;
             let schema = at(version, &["schema", "openAPIV3Schema"])
                 .ok_or_else(|| self.malformed(&format!("{path}.schema.openAPIV3Schema")))?;
-            made.extend(make(format!("{group}/{name}"), schema));
+            made.extend(define(format!("{group}/{name}"), schema));
         }
         Ok(made)
     }

@@ -17,12 +17,16 @@ fn prune_nulls(value: &mut Value, schema: &Value) {
                         .is_some_and(|field| !nullable(field) && field.get("default").is_none()))
             });
             for (key, value) in map {
-                field(schema, key).into_iter().for_each(|field| prune_nulls(value, field));
+                if let Some(field) = field(schema, key) {
+                    prune_nulls(value, field);
+                }
             }
         }
         Value::Array(items) => {
             let schema = schema.get("items").unwrap_or(&Value::Null);
-            items.iter_mut().for_each(|item| prune_nulls(item, schema));
+            for item in items {
+                prune_nulls(item, schema);
+            }
         }
         _ => {}
     }
@@ -39,12 +43,16 @@ fn fill(value: &mut Value, schema: &Value) {
                 }
             }
             for (key, value) in map {
-                field(schema, key).into_iter().for_each(|field| fill(value, field));
+                if let Some(field) = field(schema, key) {
+                    fill(value, field);
+                }
             }
         }
         Value::Array(items) => {
             let schema = schema.get("items").unwrap_or(&Value::Null);
-            items.iter_mut().for_each(|item| fill(item, schema));
+            for item in items {
+                fill(item, schema);
+            }
         }
         _ => {}
     }
