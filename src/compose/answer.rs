@@ -125,7 +125,7 @@ fn provisioned(leaves: &[Leaf], phase: Phase) -> (&'static str, String) {
         return ("Creating", "nothing is composed yet".to_owned());
     };
     let reason = if first.state == State::Creating { "Creating" } else { "Waiting" };
-    let others = unready.len() - 1;
+    let others = unready.iter().filter(|leaf| leaf.counted && leaf.status.slot != first.status.slot).count();
     let rest = if others == 0 { String::new() } else { format!(" ({others} more not ready)") };
     (reason, format!("{}{rest}", sentence(first)))
 }

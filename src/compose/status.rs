@@ -86,6 +86,7 @@ impl Composition<'_> {
             self.line(slot, absent.kind, health, absent.counted)
         }));
         leaves.sort_by(|a, b| a.status.slot.cmp(&b.status.slot));
+        excuse(&mut leaves);
         for leaf in &mut leaves {
             leaf.status.since = since(&leaf.status, &before, self.now);
         }
@@ -154,6 +155,28 @@ impl Composition<'_> {
         kinds.dedup();
         kinds.retain(|kind| missing.iter().filter(|(other, _)| other == kind).count() >= unseen(kind));
         kinds
+    }
+}
+
+/// Who was refused because something is missing merely waits, as long as another resource is not ready: a name that we
+/// gave is known, and referred to, before what it names exists.
+fn excuse(leaves: &mut [Leaf]) {
+    const MISSING: [&str; 7] = [
+        "NoSuchEntity",
+        "NotFound",
+        "not found",
+        "notFound",
+        "DoesNotExist",
+        "does not exist",
+        "Invalid IAM Instance Profile",
+    ];
+    let blames = |leaf: &Leaf| {
+        let message = leaf.status.message.as_deref().unwrap_or_default();
+        leaf.state == State::Failed && MISSING.iter().any(|words| message.contains(words))
+    };
+    let to_blame = leaves.iter().any(|leaf| leaf.counted && !leaf.status.ready && !blames(leaf));
+    for leaf in leaves.iter_mut().filter(|leaf| to_blame && !leaf.status.ready && blames(leaf)) {
+        leaf.state = State::Waiting;
     }
 }
 

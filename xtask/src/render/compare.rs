@@ -19,12 +19,20 @@ pub fn generated(once: &[Value], again: &[Value]) -> BTreeSet<Leaf> {
     once.into_iter().filter(|(leaf, value)| again.get(leaf) != Some(value)).map(|(leaf, _)| leaf).collect()
 }
 
-/// What differs between the composed resources of two renderings, a line per field; generated fields need only exist.
+/// What differs between the composed resources of two renderings: a line per field, one for a resource that only one
+/// of them has. Generated fields need only exist.
 pub fn differences(one: Side<'_>, other: Side<'_>, generated: &BTreeSet<Leaf>) -> Vec<String> {
     let (left, right) = (leaves(one.1), leaves(other.1));
-    let all: BTreeSet<_> = left.keys().chain(right.keys()).collect();
-    let differ = |leaf: &&&Leaf| match (left.get(**leaf), right.get(**leaf)) {
-        (Some(_), Some(_)) if generated.contains(**leaf) => false,
+    let slots = |side: &BTreeMap<Leaf, &Value>| -> BTreeSet<String> {
+        side.keys().map(|(slot, _)| slot.clone()).collect()
+    };
+    let (left_slots, right_slots) = (slots(&left), slots(&right));
+    let only = |slot: &String| {
+        let name = if left_slots.contains(slot) { one.0 } else { other.0 };
+        format!("{slot}: only {name} has it")
+    };
+    let differs = |leaf: &&Leaf| match (left.get(*leaf), right.get(*leaf)) {
+        (Some(_), Some(_)) if generated.contains(*leaf) => false,
         (this, that) => this != that,
     };
     let said = |value: Option<&&Value>| value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
@@ -32,7 +40,10 @@ pub fn differences(one: Side<'_>, other: Side<'_>, generated: &BTreeSet<Leaf>) -
         let (this, that) = (said(left.get(leaf)), said(right.get(leaf)));
         format!("{} {}: {} says {this}, {} says {that}", leaf.0, leaf.1, one.0, other.0)
     };
-    all.iter().filter(differ).map(|leaf| line(leaf)).collect()
+    let in_both = |leaf: &&Leaf| left_slots.contains(&leaf.0) && right_slots.contains(&leaf.0);
+    let all: BTreeSet<_> = left.keys().chain(right.keys()).filter(in_both).collect();
+    let fields = all.into_iter().filter(differs).map(line);
+    left_slots.symmetric_difference(&right_slots).map(only).chain(fields).collect()
 }
 
 fn leaves(documents: &[Value]) -> BTreeMap<Leaf, &Value> {
@@ -100,8 +111,11 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_resource_differs() {
+    fn a_missing_resource_is_one_difference() {
         let core = [resource(&json!({}))];
-        assert_eq!(differences(("core", &core), ("paved", &[]), &BTreeSet::new()).len(), 2);
+        assert_eq!(
+            differences(("core", &core), ("paved", &[]), &BTreeSet::new()),
+            ["instance: only core has it"]
+        );
     }
 }

@@ -17,6 +17,9 @@ use crate::{tools, workspace, yaml};
 /// Long enough for a slow machine; a function that died would otherwise be waited for a minute each time.
 const TIMEOUT: &str = "--timeout=20s";
 
+/// Where an XR says which Secret its connection details go to.
+const CONNECTION: &str = "writeConnectionSecretToRef";
+
 /// Schemas to validate against: the providers' and ours.
 const SCHEMAS: [&str; 3] = ["tests/schemas", "xrd", "namespaced/xrd"];
 
@@ -107,7 +110,8 @@ impl Crossplane {
         Ok(validation.resources.iter().flat_map(Validated::complaints).collect())
     }
 
-    /// The XR that Crossplane makes of a claim, with the name and the uid of another.
+    /// The XR that Crossplane makes of a claim, with what the API server and core give it as another XR has it: the
+    /// name, the uid, the connection secret.
     pub fn xr_of(&self, claim: &Path, like: &Path) -> Result<PathBuf> {
         let [like] = &yaml::read(like)?[..] else { anyhow::bail!("{}: not one document", like.display()) };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -117,6 +121,7 @@ impl Crossplane {
         let mut documents = yaml::documents(&String::from_utf8(succeed(&mut command)?.stdout)?)?;
         for document in &mut documents {
             document["metadata"]["uid"] = like["metadata"]["uid"].clone();
+            document["spec"][CONNECTION] = like["spec"][CONNECTION].clone();
         }
         let file = self.scratch.path().join("xr.yaml");
         yaml::write(&file, &documents)?;
