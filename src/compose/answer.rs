@@ -32,6 +32,8 @@ pub struct Answer {
     pub connection: BTreeMap<String, Vec<u8>>,
     /// Where the environment stands.
     pub phase: Phase,
+    /// Whether everything is ready, what is not asked for yet included.
+    pub ready: bool,
     /// `Provisioned`: its reason.
     pub reason: &'static str,
     /// `Provisioned`: its sentence.
@@ -52,7 +54,7 @@ impl Composition<'_> {
         self.compose_connection_secret()?;
         self.account_for_everything()?;
         let leaves = self.leaves();
-        let common = status::common(&leaves);
+        let common = status::common(&leaves, !self.observed.is_empty());
         let phase = common.phase;
         let (reason, message) = provisioned(&leaves, phase);
         let mut whole = status::known(status);
@@ -70,6 +72,7 @@ impl Composition<'_> {
             status: whole,
             connection: if legacy { self.connection } else { BTreeMap::new() },
             phase,
+            ready: leaves.iter().all(|leaf| leaf.status.ready),
             reason,
             message,
             requeue: match phase {
@@ -122,7 +125,7 @@ fn provisioned(leaves: &[Leaf], phase: Phase) -> (&'static str, String) {
         return ("Creating", "nothing is composed yet".to_owned());
     };
     let reason = if first.state == State::Creating { "Creating" } else { "Waiting" };
-    let others = unready.len() - 1;
+    let others = unready.iter().filter(|leaf| leaf.counted && leaf.status.slot != first.status.slot).count();
     let rest = if others == 0 { String::new() } else { format!(" ({others} more not ready)") };
     (reason, format!("{}{rest}", sentence(first)))
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, dead_code)]
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -171,5 +172,5 @@ fn ready(ready: i32) -> &'static str {
 }
 
 fn document(text: &mut String, title: &str, value: &Value) {
-    text.push_str(&format!("--- # {title}\n{}", serde_saphyr::to_string(value).unwrap()));
+    write!(text, "--- # {title}\n{}", serde_saphyr::to_string(value).unwrap()).unwrap();
 }
