@@ -1,6 +1,5 @@
 //! Documents that can be piped: what `crossplane composition render -x -r` prints.
 
-
 use serde_json::{Value, json};
 
 use crate::Console;
