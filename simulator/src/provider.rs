@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::core::{ConnectionDetails, World, connection_secret, secret_ref};
-use crate::value::{at, overlay, set, text};
+use crate::value::{at, overlay, remove, set, text};
 use manner::{Facts, Id, Manner};
 
 /// How fast the clouds are.
@@ -99,7 +99,7 @@ impl Provider {
         let mut changes = BTreeMap::new();
         for slot in before.resources().keys() {
             let state = self.work(slot, &before, world);
-            if world.resources().get(slot) != before.resources().get(slot) {
+            if world.resources().get(slot).map(unlabelled) != before.resources().get(slot).map(unlabelled) {
                 changes.insert(slot.clone(), state);
             }
         }
@@ -137,6 +137,13 @@ impl Provider {
         let instant = self.pace == Pace::Instant;
         if *age >= manner.rounds || instant || is_ready(object) { State::Ready } else { State::Creating }
     }
+}
+
+/// An object without its labels: those that a Usage leaves on what it protects are no answer.
+fn unlabelled(object: &Value) -> Value {
+    let mut object = object.clone();
+    remove(&mut object, &["metadata", "labels"]);
+    object
 }
 
 /// Gives the object the name it has in the cloud.

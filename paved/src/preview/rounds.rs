@@ -40,7 +40,7 @@ pub(crate) fn run(
         let before = memory(&subject.world);
         let response =
             function::answer(&subject.world, &subject.step.input, now).map_err(|why| subject.fatal(why))?;
-        subject.check(&response)?;
+        subject.check(&response, console)?;
         let shown = rendered(&subject.world, &response).map_err(|error| subject.fatal(error.to_string()))?;
         let applied = subject.world.apply(&response).map_err(|error| subject.fatal(error.to_string()))?;
         Round { number: round, applied: &applied, answered: &answered }

@@ -62,12 +62,18 @@ impl Subject {
         Failure::Fatal { what: self.title.clone(), message }
     }
 
-    /// Refuses a response with a fatal result.
-    pub(crate) fn check(&self, response: &RunFunctionResponse) -> Result<(), Failure> {
-        match response.results.iter().find(|result| result.severity() == Severity::Fatal) {
-            Some(fatal) => Err(self.fatal(fatal.message.clone())),
-            None => Ok(()),
+    /// Refuses a response with a fatal result; what the function warns of may be the cause.
+    pub(crate) fn check(
+        &self,
+        response: &RunFunctionResponse,
+        console: &mut Console<'_>,
+    ) -> Result<(), Failure> {
+        let graded = |severity| response.results.iter().filter(move |result| result.severity() == severity);
+        let Some(fatal) = graded(Severity::Fatal).next() else { return Ok(()) };
+        for warning in graded(Severity::Warning) {
+            writeln!(console.err, "warning: {}: {}", self.title, warning.message)?;
         }
+        Err(self.fatal(fatal.message.clone()))
     }
 }
 
