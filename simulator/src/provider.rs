@@ -168,11 +168,11 @@ fn finish(manner: &Manner, object: &mut Value, before: &World, world: &mut World
     let (late, seen, details) =
         ((manner.late)(&facts), (manner.at_provider)(&facts), (manner.connection)(&facts));
     if !matches!(manner.id, Id::None) {
+        late_initialise(object, &late);
         let mut at_provider = if manner.mirrors { mirrored(object) } else { json!({}) };
         overlay(&mut at_provider, at(object, &["status", "atProvider"]).unwrap_or(&json!({})));
         overlay(&mut at_provider, &seen);
         set(object, &["status", "atProvider"], at_provider);
-        late_initialise(object, &late);
     }
     let mut details = details;
     (manner.effects)(object, before, world, &mut details);
