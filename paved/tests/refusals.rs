@@ -51,6 +51,21 @@ fn a_claim_without_a_name_is_refused() {
 }
 
 #[test]
+fn what_is_immutable_is_compared_with_what_the_cluster_has() {
+    let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();
+    let folder = folder(&[
+        ("stored.yaml", &claim),
+        ("new.yaml", &claim.replace("    owner:", "    region: eu-west-1\n    owner:")),
+    ]);
+    let composition = example("gpu-workspace/composition.yaml");
+    let (stored, new) = (within(&folder, "stored.yaml"), within(&folder, "new.yaml"));
+    let run = paved(&["preview", &new, "--observed", &stored, "--composition", &composition]);
+    assert_eq!(run.code, 2, "{}", run.err);
+    assert!(run.err.contains(r#"spec.parameters.region: found "eu-west-1": "#), "{}", run.err);
+    assert_eq!(paved(&["preview", &stored, "--observed", &stored, "--composition", &composition]).code, 0);
+}
+
+#[test]
 fn a_file_that_is_no_yaml_shows_the_place() {
     let folder = folder(&[("broken.yaml", "a: [1,\nb: 2\n")]);
     let run = paved(&["preview", &within(&folder, "broken.yaml")]);

@@ -36,7 +36,7 @@ impl Subject {
         let refused = |violations| Failure::Refused { what: title.clone(), violations };
         let target = kind::find(&document.value).map_err(|violation| refused(vec![violation]))?;
         let xrd = target.xrd();
-        let object = checked(&document.value, &target, &xrd).map_err(refused)?;
+        let object = checked(&document.value, &target, &xrd, seen).map_err(refused)?;
         let claim = target.is_claim.then(|| {
             let part = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
             format!("{}/{}", part("namespace"), part("name"))
@@ -84,7 +84,7 @@ fn title(document: &Document) -> String {
 }
 
 /// The document with its defaults, as an API server would store it, or everything it would refuse.
-fn checked(document: &Value, target: &Target, xrd: &Value) -> Result<Value, Vec<Violation>> {
+fn checked(document: &Value, target: &Target, xrd: &Value, seen: &[Value]) -> Result<Value, Vec<Violation>> {
     let violation = |path: &str, message: String| Violation { path: path.to_owned(), message };
     let schemas = Schemas::new([xrd]).map_err(|error| vec![violation("", error.to_string())])?;
     let Some(definition) = schemas.of(document) else {
@@ -99,7 +99,7 @@ fn checked(document: &Value, target: &Target, xrd: &Value) -> Result<Value, Vec<
         metadata["namespace"] = json!("default");
     }
     definition.apply_defaults(&mut object);
-    let mut violations = definition.validate(&object, None);
+    let mut violations = definition.validate(&object, observed::stored(&object, seen));
     if object["metadata"]["name"].is_null() {
         violations.push(violation("metadata.name", "is missing; a string is needed".to_owned()));
         violations.sort();
@@ -115,7 +115,8 @@ fn composite(
     seen: &[Value],
 ) -> Result<(Value, Vec<Value>), Vec<Violation>> {
     if !target.is_claim {
-        let seen = observed::of_composite(&mut object, seen);
+        observed::recall(&mut object, seen);
+        let seen = observed::of_composite(&object, seen);
         return Ok((object, seen));
     }
     if let Some(name) = observed::bound_name(&object, seen) {
@@ -123,7 +124,8 @@ fn composite(
     }
     let refused = |message: String| vec![Violation { path: String::new(), message }];
     let mut composite = composite_from_claim(&object, xrd).map_err(|error| refused(error.to_string()))?;
-    let seen = observed::of_composite(&mut composite, seen);
+    observed::recall(&mut composite, seen);
+    let seen = observed::of_composite(&composite, seen);
     observed::adopt_secret(&mut composite, &seen);
     Ok((composite, seen))
 }
