@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use function_paved_road::apis;
 use function_paved_road::server::{self, Error, Flags, Server};
 
 #[tokio::main]
@@ -20,5 +21,5 @@ async fn main() -> ExitCode {
 
 async fn serve(flags: &Flags) -> Result<(), Error> {
     let stop = server::stop_signal()?;
-    Server::bind(server::paved_road, server::kinds(), flags).await?.serve(stop).await
+    Server::bind(server::paved_road, apis::kinds(), flags).await?.serve(stop).await
 }

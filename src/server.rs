@@ -219,11 +219,6 @@ pub fn paved_road(request: RunFunctionRequest) -> Result<RunFunctionResponse, St
     }
 }
 
-/// The kinds of composite that Paved Road answers for.
-pub fn kinds() -> Vec<&'static str> {
-    vec!["GpuDevWorkspace", "XApplicationEnvironment", "ApplicationEnvironment"]
-}
-
 /// Completes at SIGTERM or SIGINT.
 pub fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
     let mut terminate = signal(SignalKind::terminate()).map_err(Error::Signal)?;

@@ -59,6 +59,7 @@ pub fn of(object: &Object) -> Health {
     match (text(object, &["apiVersion"]).unwrap_or_default(), text(object, &["kind"]).unwrap_or_default()) {
         ("v1", kind) => core(kind, object),
         ("apps/v1", "Deployment") => deployment(object),
+        (group, "Object") if group.starts_with("kubernetes.") => wrapped(object),
         _ => managed(object),
     }
 }
@@ -80,6 +81,19 @@ fn managed(object: &Object) -> Health {
     };
     health.ready = ready.is_some();
     health
+}
+
+/// A provider-kubernetes Object is ready when what it wraps is.
+fn wrapped(object: &Object) -> Health {
+    let health = managed(object);
+    match at(object, &["status", "atProvider", "manifest"]) {
+        Some(Value::Object(manifest)) if health.ready && health.state == State::Available => of(manifest),
+        _ => Health {
+            ready: false,
+            state: if health.ready { State::Creating } else { health.state },
+            ..health
+        },
+    }
 }
 
 /// What providers say, as a ReconcileError, of something that is merely not there yet.

@@ -94,7 +94,7 @@ impl Composition<'_> {
     }
 
     fn leaf(&self, slot: &str, desired: &Desired, refused: &[String]) -> Leaf {
-        let kind = text(&desired.object, &["kind"]).unwrap_or_default();
+        let kind = kind(&desired.object);
         let health = if !self.exists(slot) && refused.iter().any(|refused| refused == kind) {
             let message = format!(
                 "the API server has not accepted this {kind}: see the events of {} {}, and whether the provider is installed",
@@ -156,6 +156,12 @@ impl Composition<'_> {
         kinds.retain(|kind| missing.iter().filter(|(other, _)| other == kind).count() >= unseen(kind));
         kinds
     }
+}
+
+/// The kind of a resource; of a wrapper that of what it wraps.
+fn kind(object: &Object) -> &str {
+    let wrapped = text(object, &["spec", "forProvider", "manifest", "kind"]);
+    wrapped.or_else(|| text(object, &["kind"])).unwrap_or_default()
 }
 
 /// Who was refused because something is missing merely waits, as long as another resource is not ready: a name that we

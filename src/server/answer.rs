@@ -129,7 +129,7 @@ impl<F: Function> Inner<F> {
         let bytes = answer.map(|response| wire::encode(&response));
         let Subject { kind, namespace, name, uid } = subject;
         let (outcome, seconds) = (outcome.as_str(), started.elapsed().as_secs_f64());
-        tracing::info!(kind, namespace, name, uid, outcome, reason, seconds, "answered");
+        tracing::info!(kind, namespace, name, uid, outcome, reason, seconds, "request answered");
         bytes
     }
 

@@ -7,6 +7,8 @@ use pbjson_types::value::Kind;
 use pbjson_types::{Struct, Value};
 use tonic::Status;
 
+use crate::function::CONDITION;
+
 /// How a request was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -57,7 +59,7 @@ pub(super) fn reason(answer: &Result<RunFunctionResponse, Status>) -> &str {
 }
 
 fn provisioned(response: &RunFunctionResponse) -> Option<&Condition> {
-    response.conditions.iter().find(|condition| condition.r#type == "Provisioned")
+    response.conditions.iter().find(|condition| condition.r#type == CONDITION)
 }
 
 /// Whom a request is about: the composite's identity. What is missing is empty.
@@ -103,7 +105,7 @@ mod tests {
 
     fn answer(status: State, reason: &str, severity: Severity) -> RunFunctionResponse {
         let condition = Condition {
-            r#type: "Provisioned".into(),
+            r#type: CONDITION.into(),
             status: status.into(),
             reason: reason.into(),
             ..Condition::default()

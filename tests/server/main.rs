@@ -165,17 +165,27 @@ async fn metrics_hold_the_common_series_and_our_own() {
     let function = Process::start(&[]);
     let channel = connect(&function.address().await).await;
     send(channel.clone(), framed(&[])).await;
+    let mut client = FunctionRunnerServiceClient::new(channel.clone());
+    for kind in ["GpuDevWorkspace", "Teapot"] {
+        client.run_function(composite(kind)).await.unwrap();
+    }
     HealthClient::new(channel).check(HealthCheckRequest::default()).await.unwrap();
 
     let metrics = scrape(&function.metrics_address().await).await;
     for series in ["started", "handled", "msg_received"] {
-        assert_eq!(counter(&metrics, &format!("grpc_server_{series}_total"), "RunFunction"), 1, "{series}");
+        assert_eq!(counter(&metrics, &format!("grpc_server_{series}_total"), "RunFunction"), 3, "{series}");
         assert_eq!(counter(&metrics, &format!("grpc_server_{series}_total"), "Check"), 1, "{series}");
     }
     assert_eq!(counter(&metrics, "grpc_server_msg_sent_total", "Check"), 1);
-    assert_eq!(counter(&metrics, "grpc_server_msg_sent_total", "RunFunction"), 0, "an error is no message");
+    assert_eq!(counter(&metrics, "grpc_server_msg_sent_total", "RunFunction"), 2, "an error is no message");
     assert_eq!(counter(&metrics, "paved_road_answers_total", r#"kind="other",outcome="invalid""#), 1);
-    assert_eq!(counter(&metrics, "paved_road_compose_seconds_bucket", r#"le="0.0005",kind="other""#), 1);
+    assert_eq!(counter(&metrics, "paved_road_answers_total", r#"kind="other",outcome="fatal""#), 1);
+    assert_eq!(counter(&metrics, "paved_road_answers_total", r#"kind="GpuDevWorkspace",outcome="fatal""#), 1);
+    assert_eq!(
+        counter(&metrics, "paved_road_compose_seconds_bucket", r#"le="+Inf",kind="GpuDevWorkspace""#),
+        1
+    );
+    assert!(!metrics.contains("Teapot"), "strangers make no series");
     assert_eq!(counter(&metrics, "paved_road_waiting_requests", ""), 0);
 }
 
@@ -184,8 +194,8 @@ async fn the_log_says_who_was_answered_and_tells_no_secret() {
     for level in ["info", "debug"] {
         let function = Process::logging(level, &[]);
         let mut client = FunctionRunnerServiceClient::new(connect(&function.address().await).await);
-        let _ = client.run_function(composite_with_canary()).await;
-        let line = function.line("answered").await;
+        let _ = client.run_function(composite("Teapot")).await;
+        let line = function.line("request answered").await;
         let log = function.log();
         assert!(!log.contains("canary"), "{log}");
         for said in ["Teapot", "kitchen", "kettle", "1b4e28ba", "seconds"] {
@@ -226,10 +236,10 @@ fn request() -> RunFunctionRequest {
     RunFunctionRequest { desired: Some(desired), ..RunFunctionRequest::default() }
 }
 
-/// An XR of no known kind whose connection details are secret.
-fn composite_with_canary() -> RunFunctionRequest {
+/// An XR whose connection details are secret, and so are those of what it composed.
+fn composite(kind: &str) -> RunFunctionRequest {
     let composite = serde_json::json!({
-        "apiVersion": "example.org/v1", "kind": "Teapot",
+        "apiVersion": "example.org/v1", "kind": kind,
         "metadata": {"name": "kettle", "namespace": "kitchen", "uid": "1b4e28ba"},
     });
     let secret = || [("password".to_owned(), b"canary".to_vec())].into();

@@ -72,19 +72,19 @@ impl Crossplane {
         yaml::documents(&String::from_utf8(output.stdout)?)
     }
 
-    /// Observed composed resources are one file; what else the cluster holds (connection Secrets, EnvironmentConfigs)
-    /// is another, from which core reads connection details and answers requirements.
+    /// Observed composed resources are one file; the Secrets with their connection details are another, of what else
+    /// the cluster holds, and so is the EnvironmentConfig.
     fn add_state(&self, command: &mut Command, example: &Example) -> Result<()> {
         let state = example.observed.as_ref().map_or_else(|| Ok(Vec::new()), |file| yaml::read(file))?;
-        let (composed, mut others): (Vec<_>, Vec<_>) = state.into_iter().partition(is_composed);
-        others.extend(example.required.clone());
-        for (flag, name, documents) in [("-o", "observed.yaml", composed), ("-e", "required.yaml", others)] {
+        let (composed, others): (Vec<_>, Vec<_>) = state.into_iter().partition(is_composed);
+        for (flag, name, documents) in [("-o", "observed.yaml", composed), ("-e", "others.yaml", others)] {
             if !documents.is_empty() {
                 let file = self.scratch.path().join(name);
                 yaml::write(&file, &documents)?;
                 command.arg(flag).arg(file);
             }
         }
+        command.args(example.environment.iter().flat_map(|file| [Path::new("-e"), file]));
         Ok(())
     }
 
