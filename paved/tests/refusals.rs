@@ -74,6 +74,46 @@ fn a_file_that_is_no_yaml_shows_the_place() {
 }
 
 #[test]
+fn no_document_is_too_strange_to_be_refused() {
+    let head = "apiVersion: platform.acme.io/v1alpha1\nkind: GpuDevWorkspaceClaim\n";
+    for body in [
+        "",
+        "metadata: []",
+        "metadata: {name: [1]}",
+        "metadata: {name: a, labels: x}",
+        "metadata: {name: a}\nspec: text",
+        "metadata: {name: a}\nspec: {parameters: 7}",
+        "metadata: {name: a}\nspec: {parameters: null}",
+        "metadata: {name: \"\\u202E\"}",
+        "metadata: {name: a}\nspec: {resourceRef: 3, parameters: {owner: a}}",
+        "metadata: {name: a}\nspec: {parameters: {owner: [{}]}}\nstatus: no",
+    ] {
+        let run = paved_with(&["preview", "-"], &format!("{head}{body}"));
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{body}: {}", run.err);
+    }
+    for text in ["", "- 1", "7", "kind: 3", "kind: [x]", "{}", "a: &a [*a]", "\u{0}"] {
+        let run = paved_with(&["preview", "-"], text);
+        assert!([1, 2].contains(&run.code), "{text}: {}", run.err);
+    }
+}
+
+#[test]
+fn an_observed_state_that_makes_no_sense_is_survived() {
+    let strange = "apiVersion: ec2.aws.upbound.io/v1beta2\nkind: Instance\nstatus: text\nspec: [1]\nmetadata: {name: i, \
+                   annotations: {crossplane.io/composition-resource-name: instance}, ownerReferences: 7}\n---\n\
+                   apiVersion: v1\nkind: Secret\ndata: 3\n---\nkind: List\nitems: {}\n";
+    let folder = folder(&[("strange.yaml", strange)]);
+    let run = paved(&[
+        "preview",
+        &example("gpu-workspace/claim.yaml"),
+        "--observed",
+        &within(&folder, "strange.yaml"),
+        "--until-ready",
+    ]);
+    assert!([0, 3, 4].contains(&run.code), "{}", run.err);
+}
+
+#[test]
 fn usage_has_an_exit_code_of_its_own() {
     let empty = folder(&[]);
     let nothing = empty.path().display().to_string();

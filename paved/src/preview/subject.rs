@@ -94,9 +94,8 @@ fn checked(document: &Value, target: &Target, xrd: &Value, seen: &[Value]) -> Re
     };
     let mut object = document.clone();
     let in_namespace = target.is_claim || target.flavour == Flavour::Namespaced;
-    let metadata = &mut object["metadata"];
-    if in_namespace && metadata.is_object() && metadata["namespace"].is_null() {
-        metadata["namespace"] = json!("default");
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata").filter(|_| in_namespace) {
+        metadata.entry("namespace").or_insert_with(|| json!("default"));
     }
     definition.apply_defaults(&mut object);
     let mut violations = definition.validate(&object, observed::stored(&object, seen));
