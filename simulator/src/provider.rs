@@ -1,6 +1,6 @@
 //! How the providers, and the cluster itself, answer: round after round each resource comes closer to Ready.
 //!
-//! A kind's [`Manner`] says how it behaves; one that no table names is an ordinary managed resource, ready after one
+//! A kind's manner says how it behaves; one that no table names is an ordinary managed resource, ready after one
 //! round. Nothing is random: ids, addresses and passwords follow from a resource's identity.
 
 mod aws;
