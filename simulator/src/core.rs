@@ -149,6 +149,12 @@ impl World {
         self
     }
 
+    /// Says which step of the Composition runs the function, where it is not the first.
+    pub fn running(mut self, step: &str) -> Self {
+        step.clone_into(&mut self.step);
+        self
+    }
+
     /// Adds documents that a function may require.
     pub fn with_others(mut self, documents: impl IntoIterator<Item = Value>) -> Self {
         self.others.extend(documents);
@@ -203,6 +209,11 @@ impl World {
     /// The data of a Secret, decoded; what is no base64 counts as it stands.
     pub fn secret_data(&self, namespace: &str, name: &str) -> ConnectionDetails {
         self.secret(namespace, name).map(decoded).unwrap_or_default()
+    }
+
+    /// Secrets that are not composed: connection details above all.
+    pub fn secrets(&self) -> impl Iterator<Item = &Value> {
+        self.secrets.values()
     }
 
     /// Adds or replaces a Secret that is not composed.

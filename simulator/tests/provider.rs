@@ -173,7 +173,7 @@ fn a_user_waits_for_the_key_of_its_password() {
     provider.answer(&mut world);
     assert_eq!(
         message(&world, "user", "Synced"),
-        r#"cannot get passwordSecretRef: secrets "given" not found"#
+        r#"cannot get secret "given" for passwordSecretRef: not found"#
     );
     let secret = |data: Value| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "given", "namespace": "x"}, "data": data});
     world.put_secret(secret(json!({})));

@@ -223,11 +223,11 @@ pub(super) fn await_secret(object: &Value, world: &World, field: &str) -> Result
     let name = text(reference, &["name"]).unwrap_or_default();
     let key = text(reference, &["key"]).unwrap_or_default();
     if world.secret(namespace, name).is_none() {
-        return Err(format!("cannot get {field}: secrets {name:?} not found"));
+        return Err(format!("cannot get secret {name:?} for {field}: not found"));
     }
     let found = world.secret_data(namespace, name);
     found
         .contains_key(key)
         .then_some(())
-        .ok_or_else(|| format!("cannot get {field}: secret {name:?} has no key {key:?}"))
+        .ok_or_else(|| format!("cannot get secret {name:?} for {field}: it has no key {key:?}"))
 }
