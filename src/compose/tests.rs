@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod pinned;
 mod usages;
 
 use std::collections::BTreeMap;
