@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod pinned;
+mod secret;
 mod usages;
 
 use std::collections::BTreeMap;
