@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod condition;
 mod pinned;
 mod secret;
 mod usages;
