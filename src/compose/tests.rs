@@ -4,6 +4,7 @@
 
 mod condition;
 mod pinned;
+mod presence;
 mod secret;
 mod usages;
 
