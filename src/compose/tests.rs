@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod condition;
+mod envelope;
 mod pinned;
 mod presence;
 mod secret;
