@@ -30,6 +30,8 @@ pub struct Answer {
     pub status: Object,
     /// The composite's connection details (claims flavour; empty in the other).
     pub connection: BTreeMap<String, Vec<u8>>,
+    /// Whether every slot is ready, those too that wait to be asked for.
+    pub complete: bool,
     /// Where the environment stands.
     pub phase: Phase,
     /// `Provisioned`: its reason.
@@ -66,6 +68,7 @@ impl Composition<'_> {
         }
         let legacy = self.xr.scope == super::Scope::LegacyCluster;
         Ok(Answer {
+            complete: leaves.iter().all(|leaf| leaf.status.ready),
             changed: self.is_news(reason, &message),
             resources: self.desired.into_iter().map(|(slot, d)| (slot, (d.object, d.health.ready))).collect(),
             status: whole,

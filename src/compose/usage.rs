@@ -12,15 +12,14 @@ impl Composition<'_> {
     /// of it has to wait, as after somebody deleted that end by hand.
     pub fn usage(&mut self, of: &str, by: &str) -> Result<(), Error> {
         let slot = format!("usage-{of}-by-{by}");
-        let spec = match (self.end(of), self.end(by)) {
-            (Some(of_end), Some(by_end)) => json!({"of": of_end, "by": by_end, "replayDeletion": true}),
-            _ => match self.running_usage(&slot) {
-                Some(spec) => spec,
-                None => {
-                    self.wait(&slot, "Usage", format!("waits for {of} and {by}"), false);
-                    return Ok(());
-                }
-            },
+        let ends = (self.end(of), self.end(by));
+        let spec = if let (Some(of), Some(by)) = ends {
+            json!({"of": of, "by": by, "replayDeletion": true})
+        } else if let Some(spec) = self.running_usage(&slot) {
+            spec
+        } else {
+            self.wait(&slot, "Usage", format!("waits for {of} and {by}"), false);
+            return Ok(());
         };
         let group = match self.xr.scope {
             Scope::LegacyCluster => "apiextensions.crossplane.io/v1beta1",
