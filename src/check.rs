@@ -13,6 +13,9 @@ mod tests;
 
 pub use ssh::ssh_public_key;
 
+/// The longest message that we put into status or results, in bytes.
+pub const LONGEST: usize = 1024;
+
 /// How much of a value a message shows, in characters.
 const SHOWN: usize = 80;
 
@@ -175,12 +178,9 @@ pub fn is_invisible(c: char) -> bool {
 
 /// Somebody else's words as a message shows them: without invisible characters, and at most 1 KiB.
 pub fn shown(words: &str) -> String {
-    let visible: String = words
-        .chars()
-        .take(crate::compose::LONGEST)
-        .map(|c| if is_invisible(c) { '\u{fffd}' } else { c })
-        .collect();
-    match visible.char_indices().find(|(index, c)| index + c.len_utf8() > crate::compose::LONGEST - 3) {
+    let visible: String =
+        words.chars().take(LONGEST).map(|c| if is_invisible(c) { '\u{fffd}' } else { c }).collect();
+    match visible.char_indices().find(|(index, c)| index + c.len_utf8() > LONGEST - 3) {
         None => visible,
         Some((end, _)) => format!("{}…", &visible[..end]),
     }

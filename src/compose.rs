@@ -9,6 +9,7 @@ mod composite;
 mod health;
 mod managed;
 mod names;
+mod object;
 mod observed;
 mod pin;
 mod scrub;
@@ -24,16 +25,17 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 pub use answer::Answer;
-pub use composite::{Composite, Scope, SecretName};
+pub use composite::{Composite, SecretName};
 pub use health::{Health, State};
 pub use managed::Managed;
 pub use names::NameRule;
 pub use observed::{EXTERNAL_NAME, Observed};
-pub use scrub::{LONGEST, Secrets};
+pub use scrub::Secrets;
 pub use secrets::Generated;
 pub use status::{CommonStatus, Phase, ResourceStatus};
 
 use crate::error::Error;
+pub use crate::models::Scope;
 use crate::settings::Common;
 use crate::value::{Object, at, put, text};
 

@@ -170,7 +170,7 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
             Resource { resource: Some(value::structure(object)), ready: ready.into(), ..Resource::default() };
         desired.resources.insert(slot, resource);
     }
-    fill_composite(desired, answer.status, answer.complete);
+    fill_composite(desired, answer.status, answer.ready);
     let composite = desired.composite.get_or_insert_default();
     composite.connection_details.extend(answer.connection);
     if let Some(meta) = &mut response.meta {
@@ -189,7 +189,7 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
 }
 
 /// The composite's status. What waits to be asked for keeps the composite unready: core counts only what was asked for.
-fn fill_composite(desired: &mut State, status: Object, complete: bool) {
+fn fill_composite(desired: &mut State, status: Object, ready: bool) {
     let composite = desired.composite.get_or_insert_default();
     let mut object = value::take_object(composite);
     match object.get_mut("status") {
@@ -199,7 +199,7 @@ fn fill_composite(desired: &mut State, status: Object, complete: bool) {
         }
     }
     composite.resource = Some(value::structure(object));
-    if !complete {
+    if !ready {
         composite.ready = Ready::False.into();
     }
 }

@@ -9,6 +9,7 @@
 //! | [`catalog`] | facts as data: machine types, releases |
 //! | [`settings`] | what the platform team decides |
 //! | [`check`] | checks of what users write |
+//! | [`server`] | gRPC with mTLS, health and metrics; the only asynchronous code |
 //! | [`wire`] | responses as bytes, always in the same order |
 //! | [`manifests`] | XRDs, Compositions and documents, from the types |
 
@@ -19,7 +20,9 @@ pub mod compose;
 pub mod error;
 pub mod function;
 pub mod manifests;
+mod metrics;
 pub mod models;
+pub mod server;
 pub mod settings;
 pub mod value;
 pub mod wire;

@@ -9,13 +9,12 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::compose::Scope;
-
 #[macro_use]
 mod declare;
 
 pub mod aws;
 pub mod gcp;
+pub mod kubernetes;
 
 /// A managed resource: `Self` is `spec.forProvider`, [`Managed::Status`] is `status.atProvider`.
 pub trait Managed: Serialize + DeserializeOwned + JsonSchema {
@@ -23,6 +22,15 @@ pub trait Managed: Serialize + DeserializeOwned + JsonSchema {
     const KIND: Kind;
     /// What we read of `status.atProvider`; every field is an `Option`.
     type Status: DeserializeOwned + Default + JsonSchema;
+}
+
+/// Where an XR and what it composes live; it decides the envelope of every resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The claims flavour: a cluster-scoped XR of an XRD v1, cluster-scoped managed resources.
+    LegacyCluster,
+    /// The namespaced flavour: everything lives in the XR's namespace.
+    Namespaced,
 }
 
 /// The provider family that serves a kind; its configuration is chosen by Settings' `providerConfigs`.
@@ -95,15 +103,25 @@ impl Kind {
 }
 
 impl Kind {
-    /// The `apiVersion` of this kind in a flavour.
+    /// The `apiVersion` of this kind in a flavour: `ec2.aws.m.upbound.io/v1beta1`.
     pub fn api_version(&self, scope: Scope) -> String {
-        let (modern, version) = match scope {
-            Scope::LegacyCluster => ("", self.cluster_version),
-            Scope::Namespaced => ("m.", self.namespaced_version),
-        };
+        format!("{}/{}", self.group(scope), self.version(scope))
+    }
+
+    /// The API group of this kind in a flavour: `ec2.aws.upbound.io`, `ec2.aws.m.upbound.io`.
+    pub fn group(&self, scope: Scope) -> String {
         let dot = if self.service.is_empty() { "" } else { "." };
+        let modern = if scope == Scope::Namespaced { "m." } else { "" };
         let (family, domain) = self.provider.group();
-        format!("{}{dot}{family}.{modern}{domain}/{version}", self.service)
+        format!("{}{dot}{family}.{modern}{domain}", self.service)
+    }
+
+    /// The newest version of this kind in a flavour.
+    pub fn version(&self, scope: Scope) -> &'static str {
+        match scope {
+            Scope::LegacyCluster => self.cluster_version,
+            Scope::Namespaced => self.namespaced_version,
+        }
     }
 }
 
@@ -203,6 +221,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<gcp::Database>(),
     KindInfo::of::<gcp::User>(),
     KindInfo::of::<gcp::Bucket>(),
+    KindInfo::of::<kubernetes::Object>(),
 ];
 
 /// One tree without `$ref`, so that a reader can walk it beside a CRD's schema, which knows none either.

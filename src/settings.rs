@@ -7,9 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::compose::Scope;
 use crate::error::Error;
-use crate::models::Provider;
+use crate::models::{Provider, Scope};
 use crate::value::Object;
 
 /// `apiVersion` of the step's input.

@@ -23,9 +23,16 @@ pub fn structure(source: Object) -> Struct {
     Struct { fields: source.into_iter().map(|(key, value)| (key, protobuf(value))).collect() }
 }
 
-/// A resource's object; empty where the request carries none.
+/// A resource's object; empty where the request carries none. Without `metadata.managedFields`, the API server's bookkeeping,
+/// which nobody here reads and which can be larger than everything else.
 pub fn take_object(resource: &mut Resource) -> Object {
-    resource.resource.take().map(object).unwrap_or_default()
+    let Some(mut whole) = resource.resource.take() else { return Object::new() };
+    if let Some(Kind::StructValue(metadata)) =
+        whole.fields.get_mut("metadata").and_then(|value| value.kind.as_mut())
+    {
+        metadata.fields.remove("managedFields");
+    }
+    object(whole)
 }
 
 /// The text at a path of object keys.

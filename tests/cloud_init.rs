@@ -138,6 +138,8 @@ fn keys_beyond_what_aws_takes_are_refused_with_what_would_fit() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     /// Even a text that no check would pass cannot leave its place.
     #[test]
     fn any_key_arrives_verbatim(keys in proptest::collection::vec(any::<String>(), 0..4)) {

@@ -5,26 +5,106 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-};
+mod support;
 
-use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use function_paved_road::value;
+use k8s_openapi::api::core::v1::Secret;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use simulator::schema::Schemas;
+
+#[test]
+fn composed_resources_conform_to_their_schemas() {
+    let schemas = schemas();
+    let mut violations = Vec::new();
+    for example in support::examples() {
+        let desired = support::answer(example.request()).desired.unwrap();
+        assert!(!desired.resources.is_empty(), "{} composes something", example.name());
+        for (slot, resource) in desired.resources {
+            let object = value::object(resource.resource.unwrap());
+            let found = violations_of(&schemas, object.into());
+            violations.extend(found.into_iter().map(|found| format!("{} {slot}: {found}", example.name())));
+        }
+    }
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
+#[test]
+fn composites_conform_to_their_xrds_with_the_status_we_give_them() {
+    let schemas = schemas();
+    for example in support::examples() {
+        let mut xr = example.xr();
+        let composite = support::answer(example.request()).desired.unwrap().composite.unwrap();
+        xr["status"] = value::object(composite.resource.unwrap())["status"].clone();
+        assert_eq!(violations_of(&schemas, xr), Vec::<String>::new(), "{}", example.name());
+    }
+}
+
+#[test]
+fn what_a_schema_does_not_know_does_not_conform() {
+    let schemas = schemas();
+    let group = |spec: Value| {
+        json!({ "apiVersion": "ec2.aws.upbound.io/v1beta1", "kind": "SecurityGroup",
+            "metadata": { "name": "x" }, "spec": { "forProvider": spec } })
+    };
+    assert_eq!(violations_of(&schemas, group(json!({ "region": "us-east-1" }))), Vec::<String>::new());
+    assert_eq!(violations_of(&schemas, group(json!({ "region": "us-east-1", "regoin": "x" }))).len(), 1);
+    assert_eq!(violations_of(&schemas, group(json!({ "region": 1 }))).len(), 1);
+    assert_eq!(violations_of(&schemas, group(json!({}))).len(), 1);
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "x" }, "datta": {} });
+    assert_eq!(violations_of(&schemas, secret).len(), 1);
+}
+
+/// The slices of the providers' CRDs, and our own XRDs.
+fn schemas() -> Schemas {
+    let mut documents: Vec<Value> = slices().iter().map(|file| yaml(file)).collect();
+    for folder in ["xrd", "namespaced/xrd"] {
+        documents.extend(files(&root().join(folder)).iter().map(|file| yaml(file)));
+    }
+    Schemas::new(&documents).unwrap()
+}
+
+/// What an API server would refuse, unknown fields included. Core gives a resource its name, and the server its defaults.
+fn violations_of(schemas: &Schemas, mut object: Value) -> Vec<String> {
+    if object["apiVersion"] == "v1" && object["kind"] == "Secret" {
+        return Vec::from_iter(lost_by::<Secret>(&object));
+    }
+    let definition = schemas.of(&object).unwrap_or_else(|| panic!("no schema of {object}"));
+    if object["metadata"]["name"].is_null() {
+        object["metadata"]["name"] = "name".into();
+    }
+    definition.apply_defaults(&mut object);
+    definition.validate(&object, None).iter().map(ToString::to_string).collect()
+}
+
+/// Says so when a Kubernetes type does not hold all of an object.
+fn lost_by<T: DeserializeOwned + Serialize>(object: &Value) -> Option<String> {
+    let typed: T = match serde_json::from_value(object.clone()) {
+        Ok(typed) => typed,
+        Err(error) => return Some(error.to_string()),
+    };
+    let held = serde_json::to_value(typed).unwrap();
+    (held != *object).then(|| format!("of {object} only {held} is known"))
+}
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 fn yaml(path: &Path) -> Value {
-    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    support::read(path).remove(0)
 }
 
 fn slices() -> Vec<PathBuf> {
-    let entries = fs::read_dir(root().join("tests/schemas")).unwrap();
-    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    files(&root().join("tests/schemas"))
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files
 }

@@ -1,5 +1,6 @@
 //! Application environment: a GKE cluster, a PostgreSQL server and a bucket on Google Cloud.
 
+mod resources;
 mod settings;
 
 use kube::KubeSchema;
@@ -8,14 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Api, Info, Names};
 use crate::check;
-use crate::compose::{Composition, Generated, NameRule, Observed};
+use crate::compose::Composition;
 use crate::error::Error;
-use crate::models::gcp::{
-    BackupConfiguration, Bucket, BucketStatus, Cluster, ClusterStatus, Database, DatabaseInstance,
-    DatabaseInstanceStatus, DatabaseSettings, IpConfiguration, NodeConfig, NodeManagement, NodePool,
-    ReleaseChannel, ShieldedInstanceConfig, User, WorkloadIdentityConfig, WorkloadMetadataConfig,
-};
-use crate::models::{SIBLING, SecretKeyRef};
 pub use settings::ApplicationEnvironmentSettings;
 
 /// A Kubernetes cluster, a PostgreSQL server and a bucket.
@@ -194,152 +189,7 @@ impl Parameters {
             .map_err(|error| wrong("region", error))?;
         Ok(())
     }
-
-    fn orphan(&self) -> bool {
-        self.deletion_policy == DeletionPolicy::Orphan
-    }
-
-    fn cluster(
-        &self,
-        settings: &ApplicationEnvironmentSettings,
-        cx: &mut Composition<'_>,
-    ) -> Result<Observed<ClusterStatus>, Error> {
-        let pool = settings.project_id.as_ref().map(|project| format!("{project}.svc.id.goog"));
-        let cluster = Cluster {
-            location: Some(self.region.clone()),
-            node_locations: settings.zones(&self.region),
-            network: settings.network.clone(),
-            networking_mode: Some("VPC_NATIVE".to_owned()),
-            remove_default_node_pool: Some(true),
-            initial_node_count: Some(1),
-            release_channel: Some(ReleaseChannel { channel: Some("REGULAR".to_owned()) }),
-            workload_identity_config: pool.map(|pool| WorkloadIdentityConfig { workload_pool: Some(pool) }),
-            deletion_protection: Some(false),
-            ..Cluster::default()
-        };
-        let name = cx.xr.cloud_name(NameRule::dns(40));
-        cx.managed("gke-cluster", cluster).external_name(name).orphan(self.orphan()).publishes().add()
-    }
-
-    fn node_pool(
-        &self,
-        settings: &ApplicationEnvironmentSettings,
-        cx: &mut Composition<'_>,
-    ) -> Result<(), Error> {
-        let metadata = WorkloadMetadataConfig { mode: Some("GKE_METADATA".to_owned()) };
-        let pool = NodePool {
-            cluster_selector: Some(SIBLING),
-            location: Some(self.region.clone()),
-            node_count: Some(self.node_count),
-            management: Some(NodeManagement { auto_repair: Some(true), auto_upgrade: Some(true) }),
-            node_config: Some(NodeConfig {
-                machine_type: Some(settings.machine_type(self.node_size)),
-                oauth_scopes: vec!["https://www.googleapis.com/auth/cloud-platform".to_owned()],
-                shielded_instance_config: Some(ShieldedInstanceConfig {
-                    enable_secure_boot: Some(true),
-                    enable_integrity_monitoring: Some(true),
-                }),
-                workload_metadata_config: settings.project_id.as_ref().map(|_| metadata),
-                ..NodeConfig::default()
-            }),
-        };
-        let name = cx.xr.cloud_name(NameRule::dns(40));
-        cx.managed("node-pool", pool)
-            .external_name(name)
-            .live(&["nodeCount"])
-            .choice("node-size", self.node_size.name(), &["nodeConfig.machineType"])
-            .orphan(self.orphan())
-            .add()
-            .map(|_| ())
-    }
-
-    /// Cloud SQL: no open networks, TLS only; with a network of the platform team's, a private address alone.
-    fn server(
-        &self,
-        settings: &ApplicationEnvironmentSettings,
-        cx: &mut Composition<'_>,
-    ) -> Result<Observed<DatabaseInstanceStatus>, Error> {
-        let server = DatabaseInstance {
-            region: Some(self.region.clone()),
-            database_version: Some(settings.database_version.clone()),
-            deletion_protection: Some(false),
-            settings: Some(DatabaseSettings {
-                tier: Some(settings.database_tier.clone()),
-                edition: settings.edition().map(str::to_owned),
-                disk_size: Some(self.storage_gb),
-                disk_type: Some("PD_SSD".to_owned()),
-                disk_autoresize: Some(false),
-                availability_type: Some("ZONAL".to_owned()),
-                deletion_protection_enabled: Some(false),
-                backup_configuration: Some(BackupConfiguration {
-                    enabled: Some(true),
-                    point_in_time_recovery_enabled: Some(true),
-                }),
-                ip_configuration: Some(IpConfiguration {
-                    ipv4_enabled: Some(settings.network.is_none()),
-                    private_network: settings.network.clone(),
-                    ssl_mode: Some("ENCRYPTED_ONLY".to_owned()),
-                }),
-                ..DatabaseSettings::default()
-            }),
-        };
-        let name = cx.xr.cloud_name(NameRule::dns(80));
-        cx.managed("cloudsql-instance", server)
-            .external_name(name)
-            .live(&["settings.diskSize"])
-            .orphan(self.orphan())
-            .add()
-    }
-
-    /// Both go with their server: PostgreSQL would refuse to drop a database in use, or a user who owns objects.
-    fn database_and_user(&self, cx: &mut Composition<'_>) -> Result<(), Error> {
-        let abandoned = || Some("ABANDON".to_owned());
-        let database = Database {
-            instance_selector: Some(SIBLING),
-            charset: Some("UTF8".to_owned()),
-            deletion_policy: abandoned(),
-        };
-        cx.managed("database", database).external_name(DATABASE).orphan(self.orphan()).add()?;
-
-        let Generated { reference, published } = cx.generated("db_password");
-        let user = User {
-            instance_selector: Some(SIBLING),
-            password_secret_ref: reference.map(|(name, namespace, key)| SecretKeyRef {
-                name,
-                namespace,
-                key,
-            }),
-            deletion_policy: abandoned(),
-        };
-        let has_secret = user.password_secret_ref.is_some();
-        cx.managed("database-user", user)
-            .external_name(DATABASE_USER)
-            .orphan(self.orphan())
-            .needs(
-                has_secret,
-                "a connection secret: the Composition has to set writeConnectionSecretsToNamespace",
-            )
-            .needs(published, "its password to be published")
-            .add()
-            .map(|_| ())
-    }
-
-    fn bucket(&self, cx: &mut Composition<'_>) -> Result<Observed<BucketStatus>, Error> {
-        let bucket = Bucket {
-            location: Some(self.region.clone()),
-            uniform_bucket_level_access: Some(true),
-            public_access_prevention: Some("enforced".to_owned()),
-            force_destroy: Some(!self.orphan()),
-            ..Bucket::default()
-        };
-        let name = cx.xr.cloud_name(BUCKET_NAME);
-        cx.managed("bucket", bucket).external_name(name).live(&["forceDestroy"]).orphan(self.orphan()).add()
-    }
 }
-
-/// Names of buckets: 3 to 63 characters, without Google's own name or what looks like it.
-const BUCKET_NAME: NameRule =
-    NameRule { max: 63, not_at_start: &["goog"], nowhere: &["google", "g00gle", "go0gle", "g0ogle"] };
 
 /// The database that an application finds.
 const DATABASE: &str = "app";

@@ -30,10 +30,10 @@ pub struct Answer {
     pub status: Object,
     /// The composite's connection details (claims flavour; empty in the other).
     pub connection: BTreeMap<String, Vec<u8>>,
-    /// Whether every slot is ready, those too that wait to be asked for.
-    pub complete: bool,
     /// Where the environment stands.
     pub phase: Phase,
+    /// Whether everything is ready, what is not asked for yet included.
+    pub ready: bool,
     /// `Provisioned`: its reason.
     pub reason: &'static str,
     /// `Provisioned`: its sentence.
@@ -54,7 +54,7 @@ impl Composition<'_> {
         self.compose_connection_secret()?;
         self.account_for_everything()?;
         let leaves = self.leaves();
-        let common = status::common(&leaves);
+        let common = status::common(&leaves, !self.observed.is_empty());
         let phase = common.phase;
         let (reason, message) = provisioned(&leaves, phase);
         let message = scrub::cut(&message);
@@ -68,12 +68,12 @@ impl Composition<'_> {
         }
         let legacy = self.xr.scope == super::Scope::LegacyCluster;
         Ok(Answer {
-            complete: leaves.iter().all(|leaf| leaf.status.ready),
             changed: self.is_news(reason, &message),
             resources: self.desired.into_iter().map(|(slot, d)| (slot, (d.object, d.health.ready))).collect(),
             status: whole,
             connection: if legacy { self.connection } else { BTreeMap::new() },
             phase,
+            ready: leaves.iter().all(|leaf| leaf.status.ready),
             reason,
             message,
             requeue: match phase {
@@ -126,7 +126,7 @@ fn provisioned(leaves: &[Leaf], phase: Phase) -> (&'static str, String) {
         return ("Creating", "nothing is composed yet".to_owned());
     };
     let reason = if first.state == State::Creating { "Creating" } else { "Waiting" };
-    let others = unready.len() - 1;
+    let others = unready.iter().filter(|leaf| leaf.counted && leaf.status.slot != first.status.slot).count();
     let rest = if others == 0 { String::new() } else { format!(" ({others} more not ready)") };
     (reason, format!("{}{rest}", sentence(first)))
 }

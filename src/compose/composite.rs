@@ -6,16 +6,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
+use crate::models::Scope;
 use crate::value::{Object, at, text};
-
-/// Where an XR and what it composes live; it decides the envelope of every resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// The claims flavour: a cluster-scoped XR of an XRD v1, cluster-scoped managed resources.
-    LegacyCluster,
-    /// The namespaced flavour: everything lives in the XR's namespace.
-    Namespaced,
-}
 
 /// A Secret's name and namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 //! Ready is explicit: only a condition, or a fact of a built-in kind, that says so makes it true. Absent, unknown or
 //! malformed data never does.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::value::{Object, at, text};
@@ -29,17 +31,17 @@ pub struct Health {
     pub state: State,
     /// CamelCase reason; empty when available.
     pub reason: String,
-    /// The provider's words, not yet scrubbed.
-    pub message: String,
+    /// Ours where borrowed; where owned the provider's words, not yet scrubbed.
+    pub message: Cow<'static, str>,
 }
 
 impl Health {
     fn available() -> Self {
-        Self { ready: true, state: State::Available, reason: String::new(), message: String::new() }
+        Self { ready: true, state: State::Available, reason: String::new(), message: Cow::Borrowed("") }
     }
 
     /// Not ready for a reason of ours.
-    pub fn pending(state: State, reason: &str, message: impl Into<String>) -> Self {
+    pub fn pending(state: State, reason: &str, message: impl Into<Cow<'static, str>>) -> Self {
         Self { ready: false, state, reason: reason.to_owned(), message: message.into() }
     }
 
@@ -57,6 +59,7 @@ pub fn of(object: &Object) -> Health {
     match (text(object, &["apiVersion"]).unwrap_or_default(), text(object, &["kind"]).unwrap_or_default()) {
         ("v1", kind) => core(kind, object),
         ("apps/v1", "Deployment") => deployment(object),
+        (group, "Object") if group.starts_with("kubernetes.") => wrapped(object),
         _ => managed(object),
     }
 }
@@ -78,6 +81,19 @@ fn managed(object: &Object) -> Health {
     };
     health.ready = ready.is_some();
     health
+}
+
+/// A provider-kubernetes Object is ready when what it wraps is.
+fn wrapped(object: &Object) -> Health {
+    let health = managed(object);
+    match at(object, &["status", "atProvider", "manifest"]) {
+        Some(Value::Object(manifest)) if health.ready && health.state == State::Available => of(manifest),
+        _ => Health {
+            ready: false,
+            state: if health.ready { State::Creating } else { health.state },
+            ..health
+        },
+    }
 }
 
 /// What providers say, as a ReconcileError, of something that is merely not there yet.
@@ -144,16 +160,21 @@ impl Condition<'_> {
             ready: false,
             state,
             reason: if reason.is_empty() { "Unknown".to_owned() } else { reason },
-            message: if said { self.message.to_owned() } else { default_message(state).to_owned() },
+            message: if said {
+                self.message.to_owned().into()
+            } else {
+                default_message(state, self.reason).into()
+            },
         }
     }
 }
 
-fn default_message(state: State) -> &'static str {
+fn default_message(state: State, reason: &str) -> &'static str {
     match state {
         State::Failed => "its provider gives no message",
         State::Waiting => "waits for something else",
-        State::Creating | State::Available => "is being created",
+        State::Creating | State::Available if reason == "Creating" => "is being created",
+        State::Creating | State::Available => "is not available",
     }
 }
 

@@ -203,13 +203,13 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         }
     }
 
-    /// A part of the envelope: as observed where the resource runs, else made now.
+    /// A part of the envelope: with the values of the resource that runs, else as made now.
     fn pinned(&self, field: &str, make: impl FnOnce() -> Object) -> Value {
-        let running = self.running().and_then(|running| at(&running.object, &["spec", field]));
-        match running {
-            Some(Value::Object(running)) => Value::Object(running.clone()),
-            _ => Value::Object(make()),
-        }
+        let new = make();
+        let running = self.running().and_then(|running| at(&running.object, &["spec", field])?.as_object());
+        let Some(running) = running else { return Value::Object(new) };
+        let kept = new.into_iter().filter_map(|(key, _)| running.get(&key).map(|value| (key, value.clone())));
+        Value::Object(kept.collect())
     }
 
     fn running(&self) -> Option<&super::observed::Resource> {

@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
-/// The longest message that we put into status, in bytes.
-pub const LONGEST: usize = 1024;
+use crate::check::LONGEST;
 
 /// Values shorter than this are not taken for secrets: a port or a flag would tear holes into every message.
 const SHORTEST_SECRET: usize = 4;

@@ -1,5 +1,7 @@
 //! The status that every API has: phase, progress and a line per resource.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,6 +86,7 @@ impl Composition<'_> {
             self.line(slot, absent.kind, health, absent.counted)
         }));
         leaves.sort_by(|a, b| a.status.slot.cmp(&b.status.slot));
+        excuse(&mut leaves);
         for leaf in &mut leaves {
             leaf.status.since = since(&leaf.status, &before, self.now);
         }
@@ -91,7 +94,7 @@ impl Composition<'_> {
     }
 
     fn leaf(&self, slot: &str, desired: &Desired, refused: &[String]) -> Leaf {
-        let kind = text(&desired.object, &["kind"]).unwrap_or_default();
+        let kind = kind(&desired.object);
         let health = if !self.exists(slot) && refused.iter().any(|refused| refused == kind) {
             let message = format!(
                 "the API server has not accepted this {kind}: see the events of {} {}, and whether the provider is installed",
@@ -108,7 +111,10 @@ impl Composition<'_> {
         let observed = self.observed.get(slot);
         let named =
             || self.desired.get(slot).and_then(|desired| text(&desired.object, &["metadata", "name"]));
-        let message = self.secrets.scrub(&health.message);
+        let message = match health.message {
+            Cow::Borrowed(ours) => ours.to_owned(),
+            Cow::Owned(theirs) => self.secrets.scrub(&theirs),
+        };
         let quiet = health.state == State::Available;
         let status = ResourceStatus {
             slot: slot.to_owned(),
@@ -152,6 +158,34 @@ impl Composition<'_> {
     }
 }
 
+/// The kind of a resource; of a wrapper that of what it wraps.
+fn kind(object: &Object) -> &str {
+    let wrapped = text(object, &["spec", "forProvider", "manifest", "kind"]);
+    wrapped.or_else(|| text(object, &["kind"])).unwrap_or_default()
+}
+
+/// Who was refused because something is missing merely waits, as long as another resource is not ready: a name that we
+/// gave is known, and referred to, before what it names exists.
+fn excuse(leaves: &mut [Leaf]) {
+    const MISSING: [&str; 7] = [
+        "NoSuchEntity",
+        "NotFound",
+        "not found",
+        "notFound",
+        "DoesNotExist",
+        "does not exist",
+        "Invalid IAM Instance Profile",
+    ];
+    let blames = |leaf: &Leaf| {
+        let message = leaf.status.message.as_deref().unwrap_or_default();
+        leaf.state == State::Failed && MISSING.iter().any(|words| message.contains(words))
+    };
+    let to_blame = leaves.iter().any(|leaf| leaf.counted && !leaf.status.ready && !blames(leaf));
+    for leaf in leaves.iter_mut().filter(|leaf| to_blame && !leaf.status.ready && blames(leaf)) {
+        leaf.state = State::Waiting;
+    }
+}
+
 /// A time changes only when what it dates does: readiness or its reason.
 fn since(now: &ResourceStatus, before: &[ResourceStatus], clock: Timestamp) -> String {
     let same = |before: &&ResourceStatus| {
@@ -168,23 +202,18 @@ fn seconds(clock: Timestamp) -> String {
     Timestamp::from_second(clock.as_second()).unwrap_or(clock).to_string()
 }
 
-/// The common status as an object.
-pub(super) fn common(leaves: &[Leaf]) -> CommonStatus {
+/// The common status; `exists` says whether anything was observed.
+pub(super) fn common(leaves: &[Leaf], exists: bool) -> CommonStatus {
     let counted = || leaves.iter().filter(|leaf| leaf.counted);
     let ready = counted().filter(|leaf| leaf.status.ready).count();
-    let all_ready = leaves.iter().all(|leaf| leaf.status.ready);
     let phase = if leaves.iter().any(|leaf| leaf.state == State::Failed) {
         Phase::Failed
-    } else if all_ready {
+    } else if leaves.iter().all(|leaf| leaf.status.ready) {
         Phase::Ready
-    } else if leaves
-        .iter()
-        .all(|leaf| leaf.status.name.is_none() || leaf.status.reason.as_deref() == Some("Creating"))
-        && ready == 0
-    {
-        Phase::Pending
-    } else {
+    } else if exists {
         Phase::Provisioning
+    } else {
+        Phase::Pending
     };
     CommonStatus {
         phase,

@@ -64,8 +64,7 @@ fn rows(page: &mut String, prefix: &str, schema: &Value) {
             schema["required"].as_array().is_some_and(|list| list.iter().any(|entry| entry == name));
         let default = match &field["default"] {
             Value::Null if required => "**required**".to_owned(),
-            Value::Null => String::new(),
-            Value::Object(_) => String::new(),
+            Value::Null | Value::Object(_) => String::new(),
             value => format!("`{value}`"),
         };
         let description =

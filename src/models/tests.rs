@@ -19,22 +19,10 @@ fn crds() -> Option<PathBuf> {
     found.then_some(folder)
 }
 
-fn domain(provider: Provider) -> &'static str {
-    match provider {
-        Provider::Aws => "aws",
-        Provider::Gcp => "gcp",
-        Provider::Azure => "azure",
-        Provider::Kubernetes => "kubernetes",
-        Provider::Helm => "helm",
-        Provider::Sql => "sql",
-    }
-}
-
 /// The CRD of one flavour as the version that the model names, which has to be the newest that is served.
 fn schema_of(folder: &Path, kind: Kind, namespaced: bool) -> Value {
-    let (middle, version) =
-        if namespaced { (".m", kind.namespaced_version) } else { ("", kind.cluster_version) };
-    let group = format!("{}.{}{middle}.upbound.io", kind.service, domain(kind.provider));
+    let scope = if namespaced { Scope::Namespaced } else { Scope::LegacyCluster };
+    let (group, version) = (kind.group(scope), kind.version(scope));
     let index: Vec<Value> = serde_json::from_slice(&fs::read(folder.join("INDEX.json")).unwrap()).unwrap();
     let entry = index
         .iter()

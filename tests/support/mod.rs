@@ -5,6 +5,7 @@
 pub mod world;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -178,5 +179,5 @@ fn ready(ready: i32) -> &'static str {
 }
 
 fn document(text: &mut String, title: &str, value: &Value) {
-    text.push_str(&format!("--- # {title}\n{}", serde_saphyr::to_string(value).unwrap()));
+    write!(text, "--- # {title}\n{}", serde_saphyr::to_string(value).unwrap()).unwrap();
 }

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn generated_files_are_what_the_types_say() {
-        run(&Args { check: true }, crate::workspace::root()).unwrap();
+    fn generated_files_are_what_the_types_say() -> Result<()> {
+        run(&Args { check: true }, crate::workspace::root())
     }
 }

@@ -1,5 +1,6 @@
 //! Developer's tasks: `cargo xtask --help` lists them.
 
+mod bench;
 mod generate;
 mod render;
 mod schemas;
@@ -23,6 +24,8 @@ enum Task {
     Schemas(schemas::Args),
     /// Render every example with the real Crossplane and compare with `paved preview`.
     Render(render::Args),
+    /// Measure the function over gRPC against a no-op on the SDK's server: speed, latency, memory.
+    Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         Task::Tools(args) => tools::run(&args),
         Task::Schemas(args) => schemas::run(&args),
         Task::Render(args) => render::run(&args),
+        Task::Bench(args) => bench::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -12,6 +12,7 @@ mod paved;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use self::{
     compare::differences, crossplane::Crossplane, example::Example, function::Function, paved::Paved,
@@ -75,15 +76,9 @@ const PROOFS: &[(&str, Proof)] = &[
 
 /// Crossplane renders what `paved preview` shows, and it is valid.
 fn as_previewed(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
-    let Bench { example, crossplane, paved } = bench;
-    let rendered = crossplane.render(example)?;
-    let mut problems = crossplane.validate(&rendered)?;
-    let (once, again) = (paved.preview(example)?, paved.preview(example)?);
-    problems.extend(differences(
-        ("crossplane", &rendered),
-        ("paved", &once),
-        &compare::generated(&once, &again),
-    ));
+    let rendered = bench.crossplane.render(bench.example)?;
+    let mut problems = bench.crossplane.validate(&rendered)?;
+    problems.extend(against_preview(bench, bench.example, &rendered)?);
     Ok(Some(problems))
 }
 
@@ -92,7 +87,10 @@ fn from_its_claim(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
     let Bench { example, crossplane, .. } = bench;
     let (Some(claim), None) = (&example.claim, &example.observed) else { return Ok(None) };
     let converted = Example { xr: crossplane.xr_of(claim, &example.xr)?, ..(*example).clone() };
-    same_renderings(crossplane, ("the XR", example), ("the claim", &converted)).map(Some)
+    let (once, again) = (crossplane.render(example)?, crossplane.render(example)?);
+    let from_claim = crossplane.render(&converted)?;
+    let generated = compare::generated(&once, &again);
+    Ok(Some(differences(("the XR", &once), ("the claim", &from_claim), &generated)))
 }
 
 /// Settings that come by an EnvironmentConfig give what they give in the Composition.
@@ -102,14 +100,15 @@ fn by_settings_from(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
         return Ok(None);
     }
     let elsewhere = example.with_settings_elsewhere(crossplane.scratch())?;
-    same_renderings(crossplane, ("the input", example), ("settingsFrom", &elsewhere)).map(Some)
+    let (once, again) = (crossplane.render(example)?, crossplane.render(example)?);
+    let rendered = crossplane.render(&elsewhere)?;
+    let generated = compare::generated(&once, &again);
+    let mut problems = differences(("the input", &once), ("settingsFrom", &rendered), &generated);
+    problems.extend(against_preview(bench, &elsewhere, &rendered)?);
+    Ok(Some(problems))
 }
 
-fn same_renderings(
-    crossplane: &Crossplane,
-    (name, one): (&str, &Example),
-    (other_name, other): (&str, &Example),
-) -> Result<Vec<String>> {
-    let (one, again, other) = (crossplane.render(one)?, crossplane.render(one)?, crossplane.render(other)?);
-    Ok(differences((name, &one), (other_name, &other), &compare::generated(&one, &again)))
+fn against_preview(bench: &Bench<'_>, example: &Example, rendered: &[Value]) -> Result<Vec<String>> {
+    let (once, again) = (bench.paved.preview(example)?, bench.paved.preview(example)?);
+    Ok(differences(("crossplane", rendered), ("paved", &once), &compare::generated(&once, &again)))
 }

@@ -15,7 +15,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use function_paved_road::models::{KINDS, Kind, KindInfo, Provider};
+use function_paved_road::models::{KINDS, KindInfo, Scope};
 use serde_json::Value;
 
 use self::{
@@ -109,25 +109,11 @@ fn both_flavours(snapshot: &Snapshot, model: &KindInfo) -> Result<[(String, Stri
         ensure!(gaps.wrong.is_empty(), "{}: {}", entry.file, gaps.wrong.join("; "));
         Ok(((entry.file.clone(), text), gaps.missing))
     };
-    let (cluster, cluster_lacks) = one(&group(kind, ""), kind.cluster_version)?;
-    let (namespaced, namespaced_lacks) = one(&group(kind, "m."), kind.namespaced_version)?;
+    let (cluster, cluster_lacks) = one(&kind.group(Scope::LegacyCluster), kind.cluster_version)?;
+    let (namespaced, namespaced_lacks) = one(&kind.group(Scope::Namespaced), kind.namespaced_version)?;
     let missing: Vec<_> = cluster_lacks.intersection(&namespaced_lacks).map(String::as_str).collect();
     ensure!(missing.is_empty(), "the CRDs of {} have no {}", kind.kind, missing.join(", no "));
     Ok([cluster, namespaced])
-}
-
-/// The API group of a kind; `m.` marks the namespaced flavour.
-fn group(kind: &Kind, flavour: &str) -> String {
-    let (family, domain) = match kind.provider {
-        Provider::Aws => ("aws", "upbound.io"),
-        Provider::Gcp => ("gcp", "upbound.io"),
-        Provider::Azure => ("azure", "upbound.io"),
-        Provider::Kubernetes => ("kubernetes", "crossplane.io"),
-        Provider::Helm => ("helm", "crossplane.io"),
-        Provider::Sql => ("sql", "crossplane.io"),
-    };
-    let service = if kind.service.is_empty() { String::new() } else { format!("{}.", kind.service) };
-    format!("{service}{family}.{flavour}{domain}")
 }
 
 /// A CRD with one version, whose schema is what `cut` makes of it.

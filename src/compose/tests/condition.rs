@@ -3,7 +3,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, object, observed, ready, slots};
-use crate::compose::{Answer, Composition, LONGEST, Phase};
+use crate::check::LONGEST;
+use crate::compose::{Answer, Composition, Phase};
 use crate::error::Error;
 
 fn disks(cx: &mut Composition<'_>) -> Result<(), Error> {

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use serde_json::Value;
 
-/// A field of a composed resource: the resource's slot and the path in it.
+/// A field: the document it stands in (a composed resource by its slot), and the path in there.
 type Leaf = (String, String);
 
 /// What is compared: its name, and its documents.
@@ -19,46 +20,71 @@ pub fn generated(once: &[Value], again: &[Value]) -> BTreeSet<Leaf> {
     once.into_iter().filter(|(leaf, value)| again.get(leaf) != Some(value)).map(|(leaf, _)| leaf).collect()
 }
 
-/// What differs between the composed resources of two renderings, a line per field; generated fields need only exist.
+/// What differs between two renderings: a line per field, one for a document that only one of them has. Generated
+/// fields need only exist; nor does it matter when something happened.
 pub fn differences(one: Side<'_>, other: Side<'_>, generated: &BTreeSet<Leaf>) -> Vec<String> {
     let (left, right) = (leaves(one.1), leaves(other.1));
-    let all: BTreeSet<_> = left.keys().chain(right.keys()).collect();
-    let differ = |leaf: &&&Leaf| match (left.get(**leaf), right.get(**leaf)) {
-        (Some(_), Some(_)) if generated.contains(**leaf) => false,
-        (this, that) => this != that,
+    let (left_titles, right_titles) = (titles(&left), titles(&right));
+    let only = |title: &&String| {
+        let name = if left_titles.contains(*title) { one.0 } else { other.0 };
+        format!("{title}: only {name} has it")
+    };
+    let in_both = |leaf: &&Leaf| left_titles.contains(&leaf.0) && right_titles.contains(&leaf.0);
+    let differs = |leaf: &&Leaf| match (left.get(*leaf), right.get(*leaf)) {
+        (Some(this), Some(that)) => !(same(this, that) || generated.contains(*leaf)),
+        _ => true,
     };
     let said = |value: Option<&&Value>| value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
     let line = |leaf: &Leaf| {
         let (this, that) = (said(left.get(leaf)), said(right.get(leaf)));
         format!("{} {}: {} says {this}, {} says {that}", leaf.0, leaf.1, one.0, other.0)
     };
-    all.iter().filter(differ).map(|leaf| line(leaf)).collect()
+    let fields: BTreeSet<_> = left.keys().chain(right.keys()).filter(in_both).collect();
+    let fields = fields.into_iter().filter(differs).map(line);
+    left_titles.symmetric_difference(&right_titles).map(only).chain(fields).collect()
+}
+
+fn same(this: &Value, that: &Value) -> bool {
+    let date = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
+    this == that || (date(this).is_some() && date(that).is_some())
+}
+
+fn titles<'a>(leaves: &'a BTreeMap<Leaf, &Value>) -> BTreeSet<&'a String> {
+    leaves.keys().map(|(title, _)| title).collect()
 }
 
 fn leaves(documents: &[Value]) -> BTreeMap<Leaf, &Value> {
     let mut found = BTreeMap::new();
     for document in documents {
-        if let Some(slot) = document.pointer(SLOT).and_then(Value::as_str) {
-            collect(document, slot, String::new(), &mut found);
-        }
+        collect(document, &title(document), String::new(), &mut found);
     }
     found
 }
 
-fn collect<'a>(value: &'a Value, slot: &str, path: String, found: &mut BTreeMap<Leaf, &'a Value>) {
+/// What a document is called: by its slot or its kind; a result by what it says, as core tells them in any order.
+fn title(document: &Value) -> String {
+    let slot = document.pointer(SLOT).and_then(Value::as_str);
+    match (slot, document["kind"].as_str(), document["message"].as_str()) {
+        (Some(slot), ..) => slot.to_owned(),
+        (None, Some("Result"), Some(message)) => format!("result {message:?}"),
+        (None, kind, _) => kind.unwrap_or("document").to_owned(),
+    }
+}
+
+fn collect<'a>(value: &'a Value, title: &str, path: String, found: &mut BTreeMap<Leaf, &'a Value>) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
             for (name, field) in fields {
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                collect(field, slot, path, found);
+                collect(field, title, path, found);
             }
         }
         Value::Array(items) if !items.is_empty() => {
             for (index, item) in items.iter().enumerate() {
-                collect(item, slot, format!("{path}[{index}]"), found);
+                collect(item, title, format!("{path}[{index}]"), found);
             }
         }
-        leaf => _ = found.insert((slot.to_owned(), path), leaf),
+        leaf => _ = found.insert((title.to_owned(), path), leaf),
     }
 }
 
@@ -100,8 +126,25 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_resource_differs() {
+    fn the_time_of_something_does_not_matter() {
+        let status = |since: &str| [json!({ "kind": "XR", "status": { "since": since } })];
+        let differ = |since: &str| {
+            differences(
+                ("core", &status("2024-01-01T00:00:00Z")),
+                ("paved", &status(since)),
+                &BTreeSet::new(),
+            )
+        };
+        assert_eq!(differ("2026-11-21T09:00:00Z"), Vec::<String>::new());
+        assert_eq!(differ("yesterday").len(), 1);
+    }
+
+    #[test]
+    fn a_missing_resource_is_one_difference() {
         let core = [resource(&json!({}))];
-        assert_eq!(differences(("core", &core), ("paved", &[]), &BTreeSet::new()).len(), 2);
+        assert_eq!(
+            differences(("core", &core), ("paved", &[]), &BTreeSet::new()),
+            ["instance: only core has it"]
+        );
     }
 }

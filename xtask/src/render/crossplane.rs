@@ -17,6 +17,9 @@ use crate::{tools, workspace, yaml};
 /// Long enough for a slow machine; a function that died would otherwise be waited for a minute each time.
 const TIMEOUT: &str = "--timeout=20s";
 
+/// Where an XR says which Secret its connection details go to.
+const CONNECTION: &str = "writeConnectionSecretToRef";
+
 /// Schemas to validate against: the providers' and ours.
 const SCHEMAS: [&str; 3] = ["tests/schemas", "xrd", "namespaced/xrd"];
 
@@ -69,19 +72,19 @@ impl Crossplane {
         yaml::documents(&String::from_utf8(output.stdout)?)
     }
 
-    /// Observed composed resources are one file; what else the cluster holds (connection Secrets, EnvironmentConfigs)
-    /// is another, from which core reads connection details and answers requirements.
+    /// Observed composed resources are one file; the Secrets with their connection details are another, of what else
+    /// the cluster holds, and so is the EnvironmentConfig.
     fn add_state(&self, command: &mut Command, example: &Example) -> Result<()> {
         let state = example.observed.as_ref().map_or_else(|| Ok(Vec::new()), |file| yaml::read(file))?;
-        let (composed, mut others): (Vec<_>, Vec<_>) = state.into_iter().partition(is_composed);
-        others.extend(example.required.clone());
-        for (flag, name, documents) in [("-o", "observed.yaml", composed), ("-e", "required.yaml", others)] {
+        let (composed, others): (Vec<_>, Vec<_>) = state.into_iter().partition(is_composed);
+        for (flag, name, documents) in [("-o", "observed.yaml", composed), ("-e", "others.yaml", others)] {
             if !documents.is_empty() {
                 let file = self.scratch.path().join(name);
                 yaml::write(&file, &documents)?;
                 command.arg(flag).arg(file);
             }
         }
+        command.args(example.environment.iter().flat_map(|file| [Path::new("-e"), file]));
         Ok(())
     }
 
@@ -107,7 +110,8 @@ impl Crossplane {
         Ok(validation.resources.iter().flat_map(Validated::complaints).collect())
     }
 
-    /// The XR that Crossplane makes of a claim, with the name and the uid of another.
+    /// The XR that Crossplane makes of a claim, with what the API server and core give it as another XR has it: the
+    /// name, the uid, the connection secret.
     pub fn xr_of(&self, claim: &Path, like: &Path) -> Result<PathBuf> {
         let [like] = &yaml::read(like)?[..] else { anyhow::bail!("{}: not one document", like.display()) };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -117,6 +121,7 @@ impl Crossplane {
         let mut documents = yaml::documents(&String::from_utf8(succeed(&mut command)?.stdout)?)?;
         for document in &mut documents {
             document["metadata"]["uid"] = like["metadata"]["uid"].clone();
+            document["spec"][CONNECTION] = like["spec"][CONNECTION].clone();
         }
         let file = self.scratch.path().join("xr.yaml");
         yaml::write(&file, &documents)?;

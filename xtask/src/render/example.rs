@@ -27,8 +27,8 @@ pub struct Example {
     pub xrd: PathBuf,
     /// What is observed: composed resources, and the Secrets with their connection details; nothing yet when absent.
     pub observed: Option<PathBuf>,
-    /// What else the cluster holds.
-    pub required: Vec<Value>,
+    /// The EnvironmentConfig that the Composition's `settingsFrom` names.
+    pub environment: Option<PathBuf>,
 }
 
 /// Whether an observed resource is composed, as core's annotation tells.
@@ -61,7 +61,7 @@ impl Example {
             composition: folder.join("composition.yaml"),
             functions: folder.join("functions.yaml"),
             observed: None,
-            required: Vec::new(),
+            environment: None,
         };
         let observed = sorted(&folder.join("observed"))?.into_iter().map(|file| Self {
             name: format!("{name} {}", file_stem(&file)),
@@ -90,9 +90,10 @@ impl Example {
             "metadata": { "name": NAME },
             "data": data,
         });
-        let composition = scratch.join("composition.yaml");
+        let (composition, environment) = (scratch.join("composition.yaml"), scratch.join("environment.yaml"));
         yaml::write(&composition, &documents)?;
-        Ok(Self { composition, required: vec![config], ..self.clone() })
+        yaml::write(&environment, &[config])?;
+        Ok(Self { composition, environment: Some(environment), ..self.clone() })
     }
 }
 

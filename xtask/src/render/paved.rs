@@ -1,6 +1,9 @@
 //! `paved preview`, the other side of the comparison.
 
-use std::{path::PathBuf, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
@@ -20,8 +23,8 @@ impl Paved {
         let mut command = Command::new(&self.program);
         command.args(["preview", "--output", "yaml", "--composition"]);
         command.arg(&example.composition).arg(&example.xr);
-        if let Some(observed) = &example.observed {
-            command.arg("--observed").arg(observed);
+        for (flag, file) in [("--observed", &example.observed), ("--settings", &example.environment)] {
+            command.args(file.iter().flat_map(|file| [Path::new(flag), file]));
         }
         let answer = command.output()?;
         let complaint = String::from_utf8_lossy(&answer.stderr);

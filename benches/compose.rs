@@ -1,0 +1,57 @@
+//! Time to compose, for every example: API × flavour × state; and for the largest answers, time to encode.
+//!
+//! `cargo bench` runs it; `cargo bench -- gpu-workspace` only a part.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use function_paved_road::wire;
+use function_sdk_rust::proto::v1::RunFunctionRequest;
+use prost::Message as _;
+
+use support::{answer, examples};
+
+/// The function itself: from a decoded request to a response.
+fn compose(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("compose");
+    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2)).sample_size(30);
+    for example in examples() {
+        let request = example.request();
+        group.bench_function(example.name(), |bencher| {
+            bencher.iter_batched(
+                || request.clone(),
+                |request| black_box(answer(request)),
+                BatchSize::SmallInput,
+            );
+        });
+    }
+}
+
+/// What stands before and after it: protobuf to a request, and a response to protobuf, by prost and by us.
+fn encode(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("encode");
+    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2)).sample_size(30);
+    for example in examples().into_iter().filter(|example| example.state == "ready") {
+        let request = example.request().encode_to_vec();
+        group.bench_function(format!("{} decode", example.name()), |bencher| {
+            bencher
+                .iter_with_large_drop(|| RunFunctionRequest::decode(black_box(request.as_slice())).unwrap());
+        });
+        let response = answer(example.request());
+        group.bench_function(format!("{} prost", example.name()), |bencher| {
+            bencher.iter(|| black_box(&response).encode_to_vec());
+        });
+        group.bench_function(format!("{} sorted", example.name()), |bencher| {
+            bencher.iter(|| wire::encode(black_box(&response)));
+        });
+    }
+}
+
+criterion_group!(benches, compose, encode);
+criterion_main!(benches);

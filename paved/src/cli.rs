@@ -1,0 +1,94 @@
+//! Flags.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Self-service environments from small claims: see what a claim becomes.
+#[derive(Debug, Parser)]
+#[command(name = "paved", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show what a claim or an XR becomes: no cluster, no container.
+    Preview(Preview),
+    /// Print a shell's completions.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  paved preview claim.yaml                             what a claim becomes
+  paved preview examples/gpu-workspace                 every claim and XR of a folder
+  paved preview claim.yaml -o yaml | kubectl diff -f - what would change in a cluster
+  cat claim.yaml | paved preview - --settings settings.yaml
+  paved preview claim.yaml --observed cluster.yaml     with what exists already
+  paved preview claim.yaml --until-ready               round after round, until it is ready
+  paved preview claim.yaml --until-ready --fail instance='VcpuLimitExceeded: no GPUs left'
+
+Exit codes:
+  0  done
+  1  usage: a bad flag, an unreadable file
+  2  refused: an API server would not take the input; every reason is printed
+  3  fatal: the function would compose nothing, and says why
+  4  not ready: with --until-ready, when nothing changes any more";
+
+/// Show what a claim or an XR becomes: no cluster, no container.
+///
+/// The schema's defaults are applied and the input is checked as an API server would, then the function runs in this
+/// process. YAML and JSON are what `crossplane composition render -x -r` prints; a tree has a line per resource, and never
+/// a secret.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Preview {
+    /// Claims or XRs of either flavour: files with one or more documents, folders, or - for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Settings: a Settings document, or the EnvironmentConfig that the Composition's settingsFrom names.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) settings: Option<PathBuf>,
+
+    /// The Composition whose input has the Settings [default: a composition.yaml beside the file, else the built-in one].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) composition: Option<PathBuf>,
+
+    /// What exists: composed resources, and the Secrets with their connection details; a file or a folder, repeatable.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) observed: Vec<PathBuf>,
+
+    /// How to print [default: tree on a terminal, else yaml].
+    #[arg(short, long, value_name = "FORMAT")]
+    pub(crate) output: Option<Format>,
+
+    /// Let simulated providers answer round after round until everything is ready.
+    #[arg(long)]
+    pub(crate) until_ready: bool,
+
+    /// Let the cloud refuse the resource in a slot.
+    #[arg(long, value_name = "SLOT=MESSAGE", requires = "until_ready", value_parser = slot_and_message)]
+    pub(crate) fail: Vec<(String, String)>,
+}
+
+/// How to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Documents that can be piped.
+    Yaml,
+    /// One List with the same documents.
+    Json,
+    /// A line per resource, for people.
+    Tree,
+}
+
+fn slot_and_message(text: &str) -> Result<(String, String), String> {
+    let (slot, message) = text.split_once('=').ok_or("expected SLOT=MESSAGE")?;
+    Ok((slot.to_owned(), message.to_owned()))
+}

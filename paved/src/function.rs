@@ -1,0 +1,20 @@
+//! The function, run in this process.
+
+use function_paved_road::function::{Outside, run};
+use function_sdk_rust::proto::v1::RunFunctionResponse;
+use jiff::Timestamp;
+use serde_json::Value;
+use simulator::core::{RunError, World};
+
+/// Runs the function on a world as core would, with the operating system's random numbers.
+pub(crate) fn answer(world: &World, input: &Value, now: Timestamp) -> Result<RunFunctionResponse, String> {
+    let mut broken = None;
+    let mut random = |buffer: &mut [u8]| broken = getrandom::fill(buffer).err().or(broken);
+    let mut outside = Outside { now, random: &mut random };
+    let response =
+        world.run(Some(input), |request| run(request, &mut outside)).map_err(|error| match error {
+            RunError::Function(status) => status.message().to_owned(),
+            RunError::Unstable => error.to_string(),
+        })?;
+    broken.map_or(Ok(response), |error| Err(format!("no random numbers: {error}")))
+}

@@ -1,0 +1,83 @@
+//! `paved preview`: from files to what they become.
+
+mod documents;
+mod kind;
+mod observed;
+mod rounds;
+mod step;
+mod subject;
+mod tree;
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use simulator::core::rendered;
+
+use crate::Console;
+use crate::cli::{Format, Preview};
+use crate::failure::Failure;
+use crate::files::{self, Document};
+use crate::function;
+use subject::Subject;
+
+/// Previews every claim and XR of the given files: all that can be is printed, then all that went wrong.
+pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failure> {
+    let observed = observed::read(&args.observed, console)?;
+    let format = args.output.unwrap_or(if console.is_terminal { Format::Tree } else { Format::Yaml });
+    let mut printed = Vec::new();
+    let mut failures = Vec::new();
+    for document in inputs(args, console)? {
+        let shown = Subject::prepare(&document, args, &observed, console)
+            .and_then(|subject| show(subject, args, format, console));
+        match shown {
+            Ok(documents) => printed.extend(documents),
+            Err(Failure::Output(error)) => return Err(Failure::Output(error)),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    documents::print(&printed, format, console)?;
+    Failure::of_all(failures)
+}
+
+/// The documents to preview. A folder also holds other things: those are left alone.
+fn inputs(args: &Preview, console: &mut Console<'_>) -> Result<Vec<Document>, Failure> {
+    let mut inputs = Vec::new();
+    for path in &args.files {
+        let documents = files::read(path, console)?;
+        let ours: Vec<Document> = documents
+            .into_iter()
+            .filter(|document| !document.found || kind::find(&document.value).is_ok())
+            .collect();
+        if ours.is_empty() {
+            return Err(Failure::Usage(format!("{} holds no claim and no XR", shown(path))));
+        }
+        inputs.extend(ours);
+    }
+    Ok(inputs)
+}
+
+/// Runs the function once, or until it is ready, and gives the documents to print; a tree is printed at once.
+fn show(
+    mut subject: Subject,
+    args: &Preview,
+    format: Format,
+    console: &mut Console<'_>,
+) -> Result<Vec<Value>, Failure> {
+    if args.until_ready {
+        return rounds::run(&mut subject, &args.fail, format, console);
+    }
+    let response = function::answer(&subject.world, &subject.step.input, Timestamp::now())
+        .map_err(|message| subject.fatal(message))?;
+    let rendered = rendered(&subject.world, &response).map_err(|error| subject.fatal(error.to_string()))?;
+    if format == Format::Tree {
+        tree::print(&subject, &rendered, &response, console.out)?;
+    }
+    subject.check(&response)?;
+    Ok(if format == Format::Tree { Vec::new() } else { rendered.documents().cloned().collect() })
+}
+
+/// A path as messages name it.
+fn shown(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}

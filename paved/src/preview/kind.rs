@@ -1,0 +1,81 @@
+//! Which API a document asks for, in which flavour, as claim or composite.
+
+use function_paved_road::apis::{APIS, AnyApi, Flavour};
+use function_paved_road::manifests::{self, VERSION};
+use serde_json::Value;
+use simulator::schema::Violation;
+
+use crate::suggest;
+
+/// What a document asks for.
+pub(crate) struct Target {
+    pub(crate) api: &'static dyn AnyApi,
+    pub(crate) flavour: Flavour,
+    /// Whether it is a claim, rather than a composite.
+    pub(crate) is_claim: bool,
+    /// The API group; a company can use one of its own.
+    pub(crate) group: String,
+}
+
+impl Target {
+    /// The kind of the composite.
+    pub(crate) fn composite(&self) -> &'static str {
+        manifests::names(self.api.info(), self.flavour).kind
+    }
+
+    /// The XRD that defines the document's kind.
+    pub(crate) fn xrd(&self) -> Value {
+        manifests::xrd(self.api, self.flavour, &self.group)
+    }
+}
+
+/// Finds what a document asks for; a violation says what is known.
+pub(crate) fn find(document: &Value) -> Result<Target, Violation> {
+    let kind = document["kind"].as_str().unwrap_or_default();
+    let api_version = document["apiVersion"].as_str().unwrap_or_default();
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let claim = APIS.iter().find(|api| api.info().claim.kind == kind).filter(|_| group != namespaced_group());
+    let composite = || function_paved_road::apis::find(kind);
+    let Some(api) = claim.copied().or_else(composite) else {
+        return Err(violation("kind", suggest::kinds(if kind.is_empty() { "none" } else { kind }, &known())));
+    };
+    let is_claim = claim.is_some();
+    let flavour = if is_claim { Flavour::Claims } else { flavour(api, kind, group, document) };
+    if version != VERSION || group.is_empty() {
+        let group = if group.is_empty() { flavour.default_group() } else { group };
+        let found = if api_version.is_empty() { "none" } else { api_version };
+        return Err(violation("apiVersion", format!("found {found}; allowed: {group}/{VERSION}")));
+    }
+    Ok(Target { api, flavour, is_claim, group: group.to_owned() })
+}
+
+/// A composite's flavour: by its kind or its group where that tells, else by whether it lives in a namespace.
+fn flavour(api: &dyn AnyApi, kind: &str, group: &str, document: &Value) -> Flavour {
+    let (legacy, namespaced) = (api.info().composite.kind, api.info().namespaced.kind);
+    let lives_in_namespace =
+        document["metadata"]["namespace"].is_string() || document["spec"]["crossplane"].is_object();
+    match kind {
+        _ if legacy != namespaced && kind == namespaced => Flavour::Namespaced,
+        _ if legacy != namespaced => Flavour::Claims,
+        _ if group == namespaced_group() => Flavour::Namespaced,
+        _ if group == Flavour::Claims.default_group() || !lives_in_namespace => Flavour::Claims,
+        _ => Flavour::Namespaced,
+    }
+}
+
+fn namespaced_group() -> &'static str {
+    Flavour::Namespaced.default_group()
+}
+
+/// All kinds that can be previewed.
+fn known() -> Vec<&'static str> {
+    let claims = APIS.iter().map(|api| api.info().claim.kind);
+    let mut known: Vec<_> = claims.chain(function_paved_road::apis::kinds()).collect();
+    known.sort_unstable();
+    known.dedup();
+    known
+}
+
+fn violation(path: &str, message: String) -> Violation {
+    Violation { path: path.to_owned(), message }
+}

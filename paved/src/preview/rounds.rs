@@ -1,0 +1,143 @@
+//! `--until-ready`: core and simulated providers take turns until the environment is ready.
+
+use std::io;
+
+use function_sdk_rust::proto::v1::RunFunctionResponse;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use simulator::core::{Applied, Rendered, World, rendered};
+use simulator::provider::{Change, Pace, Provider, State};
+
+use super::subject::Subject;
+use super::tree;
+use crate::Console;
+use crate::cli::Format;
+use crate::failure::Failure;
+use crate::function;
+
+/// More rounds than any environment needs.
+const LIMIT: usize = 200;
+
+/// The time between two rounds, as conditions show it.
+const ROUND: SignedDuration = SignedDuration::from_secs(30);
+
+/// Runs rounds until the XR is ready, and gives what a render of the last one prints. An environment of which nothing
+/// changes any more, and which is not ready, is a failure.
+pub(crate) fn run(
+    subject: &mut Subject,
+    fail: &[(String, String)],
+    format: Format,
+    console: &mut Console<'_>,
+) -> Result<Vec<Value>, Failure> {
+    let mut provider = Provider::new(Pace::Rounds);
+    for (slot, message) in fail {
+        provider.fail(slot, message);
+    }
+    let mut answered = Vec::new();
+    let mut now = Timestamp::now();
+    for round in 1..=LIMIT {
+        subject.world.set_now(now);
+        let before = memory(&subject.world);
+        let response =
+            function::answer(&subject.world, &subject.step.input, now).map_err(|why| subject.fatal(why))?;
+        subject.check(&response)?;
+        let shown = rendered(&subject.world, &response).map_err(|error| subject.fatal(error.to_string()))?;
+        let applied = subject.world.apply(&response).map_err(|error| subject.fatal(error.to_string()))?;
+        Round { number: round, applied: &applied, answered: &answered }
+            .print(subject, &shown, &response, format, console)?;
+        if subject.world.is_ready() {
+            return Ok(if format == Format::Tree {
+                Vec::new()
+            } else {
+                shown.documents().cloned().collect()
+            });
+        }
+        answered = provider.answer(&mut subject.world);
+        if memory(&subject.world) == before {
+            break;
+        }
+        now = now.checked_add(ROUND).unwrap_or(now);
+    }
+    Err(stuck(subject))
+}
+
+/// What the next round could see otherwise than this one: everything but the times of conditions.
+fn memory(world: &World) -> Vec<Value> {
+    std::iter::once(world.composite())
+        .chain(world.resources().values())
+        .chain(world.secrets())
+        .map(timeless)
+        .collect()
+}
+
+fn timeless(object: &Value) -> Value {
+    let mut object = object.clone();
+    for condition in object["status"]["conditions"].as_array_mut().into_iter().flatten() {
+        condition["lastTransitionTime"].take();
+    }
+    object
+}
+
+fn stuck(subject: &Subject) -> Failure {
+    let conditions = subject.world.composite()["status"]["conditions"].as_array();
+    let message = |kind: &str| {
+        let condition = conditions.into_iter().flatten().find(|condition| condition["type"] == kind)?;
+        condition["message"].as_str().map(str::to_owned)
+    };
+    let message = message(function_paved_road::function::CONDITION).or_else(|| message("Ready"));
+    Failure::Stuck {
+        what: subject.title.clone(),
+        message: message.unwrap_or_else(|| "nothing changes any more".to_owned()),
+    }
+}
+
+/// A round, to be told.
+struct Round<'a> {
+    number: usize,
+    applied: &'a Applied,
+    /// What the providers answered before it.
+    answered: &'a [Change],
+}
+
+impl Round<'_> {
+    /// A tree, or plain lines beside the documents that come at the end.
+    fn print(
+        &self,
+        subject: &Subject,
+        rendered: &Rendered,
+        response: &RunFunctionResponse,
+        format: Format,
+        console: &mut Console<'_>,
+    ) -> io::Result<()> {
+        if format == Format::Tree {
+            writeln!(console.out, "round {}", self.number)?;
+            tree::print(subject, rendered, response, console.out)?;
+            return writeln!(console.out);
+        }
+        let status = &rendered.composite["status"];
+        let text = |field: &str| status[field].as_str().unwrap_or_default().to_owned();
+        writeln!(console.err, "round {}: {} {}", self.number, text("phase"), text("progress"))?;
+        for change in self.answered {
+            writeln!(console.err, "  {}: {}", change.slot, said(&change.state))?;
+        }
+        for (what, slots) in [
+            ("created", &self.applied.created),
+            ("changed", &self.applied.changed),
+            ("deleted", &self.applied.deleted),
+        ] {
+            for slot in slots {
+                writeln!(console.err, "  {slot}: {what}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn said(state: &State) -> String {
+    match state {
+        State::Ready => "ready".to_owned(),
+        State::Creating => "being created".to_owned(),
+        State::Waiting(why) => format!("waits: {why}"),
+        State::Failed(why) => format!("failed: {why}"),
+    }
+}

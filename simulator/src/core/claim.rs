@@ -1,0 +1,73 @@
+//! What core makes of a claim.
+
+use serde_json::{Map, Value, json};
+
+use super::{CLAIM_NAME, CLAIM_NAMESPACE, naming};
+use crate::value::{at, text};
+
+/// A claim no XR can be made of.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClaimError {
+    /// A field every claim has is missing.
+    #[error("{0} is missing")]
+    Missing(&'static str),
+    /// The XRD defines another claim.
+    #[error("kind: found {found}; the definition {xrd} has the claim {allowed}")]
+    OtherKind {
+        /// The claim's kind.
+        found: String,
+        /// The XRD's name.
+        xrd: String,
+        /// The kind of the XRD's claim.
+        allowed: String,
+    },
+}
+
+/// A claim's fields that are not copied to the XR's spec (core's `CompositeResourceClaimSpecProps` without those it
+/// propagates).
+const OF_THE_CLAIM: [&str; 4] =
+    ["compositeDeletePolicy", "compositionRevisionRef", "resourceRef", "writeConnectionSecretToRef"];
+
+/// The composite resource that core makes of a claim: its spec without what is the claim's own, claimRef, labels and
+/// annotations. The name is that of `spec.resourceRef` where the claim is bound, else it is derived from the claim's
+/// uid (or namespace and name), where core takes five random characters.
+pub fn composite_from_claim(claim: &Value, xrd: &Value) -> Result<Value, ClaimError> {
+    let name = text(claim, &["metadata", "name"]).ok_or(ClaimError::Missing("metadata.name"))?;
+    let api_version = text(claim, &["apiVersion"]).ok_or(ClaimError::Missing("apiVersion"))?;
+    let kind = text(claim, &["kind"]).ok_or(ClaimError::Missing("kind"))?;
+    let allowed = text(xrd, &["spec", "claimNames", "kind"]).unwrap_or_default();
+    if kind != allowed {
+        let xrd = text(xrd, &["metadata", "name"]).unwrap_or_default().to_owned();
+        return Err(ClaimError::OtherKind { found: kind.to_owned(), xrd, allowed: allowed.to_owned() });
+    }
+    let composite =
+        text(xrd, &["spec", "names", "kind"]).ok_or(ClaimError::Missing("spec.names.kind of the XRD"))?;
+    let namespace = text(claim, &["metadata", "namespace"]).unwrap_or("default");
+    let identity =
+        text(claim, &["metadata", "uid"]).map_or_else(|| format!("{namespace}/{name}"), str::to_owned);
+    let bound = text(claim, &["spec", "resourceRef", "name"]).map(str::to_owned);
+    let mut labels = public_entries(claim, "labels");
+    labels.insert(CLAIM_NAME.to_owned(), json!(name));
+    labels.insert(CLAIM_NAMESPACE.to_owned(), json!(namespace));
+    let mut metadata =
+        json!({"name": bound.unwrap_or_else(|| naming::composite(name, &identity)), "labels": labels});
+    let annotations = public_entries(claim, "annotations");
+    if !annotations.is_empty() {
+        metadata["annotations"] = Value::Object(annotations);
+    }
+    let mut spec = at(claim, &["spec"]).and_then(Value::as_object).cloned().unwrap_or_default();
+    spec.retain(|field, _| !OF_THE_CLAIM.contains(&field.as_str()));
+    let claim_ref = json!({"apiVersion": api_version, "kind": kind, "name": name, "namespace": namespace});
+    spec.insert("claimRef".to_owned(), claim_ref);
+    Ok(json!({"apiVersion": api_version, "kind": composite, "metadata": metadata, "spec": spec}))
+}
+
+/// Labels or annotations without those that Kubernetes keeps for itself.
+fn public_entries(claim: &Value, field: &str) -> Map<String, Value> {
+    let mut entries = at(claim, &["metadata", field]).and_then(Value::as_object).cloned().unwrap_or_default();
+    entries.retain(|key, _| {
+        let domain = key.split('/').next().unwrap_or_default();
+        !(domain.ends_with("kubernetes.io") || domain.ends_with("k8s.io"))
+    });
+    entries
+}

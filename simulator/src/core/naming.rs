@@ -1,0 +1,67 @@
+//! Names and uids, deterministic as core's are.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use crate::value::text;
+
+const LONGEST: usize = 63;
+const HASH: usize = 12;
+
+/// The name core gives to a composed resource that has none (`internal/names` of core 2.3.4).
+pub(super) fn child(parent: &str, uid: &str, slot: &str) -> String {
+    let mut hash = hex(&format!("{uid}{slot}"));
+    hash.truncate(HASH);
+    let mut parent = parent.to_owned();
+    if !parent.is_empty() && !parent.ends_with('-') {
+        parent.push('-');
+    }
+    if parent.len() + HASH > LONGEST {
+        let prefix = cut(&parent, LONGEST - HASH);
+        parent = match prefix.strip_suffix('-') {
+            Some(_) => prefix.to_owned(),
+            None => format!("{}-", cut(prefix, LONGEST - HASH - 1)),
+        };
+    }
+    parent + &hash
+}
+
+/// A claim's XR has the claim's name and five characters; core takes random ones, here they follow from the claim.
+pub(super) fn composite(claim: &str, identity: &str) -> String {
+    const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    let digest = Sha256::digest(identity.as_bytes());
+    let suffix = digest.iter().take(5).map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()]));
+    let mut name = format!("{}-", cut(claim, LONGEST - 6));
+    name.extend(suffix);
+    name
+}
+
+/// The uid that `composition render` gives an XR without one, and that objects get here when they are made.
+pub(super) fn uid(object: &Value) -> String {
+    let part = |path: &[&str]| text(object, path).unwrap_or_default();
+    let identity = format!(
+        "{}, Kind={}\0{}\0{}",
+        part(&["apiVersion"]),
+        part(&["kind"]),
+        part(&["metadata", "namespace"]),
+        part(&["metadata", "name"]),
+    );
+    Uuid::new_v5(&Uuid::nil(), identity.as_bytes()).to_string()
+}
+
+/// SHA-256 in hexadecimal.
+pub(crate) fn hex(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+/// The longest prefix of at most `length` bytes.
+fn cut(text: &str, length: usize) -> &str {
+    let end = (0..=length.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    &text[..end]
+}

@@ -1,0 +1,67 @@
+//! What `crossplane composition render -x -r` prints.
+
+use function_sdk_rust::proto::v1::RunFunctionResponse;
+use serde_json::{Value, json};
+
+use super::compose::{self, ComposeError};
+use super::{Severity, World, status};
+use crate::value::{at, overlay, set};
+
+/// The documents that render prints, in its order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rendered {
+    /// The XR as it was given, with the status and references that composing gave it.
+    pub composite: Value,
+    /// What core would apply, by slot.
+    pub resources: Vec<Value>,
+    /// What core would record, as `kind: Result`.
+    pub results: Vec<Value>,
+}
+
+impl Rendered {
+    /// All documents: the composite, the resources, the results.
+    pub fn documents(&self) -> impl Iterator<Item = &Value> {
+        std::iter::once(&self.composite).chain(&self.resources).chain(&self.results)
+    }
+}
+
+/// What render prints of a response to this world, field by field: condition times are 2024-01-01T00:00:00Z. Render
+/// prints nothing of a fatal response; here its results are what it would record.
+pub fn rendered(world: &World, response: &RunFunctionResponse) -> Result<Rendered, ComposeError> {
+    let prepared = compose::prepare(world, response)?;
+    let mut composite = world.given.clone();
+    let mut after = json!({"status": status::composed(world, response, &prepared)});
+    let path: Vec<&str> = world.machinery().iter().copied().chain(["resourceRefs"]).collect();
+    let objects = prepared.values().map(|resource| &resource.object);
+    set(&mut after, &path, compose::references(objects, world.namespace().is_some()));
+    overlay(&mut composite, &after);
+    set_times(&mut composite);
+    let results = status::events(world, response, &prepared);
+    let results = results.into_iter().map(|event| {
+        let severity = match event.severity {
+            Severity::Normal => "Normal",
+            Severity::Warning => "Warning",
+        };
+        json!({
+            "apiVersion": "render.crossplane.io/v1beta1", "kind": "Result",
+            "severity": severity, "reason": event.reason, "message": event.message,
+        })
+    });
+    let results = results.collect();
+    let resources = prepared.into_values().map(|resource| {
+        let mut object = resource.object;
+        set_times(&mut object);
+        object
+    });
+    Ok(Rendered { composite, resources: resources.collect(), results })
+}
+
+/// Render gives every condition the same time, so that its output is stable.
+fn set_times(object: &mut Value) {
+    if at(object, &["status", "conditions"]).is_some_and(Value::is_array) {
+        let conditions = object["status"]["conditions"].as_array_mut().into_iter().flatten();
+        for condition in conditions.filter(|condition| condition.is_object()) {
+            condition["lastTransitionTime"] = json!("2024-01-01T00:00:00Z");
+        }
+    }
+}

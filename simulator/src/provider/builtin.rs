@@ -1,0 +1,132 @@
+//! Kubernetes' own kinds.
+
+use serde_json::{Value, json};
+
+use super::manner::{Id, MANAGED, Manner};
+use super::{State, set_condition};
+use crate::core::{World, naming};
+use crate::value::{at, set, text};
+
+/// A built-in kind that has no status worth speaking of.
+const BASE: Manner = Manner { id: Id::None, tell: |_, _, _, _| {}, ..MANAGED };
+
+pub(super) fn manner(kind: &str) -> Manner {
+    match kind {
+        "Deployment" | "StatefulSet" => Manner { rounds: 2, tell: tell_workload, ..BASE },
+        "Namespace" => Manner {
+            tell: |namespace, state, _, _| {
+                if *state == State::Ready {
+                    set(namespace, &["status", "phase"], json!("Active"));
+                }
+            },
+            ..BASE
+        },
+        "Service" => Manner { tell: tell_service, ..BASE },
+        "Ingress" => Manner {
+            rounds: 2,
+            tell: |ingress, state, _, _| {
+                if *state == State::Ready {
+                    set(ingress, &["status", "loadBalancer"], json!({"ingress": [{"ip": "203.0.113.80"}]}));
+                }
+            },
+            ..BASE
+        },
+        "PersistentVolumeClaim" => Manner {
+            tell: |claim, state, _, _| {
+                let phase = if *state == State::Ready { "Bound" } else { "Pending" };
+                set(claim, &["status", "phase"], json!(phase));
+            },
+            ..BASE
+        },
+        _ => BASE,
+    }
+}
+
+/// A workload's replicas: all of them are there once it is ready, none before.
+fn tell_workload(workload: &mut Value, state: &State, world: &World, _: &Manner) {
+    let now = world.now().to_string();
+    let number = |path: &[&str], default| at(workload, path).and_then(Value::as_i64).unwrap_or(default);
+    let (replicas, generation) = (number(&["spec", "replicas"], 1), number(&["metadata", "generation"], 1));
+    let ready = *state == State::Ready;
+    let available = if ready { replicas } else { 0 };
+    let conditions = at(workload, &["status", "conditions"]).cloned();
+    let mut status =
+        json!({"observedGeneration": generation, "replicas": replicas, "updatedReplicas": replicas});
+    // Kubernetes leaves out counts of zero.
+    for (field, count) in [
+        ("readyReplicas", available),
+        ("availableReplicas", available),
+        ("unavailableReplicas", replicas - available),
+    ] {
+        if count > 0 {
+            status[field] = json!(count);
+        }
+    }
+    if let Some(conditions) = conditions {
+        status["conditions"] = conditions;
+    }
+    set(workload, &["status"], status);
+    match state {
+        State::Ready => {
+            set_condition(
+                workload,
+                &now,
+                "Available",
+                "True",
+                "MinimumReplicasAvailable",
+                "Deployment has minimum availability.",
+            );
+            set_condition(
+                workload,
+                &now,
+                "Progressing",
+                "True",
+                "NewReplicaSetAvailable",
+                "ReplicaSet has successfully progressed.",
+            );
+        }
+        State::Creating | State::Waiting(_) => {
+            set_condition(
+                workload,
+                &now,
+                "Available",
+                "False",
+                "MinimumReplicasUnavailable",
+                "Deployment does not have minimum availability.",
+            );
+            set_condition(
+                workload,
+                &now,
+                "Progressing",
+                "True",
+                "ReplicaSetUpdated",
+                "ReplicaSet is progressing.",
+            );
+        }
+        State::Failed(why) => {
+            set_condition(workload, &now, "Available", "False", "MinimumReplicasUnavailable", why);
+            set_condition(workload, &now, "Progressing", "False", "ProgressDeadlineExceeded", why);
+        }
+    }
+}
+
+fn tell_service(service: &mut Value, state: &State, _: &World, _: &Manner) {
+    if *state != State::Ready {
+        return;
+    }
+    let name = text(service, &["metadata", "name"]).unwrap_or_default();
+    let digits = naming::hex(name);
+    let byte =
+        |at: usize| digits.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).unwrap_or(1);
+    let cluster_ip = format!("10.96.{}.{}", byte(0), byte(2).max(1));
+    if at(service, &["spec", "clusterIP"]).is_none() {
+        set(service, &["spec", "clusterIP"], json!(cluster_ip));
+    }
+    let balanced = text(service, &["spec", "type"]) == Some("LoadBalancer");
+    let status = if balanced {
+        json!({"loadBalancer": {"ingress": [{"ip": "203.0.113.81"}]}})
+    } else {
+        json!({"loadBalancer": {}})
+    };
+    set(service, &["status"], status);
+}

@@ -1,0 +1,55 @@
+//! Crossplane's own kinds: Usages, and provider configs, which have no conditions at all.
+
+use serde_json::{Value, json};
+
+use super::manner::{Id, MANAGED, Manner};
+use super::{State, set_condition};
+use crate::value::set;
+
+/// A provider config exists, and that is all.
+pub(super) const CONFIG: Manner = Manner { id: Id::None, tell: |_, _, _, _| {}, ..MANAGED };
+
+pub(super) fn manner(kind: &str) -> Manner {
+    match kind {
+        "Usage" | "ClusterUsage" => USAGE,
+        _ => CONFIG,
+    }
+}
+
+/// A Usage is available once what it protects is labelled; the label is the webhook's sign.
+const USAGE: Manner = Manner {
+    id: Id::None,
+    waits: |usage, world| {
+        let (kind, name) = used(usage);
+        let there =
+            world.resources().values().any(|one| one["kind"] == *kind && one["metadata"]["name"] == *name);
+        (there || name.is_null())
+            .then_some(())
+            .ok_or_else(|| format!("cannot get used resource: {kind} {name} not found"))
+    },
+    effects: |usage, _, world, _| {
+        let (kind, name) = used(usage);
+        let used = world
+            .resources_mut()
+            .values_mut()
+            .find(|one| one["kind"] == *kind && one["metadata"]["name"] == *name);
+        if let Some(used) = used {
+            set(used, &["metadata", "labels", "crossplane.io/in-use"], json!("true"));
+        }
+    },
+    tell: |usage, state, world, _| {
+        let now = world.now().to_string();
+        match state {
+            State::Ready => set_condition(usage, &now, "Ready", "True", "Available", ""),
+            State::Creating => set_condition(usage, &now, "Ready", "False", "Creating", ""),
+            State::Waiting(why) | State::Failed(why) => {
+                set_condition(usage, &now, "Synced", "False", "ReconcileError", why);
+            }
+        }
+    },
+    ..MANAGED
+};
+
+fn used(usage: &Value) -> (&Value, &Value) {
+    (&usage["spec"]["of"]["kind"], &usage["spec"]["of"]["resourceRef"]["name"])
+}

@@ -1,0 +1,41 @@
+//! provider-helm's Release.
+
+use serde_json::{Value, json};
+
+use super::manner::{MANAGED, Manner};
+use super::object::{await_config, copy_details};
+use crate::core::{ConnectionDetails, World, connection_secret};
+use crate::value::{at, text};
+
+/// Deployed after two rounds; it must reach its cluster first.
+pub(super) const RELEASE: Manner = Manner {
+    rounds: 2,
+    waits: await_config,
+    at_provider: |_| json!({"state": "deployed", "revision": 1}),
+    effects: install,
+    ..MANAGED
+};
+
+/// What installing a chart leaves in the cluster, as far as anything here reads it: a virtual cluster's kubeconfig,
+/// `vc-<release>` in the release's namespace.
+fn install(release: &mut Value, before: &World, world: &mut World, details: &mut ConnectionDetails) {
+    let own = text(release, &["metadata", "namespace"]);
+    let namespace =
+        text(release, &["spec", "forProvider", "namespace"]).or(own).unwrap_or("default").to_owned();
+    let external = text(release, &["metadata", "annotations", "crossplane.io/external-name"]);
+    let name = external.or_else(|| text(release, &["metadata", "name"])).unwrap_or_default();
+    if text(release, &["spec", "forProvider", "chart", "name"]) == Some("vcluster") {
+        let server = at(release, &["spec", "forProvider", "values", "exportKubeConfig", "server"]);
+        let default = format!("https://{name}.{namespace}.svc");
+        let kubeconfig = super::kubeconfig(server.and_then(Value::as_str).unwrap_or(&default));
+        let made = super::manner::details([
+            ("config", &kubeconfig),
+            ("certificate-authority", "ca"),
+            ("client-certificate", "certificate"),
+            ("client-key", "key"),
+            ("token", "token"),
+        ]);
+        world.put_secret(connection_secret(&namespace, &format!("vc-{name}"), &made));
+    }
+    copy_details(release, before, details);
+}

@@ -1,0 +1,233 @@
+//! How a kind behaves, and the table that finds it.
+
+use serde_json::{Value, json};
+
+use super::{State, aws, azure, builtin, crossplane, gcp, helm, object, set_condition, sql};
+use crate::core::{ConnectionDetails, World, naming};
+use crate::value::{at, text};
+
+/// How a kind behaves. [`MANAGED`] is the ordinary managed resource; a kind's table entry says what differs.
+pub(super) struct Manner {
+    /// How many rounds the cloud takes, once nothing is waited for.
+    pub(super) rounds: u32,
+    /// Whether the provider works in the background, so that a refusal shows in LastAsyncOperation.
+    pub(super) asynchronous: bool,
+    /// Whether `status.atProvider` has the id and repeats `spec.forProvider`, as upjet's providers do.
+    pub(super) mirrors: bool,
+    /// The name in the cloud.
+    pub(super) id: Id,
+    /// The fields that a reference or a selector fills.
+    pub(super) references: &'static [Reference],
+    /// What else must be there first; an error says what is waited for.
+    pub(super) waits: fn(&Value, &World) -> Result<(), String>,
+    /// `status.atProvider` once made, over the mirrored `spec.forProvider`.
+    pub(super) at_provider: fn(&Facts<'_>) -> Value,
+    /// Fields of `spec.forProvider` that the provider fills in where they are absent.
+    pub(super) late: fn(&Facts<'_>) -> Value,
+    /// The connection details.
+    pub(super) connection: fn(&Facts<'_>) -> ConnectionDetails,
+    /// What else making it does to the world.
+    pub(super) effects: fn(&mut Value, &World, &mut World, &mut ConnectionDetails),
+    /// How the object tells its state.
+    pub(super) tell: fn(&mut Value, &State, &World, &Self),
+}
+
+/// Where a resource's name in the cloud comes from.
+#[derive(Clone, Copy)]
+pub(super) enum Id {
+    /// It is no managed resource.
+    None,
+    /// The object's own name, unless the external-name annotation says otherwise.
+    Name,
+    /// The cloud assigns one: this prefix and 17 hexadecimal digits.
+    Assigned(&'static str),
+    /// The cloud assigns one: this prefix and 13 capital letters and digits.
+    Capital(&'static str),
+}
+
+/// A field that `<base>Ref`, `<base>Refs` or `<base>Selector` fills with the external name of other resources.
+pub(super) struct Reference {
+    /// The field that is filled.
+    pub(super) field: &'static str,
+    /// What the reference's and the selector's names begin with.
+    pub(super) base: &'static str,
+    /// The kind referred to.
+    pub(super) target: &'static str,
+    /// Whether the field holds several.
+    pub(super) many: bool,
+}
+
+/// A field that refers to one resource.
+pub(super) const fn one(field: &'static str, target: &'static str) -> Reference {
+    Reference { field, base: field, target, many: false }
+}
+
+/// A field that refers to several.
+pub(super) const fn many(field: &'static str, base: &'static str, target: &'static str) -> Reference {
+    Reference { field, base, target, many: true }
+}
+
+/// An ordinary managed resource: ready after one round, under its own name.
+pub(super) const MANAGED: Manner = Manner {
+    rounds: 1,
+    asynchronous: false,
+    mirrors: false,
+    id: Id::Name,
+    references: &[],
+    waits: |_, _| Ok(()),
+    at_provider: |_| json!({}),
+    late: |_| json!({}),
+    connection: |_| ConnectionDetails::new(),
+    effects: |_, _, _, _| {},
+    tell: tell_managed,
+};
+
+/// The manner of an object's kind.
+pub(super) fn of(object: &Value) -> Manner {
+    let group = text(object, &["apiVersion"])
+        .and_then(|version| version.split_once('/'))
+        .map_or("", |(group, _)| group);
+    let kind = text(object, &["kind"]).unwrap_or_default();
+    let mut labels = group.split('.').filter(|label| *label != "m");
+    match (labels.next().unwrap_or_default(), labels.next().unwrap_or_default()) {
+        (service, "aws") => aws::manner(service, kind),
+        (service, "gcp") => gcp::manner(service, kind),
+        (_, "azure") => azure::manner(kind),
+        ("postgresql" | "mysql" | "mssql", "sql") => sql::manner(kind),
+        _ if kind.ends_with("ProviderConfig") => crossplane::CONFIG,
+        ("helm", "crossplane") => helm::RELEASE,
+        ("kubernetes", "crossplane") => object::OBJECT,
+        ("protection" | "apiextensions", "crossplane") => crossplane::manner(kind),
+        _ if is_builtin(group) => builtin::manner(kind),
+        _ => MANAGED,
+    }
+}
+
+fn is_builtin(group: &str) -> bool {
+    ["", "apps", "batch", "autoscaling", "policy"].contains(&group) || group.ends_with(".k8s.io")
+}
+
+/// An ordinary kind of an upjet provider: it works in the background.
+pub(super) const UPJET: Manner = Manner { asynchronous: true, mirrors: true, ..MANAGED };
+
+/// What a table entry may know of a resource.
+pub(super) struct Facts<'a> {
+    pub(super) object: &'a Value,
+    pub(super) world: &'a World,
+    hash: String,
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn new(object: &'a Value, world: &'a World) -> Self {
+        Self { object, world, hash: hash(object) }
+    }
+
+    /// The name in the cloud.
+    pub(super) fn external(&self) -> &'a str {
+        let annotated = text(self.object, &["metadata", "annotations", "crossplane.io/external-name"]);
+        annotated.unwrap_or_else(|| self.name())
+    }
+
+    pub(super) fn name(&self) -> &'a str {
+        text(self.object, &["metadata", "name"]).unwrap_or_default()
+    }
+
+    /// A text of `spec.forProvider`.
+    pub(super) fn param(&self, field: &str) -> Option<&'a str> {
+        text(self.object, &["spec", "forProvider", field])
+    }
+
+    /// The region or location, or `default`.
+    pub(super) fn region(&self, default: &'a str) -> &'a str {
+        self.param("region").or_else(|| self.param("location")).unwrap_or(default)
+    }
+
+    /// Hexadecimal digits that are this resource's own.
+    pub(super) fn hex(&self, digits: usize) -> &str {
+        self.hash.get(..digits).unwrap_or(&self.hash)
+    }
+
+    /// A number below 256 that is this resource's own; `index` gives another one.
+    pub(super) fn byte(&self, index: usize) -> u8 {
+        self.hash.get(2 * index..2 * index + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).unwrap_or(1)
+    }
+
+    /// A password that is this resource's own.
+    pub(super) fn password(&self) -> String {
+        naming::hex(&format!("password of {}", self.hash)).get(..27).unwrap_or_default().to_owned()
+    }
+}
+
+impl Id {
+    pub(super) fn of(self, object: &Value) -> String {
+        let hash = hash(object);
+        match self {
+            Self::None => String::new(),
+            Self::Name => text(object, &["metadata", "name"]).unwrap_or_default().to_owned(),
+            Self::Assigned(prefix) => format!("{prefix}{}", hash.get(..17).unwrap_or_default()),
+            Self::Capital(prefix) => format!("{prefix}{}", hash.get(..13).unwrap_or_default().to_uppercase()),
+        }
+    }
+}
+
+/// What is a resource's own: its uid, or its kind and name where it has none.
+fn hash(object: &Value) -> String {
+    let part = |path: &[&str]| text(object, path).unwrap_or_default();
+    let identity = match part(&["metadata", "uid"]) {
+        "" => [part(&["kind"]), part(&["metadata", "namespace"]), part(&["metadata", "name"])].join("/"),
+        uid => uid.to_owned(),
+    };
+    naming::hex(&identity)
+}
+
+/// Connection details of texts.
+pub(super) fn details<const N: usize>(entries: [(&str, &str); N]) -> ConnectionDetails {
+    entries.into_iter().map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec())).collect()
+}
+
+/// Synced, Ready and, for what works in the background, LastAsyncOperation.
+fn tell_managed(object: &mut Value, state: &State, world: &World, manner: &Manner) {
+    let now = world.now().to_string();
+    let mut put =
+        |kind, status, reason, message: &str| set_condition(object, &now, kind, status, reason, message);
+    match state {
+        State::Ready => {
+            put("Synced", "True", "ReconcileSuccess", "");
+            put("Ready", "True", "Available", "");
+            if manner.asynchronous {
+                put("LastAsyncOperation", "True", "Success", "");
+            }
+        }
+        State::Creating => {
+            put("Synced", "True", "ReconcileSuccess", "");
+            put("Ready", "False", "Creating", "");
+        }
+        State::Waiting(why) => put("Synced", "False", "ReconcileError", why),
+        State::Failed(why) if manner.asynchronous => {
+            put("Synced", "True", "ReconcileSuccess", "");
+            put("LastAsyncOperation", "False", "AsyncCreateFailure", &format!("async create failed: {why}"));
+            put("Ready", "False", "Creating", "");
+        }
+        State::Failed(why) => {
+            put("Synced", "False", "ReconcileError", &format!("create failed: {why}"));
+            put("Ready", "False", "Creating", "");
+        }
+    }
+}
+
+/// Waits until the key that a secret reference below `spec.forProvider` names is there.
+pub(super) fn await_secret(object: &Value, world: &World, field: &str) -> Result<(), String> {
+    let Some(reference) = at(object, &["spec", "forProvider", field]) else { return Ok(()) };
+    let own = text(object, &["metadata", "namespace"]);
+    let namespace = own.or_else(|| text(reference, &["namespace"])).unwrap_or_default();
+    let name = text(reference, &["name"]).unwrap_or_default();
+    let key = text(reference, &["key"]).unwrap_or_default();
+    if world.secret(namespace, name).is_none() {
+        return Err(format!("cannot get secret {name:?} for {field}: not found"));
+    }
+    let found = world.secret_data(namespace, name);
+    found
+        .contains_key(key)
+        .then_some(())
+        .ok_or_else(|| format!("cannot get secret {name:?} for {field}: it has no key {key:?}"))
+}

@@ -1,0 +1,189 @@
+//! An API server's schema checks, offline: defaults, structure and CEL rules of CRDs and of what XRDs become.
+
+mod crd;
+mod defaults;
+mod formats;
+mod structure;
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use kube_cel::{CompiledSchema, ErrorKind, RootContext, Validator};
+use serde_json::Value;
+
+use crate::value::{at, quote, text};
+
+/// The kinds an API server would serve, by apiVersion and kind.
+#[derive(Debug, Default)]
+pub struct Schemas {
+    definitions: BTreeMap<(String, String), Definition>,
+}
+
+/// One served version of one kind.
+#[derive(Debug)]
+pub struct Definition {
+    api_version: String,
+    kind: String,
+    role: Role,
+    namespaced: bool,
+    schema: Value,
+    compiled: OnceLock<CompiledSchema>,
+}
+
+/// What a kind is to Crossplane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A kind of its own CRD: a managed resource, or anything else.
+    Resource,
+    /// A composite resource (XR), defined by an XRD.
+    Composite,
+    /// The claim of a legacy composite resource, defined by the same XRD.
+    Claim,
+}
+
+/// One thing an API server would refuse.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Violation {
+    /// Where: `spec.parameters.diskGB`, `spec.rules[2].port`; empty for the object itself.
+    pub path: String,
+    /// What was found and what is allowed.
+    pub message: String,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.path.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "{}: {}", self.path, self.message)
+        }
+    }
+}
+
+/// A document that cannot be read as a definition.
+#[derive(Debug, thiserror::Error)]
+pub enum SchemaError {
+    /// Neither a CustomResourceDefinition nor a CompositeResourceDefinition.
+    #[error(
+        "{kind} {name:?} is no definition: expected a CustomResourceDefinition or a CompositeResourceDefinition"
+    )]
+    NotADefinition {
+        /// The document's kind, empty if it has none.
+        kind: String,
+        /// The document's metadata.name, empty if it has none.
+        name: String,
+    },
+    /// A field that every definition has is missing or of another type.
+    #[error("definition {name:?}: {path} is missing or malformed")]
+    Malformed {
+        /// The document's metadata.name.
+        name: String,
+        /// The field's path.
+        path: String,
+    },
+}
+
+impl Schemas {
+    /// Reads CRDs (`apiextensions.k8s.io`) and XRDs (`apiextensions.crossplane.io`, v1 and v2); an XRD gives its
+    /// composite and, where it is LegacyCluster and names one, its claim.
+    pub fn new<'a>(documents: impl IntoIterator<Item = &'a Value>) -> Result<Self, SchemaError> {
+        let mut definitions = BTreeMap::new();
+        for document in documents {
+            for definition in crd::definitions(document)? {
+                definitions.insert((definition.api_version.clone(), definition.kind.clone()), definition);
+            }
+        }
+        Ok(Self { definitions })
+    }
+
+    /// The definition of a kind.
+    pub fn get(&self, api_version: &str, kind: &str) -> Option<&Definition> {
+        self.definitions.get(&(api_version.to_owned(), kind.to_owned()))
+    }
+
+    /// The definition of an object's kind.
+    pub fn of(&self, object: &Value) -> Option<&Definition> {
+        self.get(text(object, &["apiVersion"])?, text(object, &["kind"])?)
+    }
+
+    /// All definitions, sorted by apiVersion and kind.
+    pub fn iter(&self) -> impl Iterator<Item = &Definition> {
+        self.definitions.values()
+    }
+}
+
+impl Definition {
+    fn new(api_version: String, kind: String, role: Role, namespaced: bool, schema: Value) -> Self {
+        Self { api_version, kind, role, namespaced, schema, compiled: OnceLock::new() }
+    }
+
+    /// The kind's apiVersion: `ec2.aws.upbound.io/v1beta2`.
+    pub fn api_version(&self) -> &str {
+        &self.api_version
+    }
+
+    /// The kind's name.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// What the kind is to Crossplane.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Whether objects of the kind live in a namespace.
+    pub fn namespaced(&self) -> bool {
+        self.namespaced
+    }
+
+    /// The OpenAPI schema, with the fields Crossplane adds.
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// Does what an API server does before it validates: a null where none is allowed is dropped, and what is
+    /// absent gets its default, nested.
+    pub fn apply_defaults(&self, object: &mut Value) {
+        defaults::apply(object, &self.schema);
+    }
+
+    /// Everything an API server would refuse in `object`, sorted by path; `old` is the stored object that it would
+    /// replace, for transition rules. Defaults are not applied here.
+    pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<Violation> {
+        let mut violations = structure::validate(object, &self.schema);
+        violations.extend(self.broken_rules(object, old, violations.is_empty()));
+        violations.sort();
+        violations.dedup();
+        violations
+    }
+
+    /// CEL rules that are not met. A rule that cannot be evaluated tells nothing new while the structure is broken.
+    fn broken_rules(&self, object: &Value, old: Option<&Value>, sound: bool) -> Vec<Violation> {
+        let compiled = self.compiled.get_or_init(|| kube_cel::compile_schema(&self.schema));
+        let root = RootContext {
+            api_version: self.api_version.clone(),
+            api_group: self.api_version.split_once('/').map_or("", |(group, _)| group).to_owned(),
+            kind: self.kind.clone(),
+        };
+        let checked = Validator::new().validate_compiled_with_context(compiled, object, old, Some(&root));
+        let broken = checked.err().map(kube_cel::ValidationErrors::into_vec).unwrap_or_default();
+        broken
+            .into_iter()
+            .filter(|error| sound || error.kind == ErrorKind::ValidationFailure)
+            .map(|error| violation_of(object, error.field_path, &error.message))
+            .collect()
+    }
+}
+
+/// A broken rule as a violation; where it stands on a plain value, that value is quoted.
+fn violation_of(object: &Value, path: String, message: &str) -> Violation {
+    let keys: Vec<&str> = path.split('.').collect();
+    let message = match at(object, &keys) {
+        Some(value) if !(value.is_object() || value.is_array()) => {
+            format!("found {}: {message}", quote(value))
+        }
+        _ => message.to_owned(),
+    };
+    Violation { path, message }
+}

@@ -1,0 +1,270 @@
+//! Structural validation: types, bounds, enums, patterns, required and unknown fields.
+//!
+//! A walker of our own, because what counts here is the message: the field's path, what was found, what is allowed.
+
+mod bounds;
+mod metadata;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::Violation;
+use super::defaults::field;
+use crate::value::quote;
+
+/// Everything in `object` that the structure of `schema` refuses.
+pub(super) fn validate(object: &Value, schema: &Value) -> Vec<Violation> {
+    let mut walk = Walk { violations: Vec::new(), closed: true };
+    walk.value("", object, schema, Place::Root);
+    metadata::validate(&mut walk, object, schema);
+    walk.violations
+}
+
+struct Walk {
+    violations: Vec<Violation>,
+    /// Whether fields that no schema names are refused; not so inside `anyOf` and its like.
+    closed: bool,
+}
+
+/// Whether apiVersion, kind and metadata belong to an object without its schema saying so.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Root,
+    Inside,
+}
+
+impl Walk {
+    fn refuse(&mut self, path: &str, message: impl Into<String>) {
+        self.violations.push(Violation { path: path.to_owned(), message: message.into() });
+    }
+
+    fn value(&mut self, path: &str, value: &Value, schema: &Value, place: Place) {
+        if value.is_null() && flag(schema, "nullable") {
+            return;
+        }
+        if let Some(message) = wrong_type(value, schema) {
+            return self.refuse(path, message);
+        }
+        match value {
+            Value::Object(map) => self.object(path, map, schema, place),
+            Value::Array(items) => self.list(path, items, schema),
+            Value::String(text) => self.violations.extend(bounds::text(path, text, schema)),
+            Value::Number(number) => self.violations.extend(bounds::number(path, number, schema)),
+            Value::Bool(_) | Value::Null => {}
+        }
+        self.enumeration(path, value, schema);
+        self.combinations(path, value, schema);
+    }
+
+    fn object(&mut self, path: &str, map: &Map<String, Value>, schema: &Value, place: Place) {
+        for name in required(schema).filter(|name| !map.contains_key(*name)) {
+            let needed =
+                field(schema, name).map(|schema| format!("; {}", expected(schema))).unwrap_or_default();
+            self.refuse(&child(path, name), format!("is missing{needed}"));
+        }
+        let implied = place == Place::Root || flag(schema, "x-kubernetes-embedded-resource");
+        for (name, value) in map {
+            let path = child(path, name);
+            match field(schema, name) {
+                _ if implied && name == "metadata" => {}
+                Some(schema) => self.value(&path, value, schema, Place::Inside),
+                None if implied && ["apiVersion", "kind"].contains(&name.as_str()) => {}
+                None if self.closed && !is_open(schema) => {
+                    self.refuse(&path, unknown(name, schema));
+                }
+                None => {}
+            }
+        }
+        self.violations.extend(bounds::size(
+            path,
+            map.len(),
+            schema,
+            ["minProperties", "maxProperties"],
+            "fields",
+        ));
+    }
+
+    fn list(&mut self, path: &str, items: &[Value], schema: &Value) {
+        if let Some(schema) = schema.get("items") {
+            for (index, item) in items.iter().enumerate() {
+                self.value(&format!("{path}[{index}]"), item, schema, Place::Inside);
+            }
+        }
+        self.violations.extend(bounds::size(path, items.len(), schema, ["minItems", "maxItems"], "items"));
+        self.duplicates(path, items, schema);
+    }
+
+    /// A list that is a map or a set holds each key once.
+    fn duplicates(&mut self, path: &str, items: &[Value], schema: &Value) {
+        let keys: Vec<&str> = strings(schema, "x-kubernetes-list-map-keys").collect();
+        let is_map = schema.get("x-kubernetes-list-type").is_some_and(|kind| kind == "map");
+        let is_set = schema.get("x-kubernetes-list-type").is_some_and(|kind| kind == "set");
+        if !(is_map || is_set || flag(schema, "uniqueItems")) {
+            return;
+        }
+        let mut seen = BTreeSet::new();
+        for (index, item) in items.iter().enumerate() {
+            let key = if is_map {
+                keys.iter().map(|key| quote(&item[*key])).collect()
+            } else {
+                vec![item.to_string()]
+            };
+            if seen.contains(&key) {
+                let what =
+                    if is_map { format!("{} {}", keys.join(", "), key.join(", ")) } else { quote(item) };
+                self.refuse(&format!("{path}[{index}]"), format!("found {what} twice; each may stand once"));
+            }
+            seen.insert(key);
+        }
+    }
+
+    fn enumeration(&mut self, path: &str, value: &Value, schema: &Value) {
+        let Some(allowed) = schema.get("enum").and_then(Value::as_array) else { return };
+        if allowed.contains(value) {
+            return;
+        }
+        let names = allowed.iter().filter_map(Value::as_str);
+        let hint = value.as_str().and_then(|found| crate::nearest(found, names));
+        let hint = hint.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+        self.refuse(path, format!("found {}; {}{hint}", quote(value), list_of(allowed)));
+    }
+
+    fn combinations(&mut self, path: &str, value: &Value, schema: &Value) {
+        let branches = |key| schema.get(key).and_then(Value::as_array).into_iter().flatten();
+        for branch in branches("allOf") {
+            let closed = std::mem::replace(&mut self.closed, false);
+            self.value(path, value, branch, Place::Inside);
+            self.closed = closed;
+        }
+        let holding = |key| branches(key).filter(|branch| holds(value, branch)).count();
+        if schema.get("anyOf").is_some() && holding("anyOf") == 0 {
+            self.refuse(path, format!("{} is needed", forms("at least one of", branches("anyOf"))));
+        }
+        if schema.get("oneOf").is_some() && holding("oneOf") != 1 {
+            let found = holding("oneOf");
+            self.refuse(
+                path,
+                format!("{} is needed, found {found}", forms("exactly one of", branches("oneOf"))),
+            );
+        }
+        if schema.get("not").is_some_and(|schema| holds(value, schema)) {
+            self.refuse(path, format!("found {}, which is not allowed here", quote(value)));
+        }
+    }
+}
+
+fn holds(value: &Value, schema: &Value) -> bool {
+    let mut walk = Walk { violations: Vec::new(), closed: false };
+    walk.value("", value, schema, Place::Inside);
+    walk.violations.is_empty()
+}
+
+/// What the branches of a combination ask for, where they ask for fields.
+fn forms<'a>(how_many: &str, branches: impl Iterator<Item = &'a Value>) -> String {
+    let names: Vec<String> =
+        branches.map(|branch| required(branch).collect::<Vec<_>>().join(" and ")).collect();
+    if names.iter().any(String::is_empty) {
+        return format!("{how_many} the schema's forms");
+    }
+    format!("{how_many} {}", names.join(", "))
+}
+
+fn wrong_type(value: &Value, schema: &Value) -> Option<String> {
+    if flag(schema, "x-kubernetes-int-or-string") {
+        let fits = value.is_string() || is_integer(value);
+        return (!fits).then(|| format!("found {}; an integer or a string is needed", quote(value)));
+    }
+    let name = schema.get("type").and_then(Value::as_str)?;
+    let fits = match name {
+        "string" => value.is_string(),
+        "integer" => is_integer(value),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => true,
+    };
+    if fits {
+        return None;
+    }
+    let hint = match (name, value) {
+        ("string", Value::Number(_) | Value::Bool(_)) => format!(", in quotes: \"{value}\""),
+        ("integer" | "number", Value::String(text)) if text.parse::<f64>().is_ok() => {
+            format!(", without quotes: {text}")
+        }
+        ("boolean", Value::String(text)) if ["true", "false"].contains(&text.as_str()) => {
+            format!(", without quotes: {text}")
+        }
+        _ => String::new(),
+    };
+    Some(format!("found {}; {}{hint}", quote(value), expected(schema)))
+}
+
+fn is_integer(value: &Value) -> bool {
+    value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+}
+
+/// What a schema asks for, in words.
+fn expected(schema: &Value) -> String {
+    if let Some(allowed) = schema.get("enum").and_then(Value::as_array) {
+        return list_of(allowed);
+    }
+    let what = match schema.get("type").and_then(Value::as_str) {
+        Some("string") => "a string",
+        Some("integer") => "an integer",
+        Some("number") => "a number",
+        Some("boolean") => "true or false",
+        Some("array") => "a list",
+        Some("object") => "an object",
+        _ => "a value",
+    };
+    format!("{what} is needed")
+}
+
+fn list_of(allowed: &[Value]) -> String {
+    let names: Vec<String> = allowed.iter().map(Value::to_string).collect();
+    format!("allowed: {}", names.join(", "))
+}
+
+fn unknown(name: &str, schema: &Value) -> String {
+    let known: Vec<&str> = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    match crate::nearest(name, known.iter().copied()) {
+        Some(nearest) => format!("is not a known field; did you mean {nearest}?"),
+        None if known.is_empty() => "is not a known field; none is known here".to_owned(),
+        None => format!("is not a known field; known: {}", known.join(", ")),
+    }
+}
+
+/// Whether fields that the schema does not name may stand in an object.
+fn is_open(schema: &Value) -> bool {
+    flag(schema, "x-kubernetes-preserve-unknown-fields")
+        || schema.get("additionalProperties").is_some_and(|value| value == &Value::Bool(true))
+}
+
+fn child(path: &str, name: &str) -> String {
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    match (path.is_empty(), plain) {
+        (true, true) => name.to_owned(),
+        (false, true) => format!("{path}.{name}"),
+        (_, false) => format!("{path}[{name}]"),
+    }
+}
+
+fn required(schema: &Value) -> impl Iterator<Item = &str> {
+    strings(schema, "required")
+}
+
+fn strings<'a>(schema: &'a Value, key: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+    schema.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn flag(schema: &Value, key: &str) -> bool {
+    schema.get(key).and_then(Value::as_bool).unwrap_or(false)
+}

@@ -1,0 +1,40 @@
+//! The part of an object's metadata that people write.
+
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+
+use super::{Place, Walk};
+use crate::value::{at, text};
+
+const NAME: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+const LABEL: &str = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
+
+/// ObjectMeta of apimachinery, as far as a user or a controller writes it.
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    let anything = json!({"x-kubernetes-preserve-unknown-fields": true});
+    let time = json!({"type": "string", "format": "date-time", "nullable": true});
+    json!({"type": "object", "properties": {
+        "name": {"type": "string", "minLength": 1, "maxLength": 253, "pattern": NAME},
+        "generateName": {"type": "string"},
+        "namespace": {"type": "string", "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},
+        "labels": {"type": "object", "nullable": true,
+            "additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL}},
+        "annotations": {"type": "object", "nullable": true, "additionalProperties": {"type": "string"}},
+        "finalizers": {"type": "array", "nullable": true, "items": {"type": "string"}},
+        "ownerReferences": {"type": "array", "nullable": true, "items": anything},
+        "managedFields": {"type": "array", "nullable": true, "items": anything},
+        "uid": {"type": "string"}, "resourceVersion": {"type": "string"}, "selfLink": {"type": "string"},
+        "generation": {"type": "integer"}, "deletionGracePeriodSeconds": {"type": "integer", "nullable": true},
+        "creationTimestamp": time, "deletionTimestamp": time,
+    }})
+});
+
+pub(super) fn validate(walk: &mut Walk, object: &Value, schema: &Value) {
+    let Some(metadata) = object.get("metadata") else { return };
+    walk.value("metadata", metadata, &SCHEMA, Place::Inside);
+    let name_schema = at(schema, &["properties", "metadata", "properties", "name"]);
+    if let (Some(name), Some(schema)) = (text(metadata, &["name"]), name_schema) {
+        walk.value("metadata.name", &Value::from(name), schema, Place::Inside);
+    }
+}

@@ -1,0 +1,90 @@
+//! What a workspace may be: every check of the schema, and those that no schema can express.
+
+use ipnet::IpNet;
+
+use super::{DEFAULT_IMAGE, GpuWorkspaceSettings, Parameters, image_family};
+use crate::catalog::gpu::{self, Machine};
+use crate::catalog::opencv;
+use crate::check;
+use crate::compose::Composition;
+use crate::error::Error;
+
+impl Parameters {
+    /// The machine type. What Settings offer counts for what is chosen now, not for what runs.
+    pub(super) fn machine(
+        &self,
+        settings: &GpuWorkspaceSettings,
+        cx: &Composition<'_>,
+    ) -> Result<&'static Machine, Error> {
+        const PATH: &str = "spec.parameters.instanceType";
+        let machine = gpu::machine(&self.instance_type).map_err(|error| Error::spec(PATH, error))?;
+        let chosen_before = cx.noted("instance", "instance-type") == Some(&self.instance_type);
+        let offered = &settings.instance_types;
+        if !chosen_before && !offered.is_empty() {
+            let offered: Vec<&str> = offered.iter().map(String::as_str).collect();
+            check::one_of(&self.instance_type, &offered).map_err(|error| Error::spec(PATH, error))?;
+        }
+        let family = image_family(machine).unwrap_or(DEFAULT_IMAGE);
+        match cx.noted("instance", "image-family") {
+            Some(image) if image != family => {
+                let message = format!(
+                    "found \"{}\", which needs another machine image than the one that runs ({family} instead of {image}): \
+                     make a new workspace",
+                    self.instance_type
+                );
+                Err(Error::spec(PATH, message))
+            }
+            _ => Ok(machine),
+        }
+    }
+
+    /// The networks that SSH is let in from, in canonical form, each once.
+    pub(super) fn cidrs(&self, settings: &GpuWorkspaceSettings) -> Result<Vec<IpNet>, Error> {
+        let (path, list) = match &self.allowed_cidrs {
+            Some(list) => ("spec.parameters.allowedCidrs", list),
+            None => ("gpuWorkspace.allowedCidrs", &settings.allowed_cidrs),
+        };
+        let wrong = |index: usize, message: String| match self.allowed_cidrs {
+            Some(_) => Error::spec(format!("{path}[{index}]"), message),
+            None => Error::settings(format!("{path}[{index}]"), message),
+        };
+        check::count(list, 100).map_err(|error| match self.allowed_cidrs {
+            Some(_) => Error::spec(path, error),
+            None => Error::settings(path, error),
+        })?;
+        let mut cidrs = Vec::new();
+        for (index, text) in list.iter().enumerate() {
+            let cidr = check::cidr(text).map_err(|error| wrong(index, error.to_string()))?;
+            if cidrs.contains(&cidr) {
+                return Err(wrong(index, format!("found {cidr} twice; each network may be given once")));
+            }
+            cidrs.push(cidr);
+        }
+        Ok(cidrs)
+    }
+
+    /// Every other field, as the schema says it and beyond.
+    pub(super) fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
+        let wrong = |name: &str, error: check::Refused| Error::spec(format!("spec.parameters.{name}"), error);
+        let owner = |c: char| c.is_ascii_alphanumeric() || "._+@-".contains(c);
+        check::text(
+            &self.owner,
+            1..=128,
+            owner,
+            "an e-mail address or a login: letters, digits and . _ + @ -",
+        )
+        .map_err(|error| wrong("owner", error))?;
+        let region = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        check::text(&self.region, 1..=32, region, "an AWS region such as us-east-1")
+            .map_err(|error| wrong("region", error))?;
+        check::range(self.disk_gb, 75..=16384, "GiB").map_err(|error| wrong("diskGB", error))?;
+        check::grows(self.disk_gb, cx.running("instance", &["rootBlockDevice", "volumeSize"]), "GiB")
+            .map_err(|error| wrong("diskGB", error))?;
+        check::count(&self.ssh_public_keys, 20).map_err(|error| wrong("sshPublicKeys", error))?;
+        for (index, key) in self.ssh_public_keys.iter().enumerate() {
+            check::ssh_public_key(key).map_err(|error| wrong(&format!("sshPublicKeys[{index}]"), error))?;
+        }
+        opencv::requirement(&self.opencv_version).map_err(|error| wrong("opencvVersion", error))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! What a workspace is made of.
+
+use std::collections::BTreeMap;
+
+use ipnet::IpNet;
+
+use super::{CloudInit, DEFAULT_IMAGE, GpuWorkspaceSettings, Parameters, cloud_init, image_family};
+use crate::catalog::gpu::Machine;
+use crate::catalog::opencv;
+use crate::compose::{Composition, NameRule, Observed};
+use crate::error::Error;
+use crate::models::SIBLING;
+use crate::models::aws::{
+    Instance, InstanceProfile, InstanceStatus, MetadataOptions, Role, RolePolicyAttachment, RootBlockDevice,
+    SecurityGroup, SecurityGroupEgressRule, SecurityGroupIngressRule,
+};
+
+impl Parameters {
+    pub(super) fn tags(&self, name: &str) -> BTreeMap<String, String> {
+        [("ManagedBy", "Crossplane"), ("Name", name), ("WorkspaceOwner", &self.owner)]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into()
+    }
+
+    /// A security group that lets everything out and SSH in from the given networks.
+    pub(super) fn firewall(
+        &self,
+        cidrs: &[IpNet],
+        tags: &BTreeMap<String, String>,
+        settings: &GpuWorkspaceSettings,
+        cx: &mut Composition<'_>,
+    ) -> Result<(), Error> {
+        let group = SecurityGroup {
+            region: Some(self.region.clone()),
+            name: Some(cx.xr.cloud_name(SECURITY_GROUP_NAME)),
+            description: Some(format!("GPU workspace {}", cx.xr.name)),
+            vpc_id: settings.network(&self.region).and_then(|network| network.vpc_id.clone()),
+            tags: tags.clone(),
+        };
+        cx.managed("security-group", group).add()?;
+        let everywhere = SecurityGroupEgressRule {
+            region: Some(self.region.clone()),
+            security_group_id_selector: Some(SIBLING),
+            cidr_ipv4: Some("0.0.0.0/0".to_owned()),
+            ip_protocol: Some("-1".to_owned()),
+            ..SecurityGroupEgressRule::default()
+        };
+        cx.managed("egress", everywhere).add()?;
+        for cidr in cidrs {
+            cx.managed(format!("ssh-{cidr}"), self.ssh_from(cidr)).add()?;
+        }
+        cx.retire_rest("ssh-")
+    }
+
+    fn ssh_from(&self, cidr: &IpNet) -> SecurityGroupIngressRule {
+        let (v4, v6) = match cidr {
+            IpNet::V4(v4) => (Some(v4.to_string()), None),
+            IpNet::V6(v6) => (None, Some(v6.to_string())),
+        };
+        SecurityGroupIngressRule {
+            region: Some(self.region.clone()),
+            security_group_id_selector: Some(SIBLING),
+            cidr_ipv4: v4,
+            cidr_ipv6: v6,
+            ip_protocol: Some("tcp".to_owned()),
+            from_port: Some(22),
+            to_port: Some(22),
+            description: Some("SSH".to_owned()),
+            ..SecurityGroupIngressRule::default()
+        }
+    }
+
+    /// A role that lets the machine be reached by SSM, and nothing else. Gives back the profile's name: the machine takes
+    /// it by name, without a selector.
+    pub(super) fn identity(
+        &self,
+        tags: &BTreeMap<String, String>,
+        settings: &GpuWorkspaceSettings,
+        cx: &mut Composition<'_>,
+    ) -> Result<String, Error> {
+        let name = cx.xr.cloud_name(NameRule::dns(64));
+        let role = Role {
+            assume_role_policy: Some(ASSUMED_BY_EC2.to_owned()),
+            description: Some(format!("GPU workspace {}", cx.xr.name)),
+            permissions_boundary: settings.permissions_boundary.clone(),
+            tags: tags.clone(),
+            ..Role::default()
+        };
+        cx.managed("role", role).external_name(&name).add()?;
+        let session_manager = RolePolicyAttachment {
+            role_selector: Some(SIBLING),
+            policy_arn: Some(format!(
+                "arn:{}:iam::aws:policy/AmazonSSMManagedInstanceCore",
+                partition(&self.region)
+            )),
+        };
+        cx.managed("role-ssm", session_manager).add()?;
+        let profile = InstanceProfile { role_selector: Some(SIBLING), tags: tags.clone() };
+        cx.managed("instance-profile", profile).external_name(&name).add()?;
+        Ok(cx.external_name("instance-profile").unwrap_or(name))
+    }
+
+    pub(super) fn instance(
+        &self,
+        machine: &Machine,
+        profile: String,
+        tags: &BTreeMap<String, String>,
+        settings: &GpuWorkspaceSettings,
+        cx: &mut Composition<'_>,
+    ) -> Result<Observed<InstanceStatus>, Error> {
+        let family = image_family(machine);
+        // Image and user data belong to the machine's first boot: for one that runs there is nothing to look up.
+        let (ami, user_data) = if cx.exists("instance") {
+            (None, None)
+        } else {
+            (Some(settings.image(&self.region, family)?.to_owned()), Some(self.user_data()?))
+        };
+        let instance = Instance {
+            region: Some(self.region.clone()),
+            ami,
+            instance_type: Some(self.instance_type.clone()),
+            subnet_id: settings.network(&self.region).and_then(|network| network.subnet_id.clone()),
+            iam_instance_profile: Some(profile),
+            vpc_security_group_id_selector: Some(SIBLING),
+            user_data,
+            user_data_replace_on_change: Some(false),
+            root_block_device: Some(RootBlockDevice {
+                volume_size: Some(self.disk_gb),
+                volume_type: Some("gp3".to_owned()),
+                encrypted: Some(true),
+                delete_on_termination: Some(true),
+                tags: tags.clone(),
+            }),
+            metadata_options: Some(MetadataOptions {
+                http_endpoint: Some("enabled".to_owned()),
+                http_tokens: Some("required".to_owned()),
+                http_put_response_hop_limit: Some(2),
+            }),
+            tags: tags.clone(),
+        };
+        cx.managed("instance", instance)
+            .live(&["rootBlockDevice.volumeSize", "rootBlockDevice.tags", "instanceType"])
+            .note("instance-type", &self.instance_type)
+            .note("image-family", family.unwrap_or(DEFAULT_IMAGE))
+            .add()
+    }
+
+    fn user_data(&self) -> Result<String, Error> {
+        let opencv = opencv::requirement(&self.opencv_version)
+            .map_err(|error| Error::spec("spec.parameters.opencvVersion", error))?;
+        cloud_init::render(&CloudInit { ssh_public_keys: &self.ssh_public_keys, opencv: &opencv })
+            .map_err(|error| Error::spec("spec.parameters.sshPublicKeys", error))
+    }
+}
+
+/// Names of security groups: at most 255 characters, and `sg-` is kept for their ids.
+const SECURITY_GROUP_NAME: NameRule = NameRule { max: 255, not_at_start: &["sg-"], nowhere: &[] };
+
+/// Who may take the machine's role: machines, nobody else.
+const ASSUMED_BY_EC2: &str = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}"#;
+
+/// The partition in which a region's ARNs lie.
+fn partition(region: &str) -> &'static str {
+    match region {
+        china if china.starts_with("cn-") => "aws-cn",
+        government if government.starts_with("us-gov-") => "aws-us-gov",
+        _ => "aws",
+    }
+}

@@ -1,0 +1,123 @@
+//! What is counted and measured, served as OpenMetrics at /metrics: the SDK's `grpc_server_*` series, by the same names
+//! and labels as every function's, and our own.
+//!
+//! | series | labels | what it says |
+//! |---|---|---|
+//! | `paved_road_answers_total` | `kind`, `outcome` | answers: ready, waiting, failed, fatal, invalid |
+//! | `paved_road_compose_seconds` | `kind` | time the function took, without decoding and encoding |
+//! | `paved_road_waiting_requests` | | requests that wait for their turn, unread |
+//!
+//! `kind` is one of ours, else `other`: whoever sends requests cannot make series.
+
+mod grpc;
+mod http;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+
+pub(crate) use grpc::{CountCalls, RUN_FUNCTION};
+
+use crate::server::Outcome;
+
+/// Upper bounds of `paved_road_compose_seconds`: 50 µs to 100 ms.
+const SECONDS: [f64; 11] = [50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3];
+
+/// The kind of a composite that is not ours.
+const OTHER: &str = "other";
+
+/// All series of one server.
+pub(crate) struct Metrics {
+    kinds: Vec<&'static str>,
+    registry: Registry,
+    answers: Family<Answer, Counter>,
+    seconds: Family<Composite, Histogram>,
+    waiting: Gauge,
+    calls: Arc<grpc::Calls>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Answer {
+    kind: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Composite {
+    kind: &'static str,
+}
+
+impl Metrics {
+    /// `kinds` are the composites with a label of their own.
+    pub(crate) fn new(kinds: Vec<&'static str>) -> Self {
+        let mut registry = Registry::default();
+        let answers = Family::<Answer, Counter>::default();
+        let seconds = Family::<Composite, Histogram>::new_with_constructor(|| Histogram::new(SECONDS));
+        let waiting = Gauge::default();
+        registry.register(
+            "paved_road_answers",
+            "Answers by the composite's kind and the outcome",
+            answers.clone(),
+        );
+        registry.register(
+            "paved_road_compose_seconds",
+            "Time the function took, in seconds",
+            seconds.clone(),
+        );
+        registry.register(
+            "paved_road_waiting_requests",
+            "Requests that wait for their turn, unread",
+            waiting.clone(),
+        );
+        let calls = Arc::new(grpc::Calls::new(&mut registry));
+        Self { kinds, registry, answers, seconds, waiting, calls }
+    }
+
+    /// Counts an answer about a composite of `kind`.
+    pub(crate) fn answered(&self, kind: &str, outcome: Outcome) {
+        self.answers.get_or_create(&Answer { kind: self.known(kind), outcome: outcome.as_str() }).inc();
+    }
+
+    /// Notes how long composing took.
+    pub(crate) fn composed(&self, kind: &str, took: Duration) {
+        self.seconds.get_or_create(&Composite { kind: self.known(kind) }).observe(took.as_secs_f64());
+    }
+
+    /// A request waits until this is dropped.
+    pub(crate) fn waiting(&self) -> Waiting<'_> {
+        self.waiting.inc();
+        Waiting(&self.waiting)
+    }
+
+    /// The layer that counts calls.
+    pub(crate) fn count_calls(&self) -> CountCalls {
+        CountCalls(self.calls.clone())
+    }
+
+    /// Serves /metrics until dropped.
+    pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener) {
+        if let Err(error) = axum::serve(listener, http::router(self)).await {
+            tracing::error!(%error, "cannot serve metrics");
+        }
+    }
+
+    fn known(&self, kind: &str) -> &'static str {
+        self.kinds.iter().find(|known| **known == kind).unwrap_or(&OTHER)
+    }
+}
+
+/// One waiting request.
+pub(crate) struct Waiting<'a>(&'a Gauge);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}

@@ -1,0 +1,33 @@
+//! provider-kubernetes: an object in a cluster, for flavours and places where it cannot be composed natively.
+
+use serde_json::Value;
+
+use super::{Kind, Managed, Provider};
+
+impl Managed for Object {
+    const KIND: Kind = Kind {
+        kind: "Object",
+        service: "",
+        provider: Provider::Kubernetes,
+        cluster_version: "v1alpha2",
+        namespaced_version: "v1alpha1",
+        tags: None,
+    };
+    type Status = ObjectStatus;
+}
+
+model! {
+    /// A Kubernetes object, wrapped.
+    pub struct Object {
+        /// The object. Every reader of Objects sees it: never a Secret.
+        #[schemars(with = "serde_json::Map<String, Value>")]
+        pub manifest: Option<Value>,
+    }
+
+    /// What became of the object.
+    pub struct ObjectStatus {
+        /// The object as its cluster has it.
+        #[schemars(with = "serde_json::Map<String, Value>")]
+        pub manifest: Option<Value>,
+    }
+}

@@ -1,0 +1,310 @@
+//! The gRPC server around a function: what Crossplane's function spec asks for, with memory bounded.
+//!
+//! # Why not the SDK's server
+//! function-sdk-rust's server reads every request it is sent at once, and a request's bodies are buffered side by side
+//! before any function runs; nothing in it can be configured to stop that, and it encodes maps in random order. Ours
+//! keeps the SDK's flags, logging, protocol types and metric names, and changes two things: answers are bytes in one
+//! order ([`wire`](crate::wire)), and at most N requests are in work at once.
+//!
+//! # The bound
+//! A request waits for one of N permits *before* its body is read. What has arrived of a waiting one stays in HTTP/2's
+//! flow-control window (64 KiB a stream). Reading, decoding, composing and encoding happen under the permit, so at most N
+//! bodies and N decoded messages exist; what leaves is bytes. Health and reflection need no permit.
+//!
+//! A connection's window has room for the stream windows of all its streams; a smaller one would let waiting
+//! requests use it up, and the ones with a permit would never get the rest of their bodies.
+#![doc = include_str!("server/bound.md")]
+
+mod answer;
+mod codec;
+mod outcome;
+
+pub(crate) use outcome::Outcome;
+
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use function_sdk_rust::proto::FILE_DESCRIPTOR_SET;
+use function_sdk_rust::proto::v1::function_runner_service_server::SERVICE_NAME;
+use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Notify, Semaphore};
+use tonic::Status;
+use tonic::transport::server::{Router, TcpIncoming};
+use tonic::transport::{Certificate, Identity, Server as GrpcServer, ServerTlsConfig};
+use tower::layer::util::Stack;
+
+use crate::function::{self, Outside};
+use crate::metrics::{CountCalls, Metrics};
+use answer::FunctionService;
+
+/// A function to serve: the answer to one request. It must not block for long.
+pub trait Function:
+    Fn(RunFunctionRequest) -> Result<RunFunctionResponse, Status> + Send + Sync + 'static
+{
+}
+
+impl<F> Function for F where
+    F: Fn(RunFunctionRequest) -> Result<RunFunctionResponse, Status> + Send + Sync + 'static
+{
+}
+
+/// Largest request that is accepted where `--max-recv-message-size` is not given, in bytes; gRPC's own default.
+const MAX_MESSAGE: usize = 4 * 1024 * 1024;
+
+/// Requests that one connection may have open; Crossplane opens one connection and as many streams as it has workers.
+const MAX_STREAMS: u32 = 128;
+
+/// What may arrive of a request whose body nobody reads yet, in bytes.
+const STREAM_WINDOW: u32 = 64 * 1024;
+
+/// How long a request whose turn has come may take to arrive; a caller that stalls must not keep a permit.
+const BODY_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long requests in flight may take after SIGTERM; less than the 30 seconds that Kubernetes waits.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(25);
+
+/// The function's command line: the SDK's flags and one of our own.
+#[derive(clap::Parser, Debug)]
+#[command(name = "function", version, about = "Paved Road: a Crossplane composition function", long_about = None)]
+pub struct Flags {
+    /// What Crossplane's function spec asks for.
+    #[command(flatten)]
+    pub sdk: function_sdk_rust::Args,
+
+    /// Requests that may be in work at once; the others wait unread. Defaults to the number of CPUs.
+    #[arg(long, env = "MAX_CONCURRENT_REQUESTS")]
+    pub max_concurrent_requests: Option<NonZeroUsize>,
+}
+
+/// Why the server does not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// `--address` or `--metrics-address` is none.
+    #[error("{flag}: {found:?} is no address, expected one such as 0.0.0.0:9443")]
+    Address {
+        /// The flag's name.
+        flag: &'static str,
+        /// What it was set to.
+        found: String,
+    },
+    /// Neither `--tls-certs-dir` nor `--insecure` was given.
+    #[error(
+        "--tls-certs-dir: not set; give the directory of tls.crt, tls.key and ca.crt, or --insecure to serve without TLS"
+    )]
+    NoCertificates,
+    /// A certificate or key cannot be read.
+    #[error("cannot read {path}: {source}")]
+    ReadCertificate {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// Signals cannot be waited for.
+    #[error("cannot wait for signals: {0}")]
+    Signal(#[source] io::Error),
+    /// TLS could not be set up, or serving failed.
+    #[error("cannot serve: {}", causes(.0))]
+    Transport(#[from] tonic::transport::Error),
+    /// Reflection could not be set up.
+    #[error("cannot describe the service: {0}")]
+    Reflection(#[from] tonic_reflection::server::Error),
+}
+
+/// A server that listens already. Calls wait until [`Server::serve`].
+pub struct Server {
+    router: Router<Stack<CountCalls, tower::layer::util::Identity>>,
+    listener: TcpListener,
+    address: SocketAddr,
+    metrics: Option<(TcpListener, Arc<Metrics>)>,
+}
+
+impl Server {
+    /// Listens as `flags` say, to answer with `function`. `kinds` are the composites that get a metric's label of
+    /// their own; the others share `other`.
+    pub async fn bind(
+        function: impl Function,
+        kinds: Vec<&'static str>,
+        flags: &Flags,
+    ) -> Result<Self, Error> {
+        let sdk = &flags.sdk;
+        let tls = if sdk.insecure { None } else { Some(tls(sdk.tls_certs_dir.as_deref())?) };
+        let metrics = Arc::new(Metrics::new(kinds));
+        let permits = flags.max_concurrent_requests.unwrap_or_else(cpus).get().min(Semaphore::MAX_PERMITS);
+        let service = FunctionService::new(
+            function,
+            permits,
+            sdk.max_recv_message_size.unwrap_or(MAX_MESSAGE),
+            metrics.clone(),
+        );
+        let router = router(service, &metrics, tls).await?;
+
+        let listener = listen("--address", &sdk.address).await?;
+        let address = local_address(&listener)?;
+        tracing::info!(%address, insecure = sdk.insecure, permits, "serving FunctionRunnerService");
+        let metrics = match sdk.metrics_address.as_str() {
+            "" => None,
+            found => listen_for_metrics(found).await?.map(|listener| (listener, metrics)),
+        };
+        Ok(Self { router, listener, address, metrics })
+    }
+
+    /// Where the server listens; says the port where the flag left it to the operating system.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where /metrics is served, if it is.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().and_then(|(listener, _)| listener.local_addr().ok())
+    }
+
+    /// Serves until `stop`, then answers what is in flight and returns. What is still open 25 seconds later,
+    /// such as a watch on the health service, is cut off.
+    pub async fn serve(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
+        let metrics = self.metrics.map(|(listener, metrics)| tokio::spawn(metrics.serve(listener)));
+        let stopped = Notify::new();
+        let stop = async {
+            stop.await;
+            tracing::info!("shutting down");
+            stopped.notify_one();
+        };
+        let incoming = TcpIncoming::from(self.listener).with_nodelay(Some(true));
+        let served = tokio::select! {
+            served = self.router.serve_with_incoming_shutdown(incoming, stop) => served.map_err(Error::from),
+            () = async { stopped.notified().await; tokio::time::sleep(DRAIN_PATIENCE).await } => {
+                tracing::warn!(seconds = DRAIN_PATIENCE.as_secs(), "some calls did not end, leaving all the same");
+                Ok(())
+            }
+        };
+        if let Some(metrics) = metrics {
+            metrics.abort();
+        }
+        served
+    }
+}
+
+/// Paved Road's own function, with the clock and the random source of this machine.
+///
+/// # Errors
+/// As [`function::run`], and `UNAVAILABLE` when the operating system has no randomness to give: its answer would hold
+/// passwords that are none.
+pub fn paved_road(request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+    let mut failed = None;
+    let mut random = |buffer: &mut [u8]| {
+        if let Err(error) = getrandom::fill(buffer) {
+            failed = Some(error);
+        }
+    };
+    let response = function::run(request, &mut Outside { now: jiff::Timestamp::now(), random: &mut random });
+    match failed {
+        None => response,
+        Some(error) => {
+            Err(Status::unavailable(format!("the operating system gives no random bytes: {error}")))
+        }
+    }
+}
+
+/// Completes at SIGTERM or SIGINT.
+pub fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(Error::Signal)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::Signal)?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+async fn router<F: Function>(
+    service: FunctionService<F>,
+    metrics: &Metrics,
+    tls: Option<ServerTlsConfig>,
+) -> Result<Router<Stack<CountCalls, tower::layer::util::Identity>>, Error> {
+    let reflection = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    let (reporter, health) = tonic_health::server::health_reporter();
+    for name in ["", SERVICE_NAME] {
+        reporter.set_service_status(name, tonic_health::ServingStatus::Serving).await;
+    }
+    let mut server = GrpcServer::builder()
+        .max_concurrent_streams(MAX_STREAMS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(MAX_STREAMS * STREAM_WINDOW)
+        .layer(metrics.count_calls());
+    if let Some(tls) = tls {
+        server = server.tls_config(tls)?;
+    }
+    Ok(server
+        .add_service(service)
+        .add_service(health)
+        .add_service(reflection().build_v1()?)
+        .add_service(reflection().build_v1alpha()?))
+}
+
+fn tls(directory: Option<&Path>) -> Result<ServerTlsConfig, Error> {
+    let directory = directory.ok_or(Error::NoCertificates)?;
+    let read = |name| {
+        let path = directory.join(name);
+        std::fs::read(&path).map_err(|source| Error::ReadCertificate { path, source })
+    };
+    Ok(ServerTlsConfig::new()
+        .identity(Identity::from_pem(read("tls.crt")?, read("tls.key")?))
+        .client_ca_root(Certificate::from_pem(read("ca.crt")?))
+        .client_auth_optional(false))
+}
+
+async fn listen(flag: &'static str, found: &str) -> Result<TcpListener, Error> {
+    // The Go SDK's shorthand for every interface.
+    let full = if found.starts_with(':') { format!("0.0.0.0{found}") } else { found.to_owned() };
+    let address = full.parse().map_err(|_| Error::Address { flag, found: found.to_owned() })?;
+    TcpListener::bind(address).await.map_err(|source| Error::Listen { address, source })
+}
+
+/// A port that is taken costs the metrics, not the function; an address that is none is a mistake to be told.
+async fn listen_for_metrics(found: &str) -> Result<Option<TcpListener>, Error> {
+    match listen("--metrics-address", found).await {
+        Ok(listener) => {
+            tracing::info!(address = %local_address(&listener)?, "serving metrics");
+            Ok(Some(listener))
+        }
+        Err(error @ Error::Listen { .. }) => {
+            tracing::error!(%error, "cannot serve metrics");
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn local_address(listener: &TcpListener) -> Result<SocketAddr, Error> {
+    let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
+    listener.local_addr().map_err(|source| Error::Listen { address: unknown, source })
+}
+
+fn cpus() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// tonic says "transport error" and keeps what happened in the sources.
+fn causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

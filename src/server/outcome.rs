@@ -1,0 +1,151 @@
+//! What an answer says, for logs and metrics: never what the request or the answer holds.
+
+use function_sdk_rust::proto::v1::{
+    Condition, RunFunctionRequest, RunFunctionResponse, Severity, Status as State,
+};
+use pbjson_types::value::Kind;
+use pbjson_types::{Struct, Value};
+use tonic::Status;
+
+use crate::function::CONDITION;
+
+/// How a request was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Everything composed is ready.
+    Ready,
+    /// Something is not there yet.
+    Waiting,
+    /// Something composed has failed.
+    Failed,
+    /// A FATAL result: the claim or the settings must change.
+    Fatal,
+    /// A gRPC status in place of an answer: this was no request.
+    Invalid,
+}
+
+impl Outcome {
+    /// Reads it off the answer: a FATAL result, else the condition `Provisioned`.
+    pub(super) fn of(answer: &Result<RunFunctionResponse, Status>) -> Self {
+        let Ok(response) = answer else { return Self::Invalid };
+        if response.results.iter().any(|result| result.severity() == Severity::Fatal) {
+            return Self::Fatal;
+        }
+        match provisioned(response) {
+            Some(condition) if condition.status() == State::ConditionTrue => Self::Ready,
+            Some(condition) if condition.reason == "Failed" => Self::Failed,
+            _ => Self::Waiting,
+        }
+    }
+
+    /// The word in logs and metrics.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Waiting => "waiting",
+            Self::Failed => "failed",
+            Self::Fatal => "fatal",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+/// One word that says more: the reason of `Provisioned`, or the gRPC code.
+pub(super) fn reason(answer: &Result<RunFunctionResponse, Status>) -> &str {
+    match answer {
+        Ok(response) => provisioned(response).map_or("", |condition| &condition.reason),
+        Err(status) => status.code().description(),
+    }
+}
+
+fn provisioned(response: &RunFunctionResponse) -> Option<&Condition> {
+    response.conditions.iter().find(|condition| condition.r#type == CONDITION)
+}
+
+/// Whom a request is about: the composite's identity. What is missing is empty.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Subject {
+    pub(super) kind: String,
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) uid: String,
+}
+
+impl Subject {
+    pub(super) fn of(request: &RunFunctionRequest) -> Self {
+        let composite =
+            request.observed.as_ref().and_then(|observed| observed.composite.as_ref()?.resource.as_ref());
+        let metadata =
+            composite.and_then(|composite| match composite.fields.get("metadata")?.kind.as_ref()? {
+                Kind::StructValue(metadata) => Some(metadata),
+                _ => None,
+            });
+        Self {
+            kind: text(composite, "kind"),
+            namespace: text(metadata, "namespace"),
+            name: text(metadata, "name"),
+            uid: text(metadata, "uid"),
+        }
+    }
+}
+
+/// A string field, cut to what a Kubernetes name may have: the rest would only fill the log.
+fn text(object: Option<&Struct>, field: &str) -> String {
+    const LONGEST: usize = 253;
+    match object.and_then(|object| object.fields.get(field)) {
+        Some(Value { kind: Some(Kind::StringValue(text)) }) => text.chars().take(LONGEST).collect(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use function_sdk_rust::proto::v1::{Resource, Result as Told, State as World};
+
+    fn answer(status: State, reason: &str, severity: Severity) -> RunFunctionResponse {
+        let condition = Condition {
+            r#type: CONDITION.into(),
+            status: status.into(),
+            reason: reason.into(),
+            ..Condition::default()
+        };
+        let result = Told { severity: severity.into(), ..Told::default() };
+        RunFunctionResponse {
+            conditions: vec![condition],
+            results: vec![result],
+            ..RunFunctionResponse::default()
+        }
+    }
+
+    #[test]
+    fn the_condition_tells_unless_the_result_is_fatal() {
+        let outcome = |status, reason, severity| Outcome::of(&Ok(answer(status, reason, severity)));
+        assert_eq!(outcome(State::ConditionTrue, "Available", Severity::Normal), Outcome::Ready);
+        assert_eq!(outcome(State::ConditionFalse, "Creating", Severity::Warning), Outcome::Waiting);
+        assert_eq!(outcome(State::ConditionFalse, "Failed", Severity::Warning), Outcome::Failed);
+        assert_eq!(outcome(State::ConditionTrue, "Available", Severity::Fatal), Outcome::Fatal);
+        assert_eq!(Outcome::of(&Ok(RunFunctionResponse::default())), Outcome::Waiting);
+        assert_eq!(Outcome::of(&Err(Status::invalid_argument("no request"))), Outcome::Invalid);
+    }
+
+    #[test]
+    fn the_subject_is_the_composite_and_its_names_are_cut() {
+        let object = |fields: Vec<(&str, Value)>| Struct {
+            fields: fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+        };
+        let metadata = object(vec![("name", "é".repeat(300).into()), ("uid", 7.0.into())]);
+        let composite = object(vec![
+            ("kind", "StockPool".to_owned().into()),
+            ("metadata", Value { kind: Some(Kind::StructValue(metadata)) }),
+        ]);
+        let composite = Resource { resource: Some(composite), ..Resource::default() };
+        let observed = World { composite: Some(composite), ..World::default() };
+        let subject =
+            Subject::of(&RunFunctionRequest { observed: Some(observed), ..RunFunctionRequest::default() });
+        assert_eq!(
+            subject,
+            Subject { kind: "StockPool".into(), name: "é".repeat(253), ..Subject::default() }
+        );
+    }
+}

@@ -1,0 +1,289 @@
+//! The server over real gRPC: who may call, what is refused, how much memory it takes, how it ends, what it tells.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod calls;
+mod certificates;
+mod process;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use clap::Parser as _;
+use function_paved_road::server::{Flags, Function, Server};
+use function_sdk_rust::proto::v1::function_runner_service_client::FunctionRunnerServiceClient;
+use function_sdk_rust::proto::v1::{Resource, RunFunctionRequest, RunFunctionResponse, State};
+use tonic::codegen::tokio_stream;
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
+use tonic::{Code, Status};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_reflection::pb::v1::ServerReflectionRequest;
+use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
+
+use calls::{begin, framed, request_of, scrape, send};
+use certificates::Authority;
+use process::Process;
+
+const MIB: usize = 1024 * 1024;
+
+#[tokio::test]
+async fn only_who_has_a_certificate_of_the_authority_is_answered() {
+    let authority = Authority::new();
+    let directory = authority.server_directory();
+    let (counting, answered) = counting();
+    let address = serve(counting, &["--tls-certs-dir", directory.path().to_str().unwrap()]).await;
+
+    let answer = call(&address, Some(authority.trusting().identity(authority.client()))).await;
+    assert_eq!(answer.unwrap().desired, request().desired);
+
+    let stranger = Authority::new().client();
+    let without = Some(authority.trusting());
+    let of_a_stranger = Some(authority.trusting().identity(stranger));
+    for refused in [without, of_a_stranger, None] {
+        assert!(call(&address, refused).await.is_err());
+    }
+    assert_eq!(answered.load(SeqCst), 1, "the function sees no refused call");
+}
+
+#[tokio::test]
+async fn without_certificates_it_does_not_start() {
+    let flags = Flags::parse_from(["function"]);
+    assert!(Server::bind(echo, vec![], &flags).await.err().unwrap().to_string().contains("--tls-certs-dir"));
+}
+
+#[tokio::test]
+async fn four_mebibytes_are_accepted_and_not_a_byte_more() {
+    let address = serve(echo, &["--insecure"]).await;
+    let channel = connect(&address).await;
+    for (size, code) in [(4 * MIB - 1, Code::Ok), (4 * MIB, Code::Ok), (4 * MIB + 1, Code::OutOfRange)] {
+        assert_eq!(send(channel.clone(), framed(&request_of(size))).await, code, "{size} bytes");
+    }
+
+    let address = serve(echo, &["--insecure", "--max-recv-message-size=1000"]).await;
+    assert_eq!(send(connect(&address).await, framed(&request_of(1001))).await, Code::OutOfRange);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_large_requests_are_answered_two_at_a_time() {
+    let (now, peak) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counting = {
+        let peak = peak.clone();
+        move |request: RunFunctionRequest| {
+            peak.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
+            std::thread::sleep(Duration::from_millis(2));
+            drop(request);
+            now.fetch_sub(1, SeqCst);
+            Ok(RunFunctionResponse::default())
+        }
+    };
+    let address = serve(counting, &["--insecure", "--max-concurrent-requests=2"]).await;
+    // One connection: what waits must not use up the window of what has its turn.
+    assert_eq!(send_hundred(&address).await, [Code::Ok; 100]);
+    assert_eq!(peak.load(SeqCst), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_large_requests_take_the_memory_of_two() {
+    let function = Process::start(&["--max-concurrent-requests=2"]);
+    assert_eq!(send_hundred(&function.address().await).await, [Code::InvalidArgument; 100]);
+    // Two messages twice, as bytes and decoded, the windows and the process itself; all hundred are 400 MiB.
+    assert!(function.peak_memory() < 100 * 1024, "{} KiB", function.peak_memory());
+}
+
+#[tokio::test]
+async fn health_answers_while_all_permits_are_taken() {
+    let address = serve(echo, &["--insecure", "--max-concurrent-requests=1"]).await;
+    let channel = connect(&address).await;
+    let stalled = begin(channel.clone(), request()).await;
+    let waiting = begin(channel.clone(), request()).await;
+    let health = HealthClient::new(channel).check(HealthCheckRequest::default()).await.unwrap().into_inner();
+    assert_eq!(health.status(), ServingStatus::Serving);
+    for call in [stalled, waiting] {
+        drop(call.end);
+        assert_eq!(call.answer.await.unwrap().unwrap().desired, request().desired);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_stalls_loses_its_turn() {
+    let address = serve(echo, &["--insecure", "--max-concurrent-requests=1"]).await;
+    let channel = connect(&address).await;
+    let stalled = begin(channel.clone(), request()).await;
+    assert_eq!(stalled.answer.await.unwrap().unwrap_err().code(), Code::DeadlineExceeded);
+    assert_eq!(send(channel, framed(&[])).await, Code::Ok);
+}
+
+#[tokio::test]
+async fn reflection_knows_the_service() {
+    let channel = connect(&serve(echo, &["--insecure"]).await).await;
+    let list = ServerReflectionRequest {
+        message_request: Some(MessageRequest::ListServices(String::new())),
+        ..ServerReflectionRequest::default()
+    };
+    let mut client = ServerReflectionClient::new(channel);
+    let mut answers = client.server_reflection_info(tokio_stream::once(list)).await.unwrap().into_inner();
+    let answer = answers.message().await.unwrap().unwrap().message_response.unwrap();
+    let MessageResponse::ListServicesResponse(services) = answer else { panic!("{answer:?}") };
+    let names: Vec<_> = services.service.iter().map(|service| service.name.as_str()).collect();
+    assert!(names.contains(&"apiextensions.fn.proto.v1.FunctionRunnerService"), "{names:?}");
+}
+
+#[tokio::test]
+async fn what_is_no_request_is_an_invalid_argument() {
+    let function = Process::start(&[]);
+    let channel = connect(&function.address().await).await;
+    assert_eq!(send(channel.clone(), framed(&[])).await, Code::InvalidArgument);
+    assert_eq!(send(channel, framed(b"\xff\xff")).await, Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn sigterm_lets_what_is_in_flight_end() {
+    let mut function = Process::start(&[]);
+    let (address, metrics) = (function.address().await, function.metrics_address().await);
+    let call = begin(connect(&address).await, RunFunctionRequest::default()).await;
+    while counter(&scrape(&metrics).await, "grpc_server_started_total", "RunFunction") == 0 {}
+
+    function.terminate();
+    function.line("shutting down").await;
+    assert!(connect_to(&address, None).await.is_err(), "nothing new is accepted");
+    drop(call.end);
+    assert_eq!(
+        call.answer.await.unwrap().unwrap_err().code(),
+        Code::InvalidArgument,
+        "the function's own answer"
+    );
+    assert_eq!(function.ended().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn metrics_hold_the_common_series_and_our_own() {
+    let function = Process::start(&[]);
+    let channel = connect(&function.address().await).await;
+    send(channel.clone(), framed(&[])).await;
+    let mut client = FunctionRunnerServiceClient::new(channel.clone());
+    for kind in ["GpuDevWorkspace", "Teapot"] {
+        client.run_function(composite(kind)).await.unwrap();
+    }
+    HealthClient::new(channel).check(HealthCheckRequest::default()).await.unwrap();
+
+    let metrics = scrape(&function.metrics_address().await).await;
+    for series in ["started", "handled", "msg_received"] {
+        assert_eq!(counter(&metrics, &format!("grpc_server_{series}_total"), "RunFunction"), 3, "{series}");
+        assert_eq!(counter(&metrics, &format!("grpc_server_{series}_total"), "Check"), 1, "{series}");
+    }
+    assert_eq!(counter(&metrics, "grpc_server_msg_sent_total", "Check"), 1);
+    assert_eq!(counter(&metrics, "grpc_server_msg_sent_total", "RunFunction"), 2, "an error is no message");
+    assert_eq!(counter(&metrics, "paved_road_answers_total", r#"kind="other",outcome="invalid""#), 1);
+    assert_eq!(counter(&metrics, "paved_road_answers_total", r#"kind="other",outcome="fatal""#), 1);
+    assert_eq!(counter(&metrics, "paved_road_answers_total", r#"kind="GpuDevWorkspace",outcome="fatal""#), 1);
+    assert_eq!(
+        counter(&metrics, "paved_road_compose_seconds_bucket", r#"le="+Inf",kind="GpuDevWorkspace""#),
+        1
+    );
+    assert!(!metrics.contains("Teapot"), "strangers make no series");
+    assert_eq!(counter(&metrics, "paved_road_waiting_requests", ""), 0);
+}
+
+#[tokio::test]
+async fn the_log_says_who_was_answered_and_tells_no_secret() {
+    for level in ["info", "debug"] {
+        let function = Process::logging(level, &[]);
+        let mut client = FunctionRunnerServiceClient::new(connect(&function.address().await).await);
+        let _ = client.run_function(composite("Teapot")).await;
+        let line = function.line("request answered").await;
+        let log = function.log();
+        assert!(!log.contains("canary"), "{log}");
+        for said in ["Teapot", "kitchen", "kettle", "1b4e28ba", "seconds"] {
+            assert!(line.to_string().contains(said), "{said}: {line}");
+        }
+    }
+}
+
+/// Serves `function` in this process until the test ends.
+async fn serve(function: impl Function, flags: &[&str]) -> String {
+    let common = ["function", "--address=127.0.0.1:0", "--metrics-address="];
+    let flags = Flags::parse_from(common.iter().chain(flags));
+    let server = Server::bind(function, vec![], &flags).await.unwrap();
+    let address = server.address().to_string();
+    tokio::spawn(server.serve(std::future::pending()));
+    address
+}
+
+/// A function that adds nothing.
+#[allow(clippy::unnecessary_wraps)]
+fn echo(request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+    Ok(RunFunctionResponse { desired: request.desired, ..RunFunctionResponse::default() })
+}
+
+/// The same, and how often it was called.
+fn counting() -> (impl Function, Arc<AtomicUsize>) {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = calls.clone();
+    let function = move |request| {
+        counted.fetch_add(1, SeqCst);
+        echo(request)
+    };
+    (function, calls)
+}
+
+fn request() -> RunFunctionRequest {
+    let desired = State { resources: [("bucket".into(), Resource::default())].into(), ..State::default() };
+    RunFunctionRequest { desired: Some(desired), ..RunFunctionRequest::default() }
+}
+
+/// An XR whose connection details are secret, and so are those of what it composed.
+fn composite(kind: &str) -> RunFunctionRequest {
+    let composite = serde_json::json!({
+        "apiVersion": "example.org/v1", "kind": kind,
+        "metadata": {"name": "kettle", "namespace": "kitchen", "uid": "1b4e28ba"},
+    });
+    let secret = || [("password".to_owned(), b"canary".to_vec())].into();
+    let composite = Resource {
+        resource: Some(serde_json::from_value(composite).unwrap()),
+        connection_details: secret(),
+        ..Resource::default()
+    };
+    let composed = Resource { connection_details: secret(), ..Resource::default() };
+    let observed = State { composite: Some(composite), resources: [("database".into(), composed)].into() };
+    RunFunctionRequest { observed: Some(observed), ..RunFunctionRequest::default() }
+}
+
+async fn send_hundred(address: &str) -> Vec<Code> {
+    let channel = connect(address).await;
+    let frame = framed(&request_of(4 * MIB - 1));
+    let calls: Vec<_> = (0..100).map(|_| tokio::spawn(send(channel.clone(), frame.clone()))).collect();
+    let mut codes = Vec::new();
+    for call in calls {
+        codes.push(call.await.unwrap());
+    }
+    codes
+}
+
+async fn call(address: &str, tls: Option<ClientTlsConfig>) -> Result<RunFunctionResponse, Status> {
+    let channel = connect_to(address, tls).await.map_err(|error| Status::unavailable(error.to_string()))?;
+    Ok(FunctionRunnerServiceClient::new(channel).run_function(request()).await?.into_inner())
+}
+
+async fn connect(address: &str) -> Channel {
+    connect_to(address, None).await.unwrap()
+}
+
+async fn connect_to(address: &str, tls: Option<ClientTlsConfig>) -> Result<Channel, tonic::transport::Error> {
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let mut endpoint = Endpoint::new(format!("{scheme}://{address}"))?;
+    if let Some(tls) = tls {
+        endpoint = endpoint.tls_config(tls)?;
+    }
+    endpoint.connect().await
+}
+
+/// The sum of a metric's samples whose labels hold `labels`.
+fn counter(metrics: &str, name: &str, labels: &str) -> u64 {
+    let samples = metrics.lines().filter(|line| line.starts_with(name) && line.contains(labels));
+    samples.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+}

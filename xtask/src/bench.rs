@@ -1,0 +1,162 @@
+//! The function over gRPC on one core, against a function that does nothing on the SDK's own server, in the same run;
+//! then what a hundred large requests at once do to the memory of both.
+
+mod client;
+mod cpus;
+mod no_op;
+mod report;
+mod requests;
+mod servers;
+
+use std::net::SocketAddr;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+
+use client::Figures;
+use servers::{Kind, Server};
+
+/// Options of the benchmark.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Seconds per measurement.
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+    /// Measurements per figure, of which the middle one counts.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Serve the function that does nothing, and nothing else: what the benchmark compares with.
+    #[arg(long, value_name = "ADDRESS")]
+    serve_no_op: Option<SocketAddr>,
+    /// Do not build, and run where one is: what the benchmark starts itself with on the core of the client.
+    #[arg(long, hide = true)]
+    inner: bool,
+}
+
+/// How many composed resources.
+const SIZES: [usize; 3] = [10, 30, 100];
+
+/// How many requests at once.
+const IN_FLIGHT: [usize; 2] = [1, 32];
+
+/// Runs the benchmark and prints a report in Markdown.
+pub fn run(args: &Args) -> Result<()> {
+    if let Some(address) = args.serve_no_op {
+        return no_op::serve(address);
+    }
+    if !args.inner {
+        return build_and_run(args);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(measure(args))
+}
+
+/// Everything measured is a release build: the servers, and this client too.
+fn build_and_run(args: &Args) -> Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--release", "--package=function-paved-road", "--package=xtask", "--bins"]);
+    succeed(build.current_dir(crate::workspace::root()))?;
+    let (_, client) = cpus::two()?;
+    let mut inner = cpus::pinned(client, servers::folder().join("xtask"));
+    inner.args([
+        "bench",
+        "--inner",
+        "--seconds",
+        &args.seconds.to_string(),
+        "--rounds",
+        &args.rounds.to_string(),
+    ]);
+    succeed(&mut inner)
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let program = command.get_program().display().to_string();
+    let status = command.status().with_context(|| format!("starting {program}"))?;
+    ensure!(status.success(), "{program}: {status}");
+    Ok(())
+}
+
+/// One line of the report: the same load on each server.
+struct Line {
+    resources: usize,
+    in_flight: usize,
+    /// Bytes of the request, and of the function's answer.
+    bytes: (usize, usize),
+    function: Figures,
+    no_op: Figures,
+    /// The no-op again, which hands on what the function composed: the same bytes to read and to write.
+    carrying: Figures,
+}
+
+async fn measure(args: &Args) -> Result<()> {
+    let core = Some(cpus::two()?.0);
+    let mut lines = Vec::new();
+    let mut memory = Vec::new();
+    for resources in SIZES {
+        let case = requests::gpu_workspace(resources)?;
+        for in_flight in IN_FLIGHT {
+            eprintln!("{resources} resources, {in_flight} in flight");
+            let function = Server::start(Kind::Function, core, &[]).await?;
+            let no_op = Server::start(Kind::NoOp, core, &[]).await?;
+            let idle = function.memory()?;
+            let load = Load { args, in_flight };
+            let figures = load
+                .rounds([(&function, &case.request), (&no_op, &case.request), (&no_op, &case.carrying)])
+                .await?;
+            memory.push((resources, in_flight, idle, function.memory()?));
+            let [function, no_op, carrying] = figures;
+            let bytes = (case.request.len(), case.answer);
+            lines.push(Line { resources, in_flight, bytes, function, no_op, carrying });
+        }
+    }
+    report::speed(&lines);
+    report::memory(&memory);
+    report::hundred(&hundred().await?);
+    Ok(())
+}
+
+/// A load, measured several times on each server by turns: what else the machine does hits all of them.
+struct Load<'a> {
+    args: &'a Args,
+    in_flight: usize,
+}
+
+impl Load<'_> {
+    async fn rounds(&self, targets: [(&Server, &Bytes); 3]) -> Result<[Figures; 3]> {
+        let mut rounds: [Vec<Figures>; 3] = Default::default();
+        for _ in 0..self.args.rounds.max(1) {
+            for ((server, message), figures) in targets.iter().zip(&mut rounds) {
+                let channel = server.connect().await?;
+                let span = Duration::from_secs_f64(self.args.seconds.clamp(0.1, 60.0));
+                client::load(&channel, message, self.in_flight, span / 5).await?;
+                figures.push(client::load(&channel, message, self.in_flight, span).await?);
+            }
+        }
+        Ok(rounds.map(|mut figures| {
+            figures.sort_by(|a, b| a.per_second.total_cmp(&b.per_second));
+            figures.swap_remove(figures.len() / 2)
+        }))
+    }
+}
+
+/// A hundred requests of nearly 4 MiB at once, on all cores: most memory, in KiB, and seconds, by server.
+async fn hundred() -> Result<Vec<(&'static str, servers::Memory, Duration)>> {
+    let message = requests::large()?;
+    let mut rows = Vec::new();
+    let unbound = ["--max-concurrent-requests=100"];
+    let cases: [(_, _, &[&str]); 3] = [
+        ("the function", Kind::Function, &[]),
+        ("the function, all at once", Kind::Function, &unbound),
+        ("the no-op on the SDK's server", Kind::NoOp, &[]),
+    ];
+    for (name, kind, flags) in cases {
+        eprintln!("a hundred large requests: {name}");
+        let server = Server::start(kind, None, flags).await?;
+        let took = client::burst(&server.connect().await?, &message, 100).await?;
+        rows.push((name, server.memory()?, took));
+    }
+    Ok(rows)
+}
