@@ -15,6 +15,8 @@ mod pin;
 mod scrub;
 mod secrets;
 mod status;
+#[cfg(test)]
+mod tests;
 mod usage;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +37,7 @@ pub use status::{CommonStatus, Phase, ResourceStatus};
 use crate::error::Error;
 pub use crate::models::Scope;
 use crate::settings::Common;
-use crate::value::{Object, at, put};
+use crate::value::{Object, at, put, text};
 
 /// The label on every resource we compose: what carries it is ours to account for.
 pub const MARK: &str = "paved-road.fn.crossplane.io/composed";
@@ -119,6 +121,11 @@ impl<'r> Composition<'r> {
         }
     }
 
+    /// Strikes a value, secret as it is, from everything that this composition says.
+    pub fn hide(&mut self, secret: &[u8]) {
+        self.secrets.add(secret);
+    }
+
     /// Whether a slot's resource was observed.
     pub fn exists(&self, slot: &str) -> bool {
         self.observed.contains_key(slot)
@@ -145,7 +152,7 @@ impl<'r> Composition<'r> {
     /// # Errors
     /// A Usage protects the slot: its order would not hold in a living composite.
     pub fn retire(&mut self, slot: &str) -> Result<(), Error> {
-        if self.protected.contains(slot) {
+        if self.protected.contains(slot) || self.is_used(slot) {
             return Err(Error::Defect(format!(
                 "slot `{slot}` is protected by a Usage and cannot be retired"
             )));
@@ -153,6 +160,18 @@ impl<'r> Composition<'r> {
         tracing::debug!(slot, "retired");
         self.retired.insert(slot.to_owned());
         Ok(())
+    }
+
+    /// Whether an observed Usage protects what was observed in a slot.
+    fn is_used(&self, slot: &str) -> bool {
+        let Some(resource) = self.observed.get(slot) else { return false };
+        self.observed.values().any(|usage| {
+            let of =
+                |path: &[&str]| at(&usage.object, &["spec", "of"])?.as_object().and_then(|of| text(of, path));
+            text(&usage.object, &["kind"]) == Some("Usage")
+                && of(&["kind"]) == text(&resource.object, &["kind"])
+                && of(&["resourceRef", "name"]).is_some_and(|name| resource.name() == Some(name))
+        })
     }
 
     /// Retires every resource of ours whose slot begins with `prefix` and that this call does not ask for: for lists

@@ -13,9 +13,10 @@ pub enum Error {
     InvalidSettings(FieldError),
     /// Composing left out resources of ours that exist and were not retired by name.
     #[error(
-        "refusing to answer: this would delete {}, which exists and was not retired by name; \
+        "refusing to answer: this would delete {}, which {} not retired by name; \
          nothing was changed. This is a defect of the function, please report it",
-        quoted(.0)
+        quoted(.0),
+        if .0.len() == 1 { "exists and was" } else { "exist and were" }
     )]
     WouldDelete(Vec<String>),
     /// The composite's kind is none of ours.

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use function_sdk_rust::proto::v1::{
-    Capability, Condition, Ready, Requirements, Resource, ResourceSelector, Resources, ResponseMeta,
-    Result as FunctionResult, RunFunctionRequest, RunFunctionResponse, Severity, State,
-    Status as ConditionStatus, Target, resource_selector,
+    Capability, Condition, Credentials, Ready, Requirements, Resource, ResourceSelector, Resources,
+    ResponseMeta, Result as FunctionResult, RunFunctionRequest, RunFunctionResponse, Severity, State,
+    Status as ConditionStatus, Target, credentials::Source, resource_selector,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -51,13 +51,14 @@ pub fn run(
         return Err(Status::invalid_argument("the observed composite resource has no kind"));
     };
     let mut response = forward(&mut request);
+    let credentials = std::mem::take(&mut request.credentials);
     let answered = match apis::find(&kind) {
         None => Err(Error::UnsupportedKind { found: crate::check::shown(&kind), known: apis::kinds() }),
         Some(api) => settings(&mut request, &mut response).and_then(|settings| match settings {
             None => Ok(()),
             Some(settings) => {
                 let xr = Composite::read(xr, composite.connection_details.into_iter().collect())?;
-                let answer = compose(api, xr, observed.resources, &settings, outside)?;
+                let answer = compose(api, xr, observed.resources, credentials, &settings, outside)?;
                 fill(&mut response, answer);
                 Ok(())
             }
@@ -141,6 +142,7 @@ fn compose(
     api: &dyn AnyApi,
     xr: Composite,
     observed: HashMap<String, Resource>,
+    credentials: HashMap<String, Credentials>,
     settings: &Settings,
     outside: &mut Outside<'_>,
 ) -> Result<Answer, Error> {
@@ -150,6 +152,10 @@ fn compose(
     });
     let mut composition =
         Composition::new(xr, api.info().name, &settings.common, observed, outside.now, &mut *outside.random);
+    for Credentials { source } in credentials.into_values() {
+        let Some(Source::CredentialData(secret)) = source else { continue };
+        secret.data.values().for_each(|value| composition.hide(value));
+    }
     let status = api.compose(settings, &mut composition)?;
     composition.finish(status, api.info().since_revision)
 }

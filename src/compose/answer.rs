@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::health::State;
 use super::status::{self, Leaf, Phase};
-use super::{Composition, observed};
+use super::{Composition, observed, scrub};
 use crate::error::Error;
 use crate::value::Object;
 
@@ -54,9 +54,10 @@ impl Composition<'_> {
         self.compose_connection_secret()?;
         self.account_for_everything()?;
         let leaves = self.leaves();
-        let common = status::common(&leaves, !self.observed.is_empty());
+        let common = status::common(&leaves, self.desired.keys().any(|slot| self.exists(slot)));
         let phase = common.phase;
         let (reason, message) = provisioned(&leaves, phase);
+        let message = scrub::cut(&message);
         let mut whole = status::known(status);
         let revision = self.settings.schema_revision.unwrap_or(1);
         whole.retain(|field, _| {

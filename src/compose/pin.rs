@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::observed::lenient;
 use crate::models;
 use crate::value::{Object, at, put};
 
@@ -9,7 +10,7 @@ use crate::value::{Object, at, put};
 /// in `live` as wanted now. A field of the model that is absent there stays absent.
 pub(super) fn pin<M: models::Managed>(wanted: &Object, observed: &Value, live: &[&str]) -> Object {
     let Some(running) = observed.as_object() else { return wanted.clone() };
-    let mut pinned = fields_of::<M>(observed).unwrap_or_else(|| same_shape(wanted, running));
+    let mut pinned = fields_of::<M>(observed).unwrap_or_else(|| legible::<M>(wanted, running, observed));
     for path in live {
         let path: Vec<&str> = path.split('.').collect();
         put(&mut pinned, &path, at(wanted, &path).cloned());
@@ -26,19 +27,15 @@ fn fields_of<M: models::Managed>(observed: &Value) -> Option<Object> {
     }
 }
 
-/// For what no model can read: each wanted field as observed where the types agree, else as wanted.
-fn same_shape(wanted: &Object, running: &Object) -> Object {
-    let keep = |(key, wanted): (&String, &Value)| {
-        let value = match (wanted, running.get(key)) {
-            (Value::Object(wanted), Some(Value::Object(running))) => {
-                Value::Object(same_shape(wanted, running))
-            }
-            (wanted, Some(running)) if std::mem::discriminant(wanted) == std::mem::discriminant(running) => {
-                running.clone()
-            }
-            (wanted, _) => wanted.clone(),
-        };
-        (key.clone(), value)
+/// For what the model cannot read as a whole: each field that it can as observed, each other that is there as wanted.
+fn legible<M: models::Managed>(wanted: &Object, running: &Object, observed: &Value) -> Object {
+    let fields = lenient::<M>(observed).map(serde_json::to_value);
+    let mut fields = match fields {
+        Some(Ok(Value::Object(fields))) => fields,
+        _ => Object::new(),
     };
-    wanted.iter().map(keep).collect()
+    for (key, wanted) in wanted.iter().filter(|(key, _)| running.contains_key(*key)) {
+        fields.entry(key).or_insert_with(|| wanted.clone());
+    }
+    fields
 }

@@ -67,7 +67,8 @@ impl Secrets {
     }
 }
 
-fn cut(text: &str) -> String {
+/// At most [`LONGEST`] bytes of a text.
+pub(super) fn cut(text: &str) -> String {
     if text.len() <= LONGEST {
         return text.to_owned();
     }

@@ -34,10 +34,7 @@ impl Composition<'_> {
         };
         let before = before.filter(|value| !value.is_empty());
         let published = before.is_some();
-        let value = before.unwrap_or_else(|| {
-            self.unpublished = true;
-            self.password()
-        });
+        let value = before.unwrap_or_else(|| self.password());
         self.secrets.add(&value);
         self.connection.insert(key.to_owned(), value);
         let reference = match self.xr.scope {
@@ -47,6 +44,7 @@ impl Composition<'_> {
                 secret.map(|secret| (secret.name, Some(secret.namespace), key.to_owned()))
             }
         };
+        self.unpublished |= !published && reference.is_some();
         Generated { reference, published }
     }
 

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, dead_code)]
 
+pub mod world;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -123,9 +125,14 @@ fn slot(document: &Value) -> Option<&str> {
 
 /// Answers with a clock that stands still and bytes that only look random.
 pub fn answer(request: RunFunctionRequest) -> RunFunctionResponse {
+    answer_at("2026-11-21T09:00:00Z", request)
+}
+
+/// The same at another time.
+pub fn answer_at(now: &str, request: RunFunctionRequest) -> RunFunctionResponse {
     let mut random =
         |bytes: &mut [u8]| bytes.iter_mut().zip(7_u8..).for_each(|(byte, n)| *byte = n.wrapping_mul(37));
-    let now = "2026-11-21T09:00:00Z".parse().unwrap();
+    let now = now.parse().unwrap();
     function::run(request, &mut Outside { now, random: &mut random }).unwrap()
 }
 

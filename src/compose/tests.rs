@@ -1,0 +1,142 @@
+//! The engine with an API of its own: a disk, a machine that needs it, and what else a test wants.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod condition;
+mod envelope;
+mod pinned;
+mod presence;
+mod secret;
+mod usages;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Answer, Composite, Composition, MARK};
+use crate::error::Error;
+use crate::models::{self, Kind};
+use crate::settings::Common;
+
+/// A managed resource as small as they come.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+struct Disk {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<Machine>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    tags: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+struct Machine {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default)]
+struct DiskStatus {
+    id: Option<String>,
+    count: Option<i64>,
+}
+
+impl models::Managed for Disk {
+    const KIND: Kind = Kind::aws("ec2", "Disk").versions("v1beta2", "v1beta1");
+    type Status = DiskStatus;
+}
+
+fn disk(region: &str) -> Disk {
+    Disk { region: Some(region.to_owned()), ..Disk::default() }
+}
+
+/// A composite and what was observed of it.
+struct Test {
+    xr: Value,
+    details: BTreeMap<String, Vec<u8>>,
+    observed: Vec<(String, Value, BTreeMap<String, Vec<u8>>)>,
+    settings: Common,
+    random: u8,
+}
+
+/// A claim's composite, with a connection secret.
+fn legacy() -> Test {
+    let xr = json!({
+        "apiVersion": "example.org/v1", "kind": "XThing",
+        "metadata": {"name": "thing-x1", "uid": "abcde123-0000"},
+        "spec": {
+            "claimRef": {"name": "thing", "namespace": "team"},
+            "writeConnectionSecretToRef": {"name": "the-uid", "namespace": "vault"},
+        },
+    });
+    Test { xr, details: BTreeMap::new(), observed: Vec::new(), settings: Common::default(), random: 1 }
+}
+
+/// The same in the namespaced flavour.
+fn namespaced() -> Test {
+    let xr = json!({
+        "apiVersion": "m.example.org/v1", "kind": "Thing",
+        "metadata": {"name": "thing", "namespace": "team", "uid": "abcde123-0000"},
+        "spec": {"crossplane": {}},
+    });
+    Test { xr, ..legacy() }
+}
+
+impl Test {
+    /// With a resource of ours, as it was observed.
+    fn with(mut self, slot: &str, mut object: Value) -> Self {
+        object["metadata"]["labels"][MARK] = json!("true");
+        if object["metadata"]["name"].is_null() {
+            object["metadata"]["name"] = json!(format!("{slot}-name"));
+        }
+        self.observed.push((slot.to_owned(), object, BTreeMap::new()));
+        self
+    }
+
+    fn compose(&self, api: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>) -> Result<Answer, Error> {
+        let (Value::Object(xr), observed) = (self.xr.clone(), self.observed.clone()) else {
+            panic!("an object")
+        };
+        let xr = Composite::read(xr, self.details.clone())?;
+        let mut random = |bytes: &mut [u8]| bytes.fill(self.random);
+        let observed = observed.into_iter().map(|(slot, object, details)| match object {
+            Value::Object(object) => (slot, object, details),
+            _ => panic!("an object"),
+        });
+        let now = "2026-11-21T09:00:00Z".parse().unwrap();
+        let mut composition = Composition::new(xr, "things", &self.settings, observed, now, &mut random);
+        api(&mut composition)?;
+        composition.finish(json!({"early": "a", "late": "b"}).as_object().unwrap().clone(), &[("late", 2)])
+    }
+}
+
+/// A managed resource that was observed, with these conditions: type, status, reason, message.
+fn observed(conditions: &[(&str, &str, &str, &str)]) -> Value {
+    let condition = |(kind, status, reason, message): &(&str, &str, &str, &str)| json!({"type": kind, "status": status, "reason": reason, "message": message});
+    json!({
+        "apiVersion": "ec2.aws.upbound.io/v1beta2", "kind": "Disk", "metadata": {},
+        "spec": {"forProvider": {"region": "here"}},
+        "status": {"conditions": conditions.iter().map(condition).collect::<Vec<_>>()},
+    })
+}
+
+fn ready() -> Value {
+    observed(&[("Ready", "True", "Available", ""), ("Synced", "True", "ReconcileSuccess", "")])
+}
+
+fn object(answer: &Answer, slot: &str) -> Value {
+    Value::Object(answer.resources.get(slot).unwrap_or_else(|| panic!("{slot} is not composed")).0.clone())
+}
+
+fn slots(answer: &Answer) -> Vec<&str> {
+    answer.resources.keys().map(String::as_str).collect()
+}

@@ -1,0 +1,144 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Test, disk, legacy, object, observed, ready, slots};
+use crate::check::LONGEST;
+use crate::compose::{Answer, Composition, Phase};
+use crate::error::Error;
+
+fn disks(cx: &mut Composition<'_>) -> Result<(), Error> {
+    ["a", "b", "c"].iter().try_for_each(|slot| cx.managed(*slot, disk("here")).add().map(|_| ()))
+}
+
+fn refused(message: &str) -> Value {
+    observed(&[("Synced", "False", "ReconcileError", message), ("Ready", "False", "Creating", "")])
+}
+
+/// With `status.resources` as they were written before: slot, reason, since.
+fn before(mut test: Test, lines: &[(&str, &str, &str)]) -> Test {
+    let line = |(slot, reason, since): &(&str, &str, &str)| json!({"slot": slot, "kind": "Disk", "ready": false, "reason": reason, "since": since});
+    test.xr["status"]["resources"] = lines.iter().map(line).collect();
+    test
+}
+
+fn line(answer: &Answer, slot: &str) -> Value {
+    let lines = answer.status["resources"].as_array().unwrap();
+    lines.iter().find(|line| line["slot"] == slot).unwrap().clone()
+}
+
+#[test]
+fn what_is_being_created_comes_before_what_waits() {
+    let answer = legacy().with("a", ready()).compose(|cx| {
+        disks(cx)?;
+        cx.managed("0", disk("here")).needs(false, "an image").add().map(|_| ())
+    });
+    let answer = answer.unwrap();
+    assert_eq!((answer.reason, answer.phase), ("Creating", Phase::Provisioning));
+    assert_eq!(answer.message, "b (Disk): is being created (2 more not ready)");
+    assert_eq!(answer.status["progress"], "1/4");
+    assert_eq!(answer.requeue, Duration::from_secs(30));
+}
+
+#[test]
+fn all_ready_is_available() {
+    let answer = legacy().with("a", ready()).with("b", ready()).with("c", ready()).compose(disks).unwrap();
+    assert_eq!((answer.reason, answer.phase), ("Available", Phase::Ready));
+    assert_eq!(answer.message, "all 3 resources are ready");
+    assert_eq!(answer.status["progress"], "3/3");
+    assert_eq!(answer.requeue, Duration::from_mins(10));
+}
+
+#[test]
+fn what_failed_first_is_named_with_its_providers_words() {
+    let test = legacy()
+        .with("a", refused("quota"))
+        .with("b", ready())
+        .with("c", refused("no such image, RequestID: 1234-5678-90ab"));
+    let lines =
+        [("a", "ReconcileError", "2026-11-21T08:00:02Z"), ("c", "ReconcileError", "2026-11-21T08:00:01Z")];
+    let answer = before(test, &lines).compose(disks).unwrap();
+    assert_eq!((answer.reason, answer.phase), ("Failed", Phase::Failed));
+    assert_eq!(answer.message, "c (Disk): no such image");
+    assert_eq!(line(&answer, "a")["since"], "2026-11-21T08:00:02Z");
+    assert_eq!(answer.requeue, Duration::from_secs(30));
+}
+
+#[test]
+fn a_providers_words_are_scrubbed_and_cut() {
+    let mut test =
+        legacy().with("a", refused(&format!("login with hunter2hunter2 refused: {}", "ü".repeat(LONGEST))));
+    test.details.insert("password".to_owned(), b"hunter2hunter2".to_vec());
+    let answer = test.compose(disks).unwrap();
+    assert!(answer.message.starts_with("a (Disk): login with [redacted] refused: ü"), "{}", answer.message);
+    assert!(answer.message.ends_with('…'));
+    assert!(answer.message.len() <= LONGEST, "{} bytes", answer.message.len());
+    assert!(line(&answer, "a")["message"].as_str().unwrap().len() <= LONGEST);
+}
+
+#[test]
+fn a_time_changes_only_with_readiness_or_reason() {
+    let lines = [("a", "Creating", "2026-11-21T08:00:00Z"), ("b", "Creating", "2026-11-21T08:00:00Z")];
+    let answer = before(legacy().with("b", refused("quota")), &lines).compose(disks).unwrap();
+    assert_eq!(line(&answer, "a")["since"], "2026-11-21T08:00:00Z");
+    assert_eq!(line(&answer, "b")["since"], "2026-11-21T09:00:00Z");
+    assert_eq!(line(&answer, "c")["since"], "2026-11-21T09:00:00Z");
+}
+
+#[test]
+fn what_the_api_server_did_not_accept_is_told() {
+    let mut test = legacy().with("a", ready()).with("b", ready());
+    test.xr["spec"]["resourceRefs"] = json!([
+        {"kind": "Disk", "name": "a-name"}, {"kind": "Disk", "name": "b-name"}, {"kind": "Disk", "name": "c-name"},
+    ]);
+    let answer = test.compose(disks).unwrap();
+    assert_eq!(answer.reason, "Waiting");
+    assert_eq!(
+        answer.message,
+        "c (Disk): the API server has not accepted this Disk: see the events of XThing thing-x1, and whether the provider is installed"
+    );
+    assert_eq!(line(&answer, "c")["reason"], "NotAccepted");
+}
+
+#[test]
+fn what_core_has_not_yet_set_out_to_create_is_merely_new() {
+    let mut test = legacy().with("a", ready()).with("b", ready());
+    test.xr["spec"]["resourceRefs"] =
+        json!([{"kind": "Disk", "name": "a-name"}, {"kind": "Disk", "name": "b-name"}]);
+    assert_eq!(line(&test.compose(disks).unwrap(), "c")["reason"], "Creating");
+}
+
+#[test]
+fn the_sentence_is_news_only_once() {
+    let mut test = legacy();
+    let first = test.compose(disks).unwrap();
+    assert!(first.changed);
+    test.xr["status"]["conditions"] =
+        json!([{"type": "Provisioned", "reason": first.reason, "message": first.message}]);
+    assert!(!test.compose(disks).unwrap().changed);
+    test.xr["status"]["conditions"][0]["message"] = json!("something else");
+    assert!(test.compose(disks).unwrap().changed);
+}
+
+#[test]
+fn status_fields_that_the_schema_does_not_know_yet_are_left_out() {
+    for (revision, late) in [(None, None), (Some(1), None), (Some(2), Some("b")), (Some(3), Some("b"))] {
+        let mut test = legacy();
+        test.settings.schema_revision = revision;
+        let status = test.compose(|_| Ok(())).unwrap().status;
+        assert_eq!(status["early"], "a");
+        assert_eq!(status.get("late").and_then(Value::as_str), late, "{revision:?}");
+    }
+}
+
+#[test]
+fn a_resource_under_deletion_is_not_ready() {
+    let mut going = ready();
+    going["metadata"]["deletionTimestamp"] = json!("2026-11-21T08:59:00Z");
+    let answer =
+        legacy().with("a", going).compose(|cx| cx.managed("a", disk("here")).add().map(|_| ())).unwrap();
+    assert_eq!(slots(&answer), ["a"]);
+    assert!(!answer.resources["a"].1);
+    assert_eq!(answer.message, "a (Disk): is being deleted");
+    assert_eq!(object(&answer, "a")["metadata"]["deletionTimestamp"], Value::Null);
+}

@@ -1,0 +1,137 @@
+use serde_json::{Value, json};
+
+use super::{Disk, Machine, Test, legacy, namespaced, object, ready};
+use crate::compose::Composition;
+use crate::error::Error;
+use crate::settings::{NamespaceProviderConfig, ProviderConfig, ProviderConfigKind};
+
+/// A disk as today's settings and the user's choice `wanted` would have it.
+fn disk(cx: &mut Composition<'_>, size: &str) -> Result<(), Error> {
+    let model = Disk {
+        region: Some("there".to_owned()),
+        size: Some(20),
+        machine: Some(Machine { kind: Some("new".to_owned()) }),
+        key: Some("added later".to_owned()),
+        tags: [("Name".to_owned(), "api".to_owned())].into(),
+    };
+    cx.managed("disk", model)
+        .external_name("new-name")
+        .live(&["size"])
+        .choice("size", size, &["machine.kind"])
+        .add()
+        .map(|_| ())
+}
+
+/// The disk as it runs: chosen as `small`, in another region, without the field that came later.
+fn running() -> Value {
+    let mut disk = ready();
+    disk["metadata"]["annotations"] =
+        json!({"crossplane.io/external-name": "old-name", "paved-road.fn.crossplane.io/size": "small"});
+    disk["spec"] = json!({
+        "forProvider": {"region": "here", "size": 10, "machine": {"kind": "old"}, "tags": {"gone": "x"}, "theirs": "not in the model"},
+        "providerConfigRef": {"name": "old"},
+    });
+    disk
+}
+
+fn composed(test: &Test, size: &str) -> Value {
+    object(&test.compose(|cx| disk(cx, size)).unwrap(), "disk")
+}
+
+#[test]
+fn a_new_resource_is_as_it_is_wanted() {
+    let disk = composed(&legacy(), "small");
+    assert_eq!(
+        disk["spec"]["forProvider"],
+        json!({"region": "there", "size": 20, "machine": {"kind": "new"}, "key": "added later", "tags": {"Name": "api"}})
+    );
+    assert_eq!(
+        disk["metadata"]["annotations"],
+        json!({"crossplane.io/external-name": "new-name", "paved-road.fn.crossplane.io/size": "small"})
+    );
+}
+
+#[test]
+fn what_runs_keeps_its_values_but_for_live_ones_and_tags() {
+    let disk = composed(&legacy().with("disk", running()), "small");
+    assert_eq!(
+        disk["spec"]["forProvider"],
+        json!({"region": "here", "size": 20, "machine": {"kind": "old"}, "tags": {"Name": "api"}}),
+        "what is absent stays absent"
+    );
+    assert_eq!(disk["metadata"]["annotations"]["crossplane.io/external-name"], "old-name");
+    assert_eq!(disk["spec"]["providerConfigRef"], json!({"name": "old"}));
+}
+
+#[test]
+fn a_choice_is_resolved_anew_only_when_it_differs_from_the_noted_one() {
+    let disk = composed(&legacy().with("disk", running()), "large");
+    assert_eq!(disk["spec"]["forProvider"]["machine"]["kind"], "new");
+    assert_eq!(disk["metadata"]["annotations"]["paved-road.fn.crossplane.io/size"], "large");
+
+    let mut unnoted = running();
+    unnoted["metadata"]["annotations"] = json!({});
+    let disk = composed(&legacy().with("disk", unnoted), "large");
+    assert_eq!(disk["spec"]["forProvider"]["machine"]["kind"], "old", "nobody knows what it was chosen as");
+}
+
+#[test]
+fn malformed_neighbours_cost_no_value() {
+    let mut malformed = running();
+    malformed["spec"]["forProvider"]["machine"] = json!("not an object");
+    malformed["spec"]["forProvider"]["key"] = json!("kept");
+    let wanted =
+        Disk { size: Some(20), machine: Some(Machine { kind: Some("new".to_owned()) }), ..Disk::default() };
+    let answer = legacy()
+        .with("disk", malformed)
+        .compose(|cx| cx.managed("disk", wanted).live(&["size"]).add().map(|_| ()));
+    assert_eq!(
+        object(&answer.unwrap(), "disk")["spec"]["forProvider"],
+        json!({"region": "here", "size": 20, "machine": {"kind": "new"}, "key": "kept"})
+    );
+}
+
+#[test]
+fn an_external_name_that_is_not_there_is_not_invented() {
+    let mut nameless = running();
+    nameless["metadata"]["annotations"] = json!({});
+    let disk = composed(&legacy().with("disk", nameless), "small");
+    assert_eq!(disk["metadata"]["annotations"].get("crossplane.io/external-name"), None);
+}
+
+#[test]
+fn tags_of_settings_reach_what_runs_and_yield_to_the_apis_own() {
+    let mut test = legacy().with("disk", running());
+    test.settings.tags =
+        [("Name", "settings"), ("Team", "vision")].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+    assert_eq!(
+        composed(&test, "small")["spec"]["forProvider"]["tags"],
+        json!({"Name": "api", "Team": "vision"})
+    );
+}
+
+#[test]
+fn a_provider_config_is_chosen_by_the_users_namespace_and_pinned() {
+    let own = NamespaceProviderConfig {
+        name: "of-team".to_owned(),
+        kind: Some(ProviderConfigKind::ProviderConfig),
+    };
+    let config = |namespace: &str| {
+        let by_namespace = [(namespace.to_owned(), own.clone())].into();
+        Some(ProviderConfig { name: "company".to_owned(), kind: None, by_namespace })
+    };
+    let reference = |mut test: Test, namespace: Option<&str>| {
+        test.settings.provider_configs.aws = namespace.and_then(config);
+        composed(&test, "small")["spec"]["providerConfigRef"].clone()
+    };
+    assert_eq!(reference(legacy(), None), json!({"name": "default"}));
+    assert_eq!(reference(legacy(), Some("team")), json!({"name": "of-team"}), "of the claim");
+    assert_eq!(reference(legacy(), Some("other")), json!({"name": "company"}));
+    assert_eq!(reference(namespaced(), None), json!({"name": "default", "kind": "ClusterProviderConfig"}));
+    assert_eq!(reference(namespaced(), Some("team")), json!({"name": "of-team", "kind": "ProviderConfig"}));
+    assert_eq!(
+        reference(namespaced(), Some("other")),
+        json!({"name": "company", "kind": "ClusterProviderConfig"})
+    );
+    assert_eq!(reference(legacy().with("disk", running()), Some("team")), json!({"name": "old"}), "pinned");
+}

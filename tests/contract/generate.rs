@@ -1,0 +1,310 @@
+//! Worlds, specs, Settings and rubbish: made from the schemas and the examples, so that a new API needs nothing here.
+
+use std::sync::LazyLock;
+
+use function_paved_road::manifests;
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use proptest::strategy::Union;
+use serde_json::{Value, json};
+
+use crate::support::world::{Mood, NOT_A_NUMBER, World};
+use crate::support::{self, Example};
+
+/// Where a value is: keys of objects, and indices of lists as numbers in text.
+pub type Path = Vec<String>;
+
+/// As many cases as `PROPTEST_CASES` says, and no files beside the code: a failure prints its world.
+pub fn config() -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// Every API in both flavours, before anything exists.
+pub static BEGINNINGS: LazyLock<Vec<World>> = LazyLock::new(|| {
+    let beginnings = support::examples().into_iter().filter(|example| example.state == "nothing");
+    beginnings.map(|example: Example| World::new(&example)).collect()
+});
+
+/// Every API in both flavours, with everything composed and ready.
+pub static RUNNING: LazyLock<Vec<World>> =
+    LazyLock::new(|| BEGINNINGS.iter().map(|world| world.clone().settle(|_| Mood::Ready)).collect());
+
+/// Every API in both flavours at every stage: nothing, asked for, being made, half ready, ready, failing.
+pub static WORLDS: LazyLock<Vec<World>> = LazyLock::new(|| {
+    let mut worlds = BEGINNINGS.clone();
+    for beginning in BEGINNINGS.iter() {
+        let moods = [Mood::Silent, Mood::Creating, Mood::Ready, Mood::Failing, Mood::Stuck];
+        worlds.extend(moods.map(|mood| beginning.clone().settle(|_| mood)));
+        let half = |slot: &str| if slot.len() % 2 == 0 { Mood::Ready } else { Mood::Creating };
+        worlds.push(beginning.clone().settle(half));
+        let mut first = beginning.clone();
+        first.reconcile(|_| Mood::Ready);
+        worlds.push(first);
+    }
+    worlds
+});
+
+/// A world at any stage.
+pub fn world() -> impl Strategy<Value = World> {
+    select(WORLDS.as_slice())
+}
+
+/// A world in which everything runs.
+pub fn running() -> impl Strategy<Value = World> {
+    select(RUNNING.as_slice())
+}
+
+/// A beginning with a spec of its own: what the schema lets vary varies, the rest is as in the example.
+pub fn beginning() -> impl Strategy<Value = World> {
+    let with_specs = |world: &World| {
+        let world = world.clone();
+        let parameters = varied(&spec_schema(&world)["properties"]["parameters"], &parameters(&world));
+        parameters.prop_map(move |parameters| {
+            let mut world = world.clone();
+            world.xr["spec"]["parameters"] = parameters;
+            world
+        })
+    };
+    Union::new(BEGINNINGS.iter().map(|world| with_specs(world).boxed()))
+}
+
+/// A mood for every slot.
+pub fn moods() -> impl Strategy<Value = Vec<Mood>> {
+    let moods = vec![Mood::Silent, Mood::Creating, Mood::Ready, Mood::Failing, Mood::Stuck];
+    // More often than not almost everything is ready.
+    prop_oneof![vec(select(moods), 7), vec(select(vec![Mood::Ready, Mood::Ready, Mood::Stuck]), 7)]
+}
+
+/// The mood that a slot has among `moods`.
+pub fn mood(moods: &[Mood], slot: &str) -> Mood {
+    moods[slot.bytes().map(usize::from).sum::<usize>() % moods.len()]
+}
+
+/// The schema of a world's `spec`.
+pub fn spec_schema(world: &World) -> Value {
+    xrd_schema(world)["properties"]["spec"].clone()
+}
+
+/// The schema of a world's XR.
+pub fn xrd_schema(world: &World) -> Value {
+    let xrd = manifests::xrd(world.api(), world.flavour, world.flavour.default_group());
+    xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+}
+
+fn parameters(world: &World) -> Value {
+    world.xr["spec"]["parameters"].clone()
+}
+
+/// Valid values near an example: enumerations, numbers and switches as the schema has them, lists cut short, optional fields
+/// left out, everything else as in the example.
+fn varied(schema: &Value, example: &Value) -> BoxedStrategy<Value> {
+    if let Some(choices) = schema["enum"].as_array() {
+        return select(choices.clone()).boxed();
+    }
+    match (schema["type"].as_str().unwrap_or_default(), example) {
+        ("object", _) if schema["properties"].is_object() => {
+            let required =
+                |key: &String| schema["required"].as_array().is_some_and(|all| all.contains(&json!(key)));
+            let fields = schema["properties"].as_object().into_iter().flatten().map(|(key, schema)| {
+                let given = &example[key];
+                let known = !given.is_null() || schema["enum"].is_array() || schema["minimum"].is_number();
+                let field =
+                    if known { varied(schema, given).prop_map(Some).boxed() } else { Just(None).boxed() };
+                let field = if required(key) { field } else { prop_oneof![field, Just(None)].boxed() };
+                field.prop_map({
+                    let key = key.clone();
+                    move |value| value.map(|value| (key.clone(), value))
+                })
+            });
+            let fields: Vec<_> = fields.collect();
+            fields.prop_map(|fields| Value::Object(fields.into_iter().flatten().collect())).boxed()
+        }
+        ("integer", _) => {
+            let bound = |key: &str, other| schema[key].as_i64().unwrap_or(other);
+            (bound("minimum", 0)..=bound("maximum", 1 << 40)).prop_map(Value::from).boxed()
+        }
+        ("boolean", _) => any::<bool>().prop_map(Value::from).boxed(),
+        ("array", Value::Array(items)) => {
+            let items = items.clone();
+            (0..=items.len()).prop_map(move |count| json!(items[..count])).boxed()
+        }
+        (_, example) => Just(example.clone()).boxed(),
+    }
+}
+
+/// Values that a schema allows.
+pub fn valid(schema: &Value) -> BoxedStrategy<Value> {
+    if let Some(choices) = schema["enum"].as_array() {
+        return select(choices.clone()).boxed();
+    }
+    match schema["type"].as_str().unwrap_or_default() {
+        "object" if schema["properties"].is_object() => {
+            let fields: Vec<_> = schema["properties"]
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(key, field)| {
+                    let required = schema["required"].as_array().is_some_and(|all| all.contains(&json!(key)));
+                    let value = valid(field);
+                    let value =
+                        if required { value.prop_map(Some).boxed() } else { option::of(value).boxed() };
+                    let key = key.clone();
+                    value.prop_map(move |value| value.map(|value| (key.clone(), value)))
+                })
+                .collect();
+            fields.prop_map(|fields| Value::Object(fields.into_iter().flatten().collect())).boxed()
+        }
+        "object" if schema["additionalProperties"].is_object() => {
+            btree_map(keys(), valid(&schema["additionalProperties"]), 0..3).prop_map(|map| json!(map)).boxed()
+        }
+        "object" => Just(json!({})).boxed(),
+        "array" => vec(valid(&schema["items"]), 0..3).prop_map(Value::from).boxed(),
+        "integer" => {
+            let bound = |key: &str, other| schema[key].as_i64().unwrap_or(other);
+            (bound("minimum", 0)..=bound("maximum", 100)).prop_map(Value::from).boxed()
+        }
+        "boolean" => any::<bool>().prop_map(Value::from).boxed(),
+        _ => match schema["pattern"].as_str() {
+            Some(pattern) => {
+                let pattern = pattern.trim_start_matches('^').trim_end_matches('$');
+                proptest::string::string_regex(pattern).unwrap().prop_map(Value::from).boxed()
+            }
+            None => "[a-z][a-z0-9-]{0,12}".prop_map(Value::from).boxed(),
+        },
+    }
+}
+
+/// Keys of maps: those that the examples' settings and namespaces have, and others.
+fn keys() -> impl Strategy<Value = String> {
+    prop_oneof![
+        select(vec!["us-east-1", "us-central1", "p3", "team-vision", "team-shop"]).prop_map(str::to_owned),
+        "[a-z][a-z0-9-]{0,8}",
+    ]
+}
+
+/// The body of Settings: what the input's CRD allows.
+pub fn settings() -> BoxedStrategy<Value> {
+    let schema = manifests::input()["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
+    let mut schema = schema;
+    for key in ["apiVersion", "kind", "metadata", "settingsFrom"] {
+        schema["properties"].as_object_mut().unwrap().remove(key);
+    }
+    valid(&schema)
+}
+
+/// What stands where something else should: another type, nothing, too much.
+#[derive(Clone, Debug)]
+pub enum Rubbish {
+    Removed,
+    Value(Value),
+}
+
+pub fn rubbish() -> impl Strategy<Value = Rubbish> {
+    let texts = prop_oneof![
+        Just(String::new()),
+        Just(NOT_A_NUMBER.to_owned()),
+        Just("\u{202e}\u{5e9}\u{5dc}\u{5d5}\u{5dd} \u{627}\u{644}".to_owned()),
+        ".{0,40}",
+        "[a-z]{300}",
+        "\\PC{300}",
+        "[0-9]{1,20}",
+    ];
+    let value = prop_oneof![
+        4 => texts.prop_map(Value::from),
+        1 => Just(Value::Null),
+        1 => any::<bool>().prop_map(Value::from),
+        2 => prop_oneof![any::<i64>().prop_map(Value::from), any::<f64>().prop_map(Value::from), (-2..3_i64).prop_map(Value::from)],
+        1 => Just(json!([])),
+        1 => Just(json!({})),
+        1 => Just(json!(["", null, 1, {"a": {}}])),
+        1 => (1..25_usize).prop_map(|depth| (0..depth).fold(json!("deep"), |inner, _| json!({"in": inner}))),
+        1 => (1..25_usize).prop_map(|depth| (0..depth).fold(json!(0), |inner, _| json!([inner]))),
+    ];
+    prop_oneof![1 => Just(Rubbish::Removed), 5 => value.prop_map(Rubbish::Value)]
+}
+
+/// Every path in a value, of leaves and of what holds them.
+pub fn paths(value: &Value) -> Vec<Path> {
+    let mut all = Vec::new();
+    collect(value, &mut Vec::new(), &mut all);
+    all
+}
+
+fn collect(value: &Value, here: &mut Path, all: &mut Vec<Path>) {
+    let mut visit = |key: String, child: &Value| {
+        here.push(key);
+        all.push(here.clone());
+        collect(child, here, all);
+        here.pop();
+    };
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(key, child)| visit(key.clone(), child)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, child)| visit(index.to_string(), child));
+        }
+        _ => {}
+    }
+}
+
+/// Puts rubbish at one of the paths of `target` that begin with `prefix`; gives back where.
+pub fn spoil(target: &mut Value, prefix: &[&str], at: Index, rubbish: &Rubbish) -> Option<Path> {
+    let paths: Vec<Path> = paths(target)
+        .into_iter()
+        .filter(|path| path.len() > prefix.len() && path.iter().zip(prefix).all(|(a, b)| a == b))
+        .collect();
+    let path = (!paths.is_empty()).then(|| at.get(&paths).clone())?;
+    put(target, &path, rubbish);
+    Some(path)
+}
+
+/// Puts rubbish at a path that exists, or whose last key does not exist yet.
+pub fn put(target: &mut Value, path: &[String], rubbish: &Rubbish) {
+    let (last, parents) = path.split_last().unwrap();
+    let parent = parents.iter().fold(target, |here, key| match here {
+        Value::Array(items) => &mut items[key.parse::<usize>().unwrap()],
+        here => &mut here[key],
+    });
+    match (parent, rubbish) {
+        (Value::Array(items), Rubbish::Removed) => {
+            items.remove(last.parse().unwrap());
+        }
+        (Value::Array(items), Rubbish::Value(value)) => items[last.parse::<usize>().unwrap()] = value.clone(),
+        (Value::Object(fields), Rubbish::Removed) => {
+            fields.remove(last);
+        }
+        (Value::Object(fields), Rubbish::Value(value)) => {
+            fields.insert(last.clone(), value.clone());
+        }
+        _ => {}
+    }
+}
+
+/// Spoils what the user wrote: a field that is there, or one that the schema knows.
+pub fn spoil_spec(world: &mut World, at: Index, rubbish: &Rubbish) {
+    let mut all: Vec<Path> = paths(&world.xr)
+        .into_iter()
+        .filter(|path| path.len() > 1 && path[0] == "spec" && path[1] == "parameters")
+        .collect();
+    let known = spec_schema(world)["properties"]["parameters"]["properties"].clone();
+    if world.xr["spec"]["parameters"].is_object() {
+        let keys = known.as_object().into_iter().flatten().map(|(key, _)| key.clone());
+        all.extend(keys.map(|key| vec!["spec".to_owned(), "parameters".to_owned(), key]));
+    }
+    if !all.is_empty() {
+        let path = at.get(&all).clone();
+        put(&mut world.xr, &path, rubbish);
+    }
+}
+
+/// A network in canonical CIDR notation.
+pub fn network() -> impl Strategy<Value = String> {
+    let v4 =
+        (any::<u32>(), 0..=32_u8).prop_map(|(bits, prefix)| (std::net::Ipv4Addr::from(bits).into(), prefix));
+    let v6 = (any::<u128>(), 0..=128_u8)
+        .prop_map(|(bits, prefix)| (std::net::Ipv6Addr::from(bits).into(), prefix));
+    prop_oneof![v4, v6].prop_map(|(address, prefix): (std::net::IpAddr, u8)| {
+        ipnet::IpNet::new(address, prefix).unwrap().trunc().to_string()
+    })
+}

@@ -1,0 +1,417 @@
+//! What holds for every API, flavour, claim and state of the world: the engine's contract as properties.
+//!
+//! `PROPTEST_CASES` says how many cases each property is tried with; 256 unless it does.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod generate;
+mod names;
+mod others;
+mod secrets;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use function_paved_road::function::CONDITION;
+use function_paved_road::models::KINDS;
+use function_paved_road::wire;
+use function_sdk_rust::proto::v1::{Ready, RunFunctionRequest, RunFunctionResponse, Severity};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use prost::Message as _;
+use serde_json::{Map, Value, json};
+
+use generate::Rubbish;
+use support::world::{self, Mood, World};
+
+proptest! {
+    #![proptest_config(generate::config())]
+
+    #[test]
+    fn the_same_request_gives_the_same_bytes(
+        world in generate::world(), at: Index, rubbish in generate::rubbish(), whom: Index,
+    ) {
+        let mut world = world;
+        spoil_a_resource(&mut world, whom, at, &rubbish);
+        let request = world.request();
+        // Decoding makes new maps, each with an order of its own.
+        let again = RunFunctionRequest::decode(request.encode_to_vec().as_slice()).unwrap();
+        prop_assert_eq!(wire::encode(&support::answer(request)), wire::encode(&support::answer(again)));
+    }
+
+    #[test]
+    fn what_was_desired_reaches_a_fixpoint(world in generate::beginning(), moods in generate::moods()) {
+        let mut world = world;
+        let rounds: Vec<_> = (0..4).map(|_| world.reconcile(|slot| generate::mood(&moods, slot))).collect();
+        for (before, after) in rounds.iter().zip(&rounds[1..]) {
+            prop_assert!(!world::is_fatal(after), "{:?}", after.results);
+            let (before, after) = (world::desired(before), world::desired(after));
+            for (slot, object) in before.iter().filter(|(_, object)| object["kind"] != "Secret") {
+                prop_assert_eq!(Some(object), after.get(slot), "{} changed", slot);
+            }
+        }
+        prop_assert_eq!(world::desired(&rounds[1]), world::desired(&rounds[2]));
+        prop_assert_eq!(&rounds[2].desired, &rounds[3].desired);
+    }
+
+    #[test]
+    fn damage_to_what_was_observed_never_shrinks_what_is_desired(
+        world in generate::world(), faults in vec(fault(), 1..4),
+    ) {
+        let exists = |slot: &String| world.composed.contains_key(slot);
+        let before: BTreeSet<_> = slots(&world.answer()).into_iter().filter(exists).collect();
+        let mut world = world;
+        let mut gone = BTreeSet::new();
+        for fault in &faults {
+            gone.extend(fault.strike(&mut world));
+        }
+        let response = world.answer();
+        if world::is_fatal(&response) {
+            let reason = response.results[0].reason.clone().unwrap();
+            prop_assert!(reason.starts_with("Invalid"), "{:?}", response.results);
+        } else {
+            let missing: Vec<_> = before.difference(&slots(&response)).filter(|slot| !gone.contains(*slot)).cloned().collect();
+            prop_assert!(missing.is_empty(), "vanished: {missing:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_condition_that_says_so_makes_a_resource_ready(
+        world in generate::running(), whom: Index, damage in condition_damage(),
+    ) {
+        let mut world = world;
+        let slot = pick(&world, whom);
+        let object = &mut world.composed.get_mut(&slot).unwrap().object;
+        damage_conditions(object, &damage);
+        let response = world.answer();
+        let resource = &response.desired.as_ref().unwrap().resources[&slot];
+        prop_assert_eq!(resource.ready(), Ready::False, "{}", slot);
+        prop_assert_ne!(response.desired.as_ref().unwrap().composite.as_ref().unwrap().ready(), Ready::True);
+        prop_assert_ne!(&world::status(&response)["phase"], "Ready");
+        prop_assert_ne!(response.conditions[0].reason.as_str(), "Available");
+    }
+
+    #[test]
+    fn a_composite_is_ready_only_when_all_of_it_is(
+        world in generate::beginning(), moods in generate::moods(), rounds in 1..4, lost in any::<bool>(),
+    ) {
+        let mut world = world;
+        for _ in 0..rounds {
+            world.reconcile(|slot| generate::mood(&moods, slot));
+        }
+        if lost {
+            world.details.clear();
+        }
+        let response = world.answer();
+        let desired = response.desired.as_ref().unwrap();
+        let counted = match desired.composite.as_ref().unwrap().ready() {
+            Ready::Unspecified => desired.resources.values().all(|resource| resource.ready() == Ready::True),
+            said => said == Ready::True,
+        };
+        let unready: Vec<_> = lines(&world::status(&response)).into_values().filter(|line| line["ready"] != true).collect();
+        prop_assert!(!counted || unready.is_empty(), "core would call it ready: {unready:?}");
+    }
+
+    #[test]
+    fn any_spec_gets_an_answer_and_a_refusal_names_the_field(
+        world in generate::world(), faults in vec((any::<Index>(), generate::rubbish()), 1..3), whole in option::weighted(0.05, generate::rubbish()),
+    ) {
+        let mut world = world;
+        for (at, rubbish) in &faults {
+            generate::spoil_spec(&mut world, *at, rubbish);
+        }
+        if let Some(rubbish) = whole {
+            generate::put(&mut world.xr, &["spec".to_owned()], &rubbish);
+        }
+        let response = world.answer();
+        let fatal: Vec<_> = response.results.iter().filter(|result| result.severity() == Severity::Fatal).collect();
+        if let [fatal] = fatal[..] {
+            prop_assert_eq!(refusal_of(&response), Ok(()));
+            prop_assert!(fatal.message.starts_with("spec") || fatal.message.starts_with("settings."), "{}", fatal.message);
+        }
+        prop_assert!(fatal.len() <= 1, "{fatal:?}");
+    }
+
+    #[test]
+    fn settings_reach_nothing_that_runs_but_its_tags(
+        world in generate::beginning(), settings in generate::settings(), fault in option::of((any::<Index>(), generate::rubbish())),
+    ) {
+        let mut world = world.settle(|_| Mood::Ready);
+        let before = world::desired(&world.answer());
+        let cidrs = allowed_cidrs(&world.input);
+        world.input = settings;
+        if let Some((at, rubbish)) = &fault {
+            generate::spoil(&mut world.input, &[], *at, rubbish);
+        }
+        keep_cidrs(&mut world.input, &cidrs);
+        let response = world.answer();
+        if world::is_fatal(&response) {
+            prop_assert_eq!(response.results[0].reason.as_deref(), Some("InvalidSettings"));
+            prop_assert_eq!(refusal_of(&response), Ok(()));
+        } else {
+            prop_assert_eq!(without_tags(world::desired(&response)), without_tags(before));
+        }
+    }
+
+    #[test]
+    fn status_is_what_the_schema_declares(world in generate::beginning(), moods in vec(generate::moods(), 1..4)) {
+        let mut world = world;
+        for moods in &moods {
+            world.reconcile(|slot| generate::mood(moods, slot));
+        }
+        let response = world.answer();
+        let status = world::status(&response);
+        let schema = &generate::xrd_schema(&world)["properties"]["status"];
+        let problems = undeclared(&status, schema, "status");
+        prop_assert!(problems.is_empty(), "{problems:?} in {status}");
+        let slots: Vec<_> = status["resources"].as_array().unwrap().iter().map(|line| line["slot"].as_str().unwrap()).collect();
+        prop_assert!(slots.is_sorted_by(|a, b| a < b), "{slots:?}");
+        prop_assert!(slots.len() >= response.desired.unwrap().resources.len());
+    }
+
+    #[test]
+    fn a_time_changes_only_with_what_it_dates(world in generate::beginning(), moods in vec(generate::moods(), 2)) {
+        let mut world = world;
+        world.reconcile(|slot| generate::mood(&moods[0], slot));
+        let before = lines(&world::status(&world.reconcile(|slot| generate::mood(&moods[1], slot))));
+        world.now = "2026-11-21T10:11:12Z";
+        for (slot, now) in lines(&world::status(&world.answer())) {
+            match before.get(&slot).filter(|before| before["ready"] == now["ready"] && before["reason"] == now["reason"]) {
+                Some(before) => prop_assert_eq!(&now["since"], &before["since"], "{}", slot),
+                None => prop_assert_eq!(&now["since"], "2026-11-21T10:11:12Z", "{}", slot),
+            }
+        }
+    }
+
+    #[test]
+    fn networks_come_and_go_alone(
+        world in generate::beginning(), stay in vec(generate::network(), 0..4), go in vec(generate::network(), 1..4), by_settings: bool,
+    ) {
+        if !generate::spec_schema(&world)["properties"]["parameters"]["properties"]["allowedCidrs"].is_object() {
+            return Ok(());
+        }
+        let (stay, go): (BTreeSet<_>, BTreeSet<_>) = (stay.into_iter().collect(), go.into_iter().collect());
+        let all: BTreeSet<_> = stay.union(&go).cloned().collect();
+        let few = let_in(world.clone(), &stay, by_settings).settle(|_| Mood::Ready);
+        let many = let_in(few.clone(), &all, by_settings);
+        let (before, with_all) = (world::desired(&few.answer()), world::desired(&many.answer()));
+        prop_assert_eq!(with_all.len(), before.len() + all.len() - stay.len());
+        let back = let_in(many.settle(|_| Mood::Ready), &stay, by_settings).answer();
+        prop_assert!(!world::is_fatal(&back), "{:?}", back.results);
+        prop_assert_eq!(world::desired(&back), before);
+    }
+}
+
+/// What can happen to the observed world.
+#[derive(Clone, Debug)]
+enum Fault {
+    /// A field of a composed resource.
+    Resource(Index, Index, Rubbish),
+    /// A field of the composite's status or labels.
+    Composite(bool, Index, Rubbish),
+    /// A connection detail, of the composite or of a composed resource.
+    Detail(Option<Index>, Index),
+    /// A whole resource, deleted by hand.
+    Gone(Index),
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    let index = any::<Index>;
+    prop_oneof![
+        4 => (index(), index(), generate::rubbish()).prop_map(|(whom, at, rubbish)| Fault::Resource(whom, at, rubbish)),
+        2 => (any::<bool>(), index(), generate::rubbish()).prop_map(|(status, at, rubbish)| Fault::Composite(status, at, rubbish)),
+        1 => (option::of(index()), index()).prop_map(|(whom, which)| Fault::Detail(whom, which)),
+        1 => index().prop_map(Fault::Gone),
+    ]
+}
+
+impl Fault {
+    /// Strikes; gives back the slot of a resource that is gone, which may have to wait before it is created again.
+    fn strike(&self, world: &mut World) -> Option<String> {
+        match self {
+            Self::Resource(whom, at, rubbish) => spoil_a_resource(world, *whom, *at, rubbish),
+            Self::Composite(true, at, rubbish) => {
+                _ = generate::spoil(&mut world.xr, &["status"], *at, rubbish)
+            }
+            Self::Composite(false, at, rubbish) => {
+                _ = generate::spoil(&mut world.xr, &["metadata", "labels"], *at, rubbish);
+            }
+            Self::Detail(whom, which) => {
+                let slot = whom.filter(|_| !world.composed.is_empty()).map(|whom| pick(world, whom));
+                let details = match slot {
+                    Some(slot) => &mut world.composed.get_mut(&slot).unwrap().details,
+                    None => &mut world.details,
+                };
+                let keys: Vec<_> = details.keys().cloned().collect();
+                if !keys.is_empty() {
+                    details.remove(which.get(&keys));
+                }
+            }
+            Self::Gone(whom) if !world.composed.is_empty() => {
+                let slot = pick(world, *whom);
+                world.composed.remove(&slot);
+                return Some(slot);
+            }
+            Self::Gone(_) => {}
+        }
+        None
+    }
+}
+
+fn spoil_a_resource(world: &mut World, whom: Index, at: Index, rubbish: &Rubbish) {
+    if !world.composed.is_empty() {
+        let slot = pick(world, whom);
+        generate::spoil(&mut world.composed.get_mut(&slot).unwrap().object, &[], at, rubbish);
+    }
+}
+
+fn pick(world: &World, whom: Index) -> String {
+    whom.get(&world.composed.keys().collect::<Vec<_>>()).to_string()
+}
+
+/// A `Ready` that does not say `True`, in one way or another; `None`: no status at all.
+fn condition_damage() -> impl Strategy<Value = Option<Value>> {
+    let status = prop_oneof![
+        Just(json!("Unknown")),
+        Just(json!("False")),
+        Just(json!("")),
+        Just(json!("true")),
+        Just(json!(true)),
+        Just(json!(1)),
+        Just(json!(null)),
+        Just(json!(["True"])),
+        Just(json!({"True": true})),
+    ];
+    let conditions = prop_oneof![
+        4 => status.prop_map(|status| json!([{"type": "Ready", "status": status}])),
+        1 => Just(json!([{"type": "Ready"}])),
+        1 => Just(json!([{"status": "True"}])),
+        1 => Just(json!([{"type": "Synced", "status": "True"}])),
+        1 => Just(json!([null, "Ready", "True"])),
+        1 => Just(json!({"type": "Ready", "status": "True"})),
+        1 => Just(json!({"Ready": "True"})),
+        1 => Just(json!("True")),
+        1 => Just(json!([])),
+        1 => Just(json!(null)),
+    ];
+    option::weighted(0.8, conditions)
+}
+
+/// A built-in kind has no conditions: what its readiness follows from is taken away.
+fn damage_conditions(object: &mut Value, damage: &Option<Value>) {
+    let fields = object.as_object_mut().unwrap();
+    fields.remove("data");
+    match damage {
+        Some(conditions) => {
+            fields.entry("status").or_insert_with(|| json!({}))["conditions"] = conditions.clone()
+        }
+        None => _ = fields.remove("status"),
+    }
+}
+
+fn slots(response: &RunFunctionResponse) -> BTreeSet<String> {
+    response.desired.as_ref().unwrap().resources.keys().cloned().collect()
+}
+
+/// Whether a refusal says what it has to: a path, and `Provisioned=False` with the same words.
+fn refusal_of(response: &RunFunctionResponse) -> Result<(), String> {
+    let [result] = &response.results[..] else { return Err(format!("{:?}", response.results)) };
+    let [condition] = &response.conditions[..] else { return Err(format!("{:?}", response.conditions)) };
+    let path = result.message.split(": ").next().unwrap_or_default();
+    let checks = [
+        (!path.is_empty() && !path.contains(' ') && path.len() < result.message.len(), "no path"),
+        (result.message.len() <= 1024, "too long"),
+        (
+            condition.r#type == CONDITION && condition.message.as_deref() == Some(&result.message),
+            "other condition",
+        ),
+        (result.reason.as_deref() == Some(&condition.reason), "other reason"),
+        (["InvalidSpec", "InvalidSettings"].contains(&condition.reason.as_str()), "no such reason"),
+    ];
+    match checks.iter().find(|(holds, _)| !holds) {
+        None => Ok(()),
+        Some((_, problem)) => Err(format!("{problem}: {result:?} {condition:?}")),
+    }
+}
+
+/// The resources without the maps that carry tags or labels.
+fn without_tags(resources: BTreeMap<String, Map<String, Value>>) -> BTreeMap<String, Map<String, Value>> {
+    let strip = |(slot, mut object): (String, Map<String, Value>)| {
+        let kind = KINDS.iter().find(|info| object["kind"] == info.kind.kind);
+        if let Some(path) = kind.and_then(|info| info.kind.tags) {
+            let (parents, last) = path.rsplit_once('.').unwrap_or(("", path));
+            let parents = parents.split('.').filter(|key| !key.is_empty());
+            let parent = parents.fold(&mut object["spec"]["forProvider"], |here, key| &mut here[key]);
+            if let Some(parent) = parent.as_object_mut() {
+                parent.remove(last);
+            }
+        }
+        (slot, object)
+    };
+    resources.into_iter().map(strip).collect()
+}
+
+/// The networks that each section of Settings lets in.
+fn allowed_cidrs(settings: &Value) -> BTreeMap<String, Value> {
+    let sections = settings.as_object().into_iter().flatten();
+    sections.filter_map(|(key, section)| Some((key.clone(), section.get("allowedCidrs")?.clone()))).collect()
+}
+
+fn keep_cidrs(settings: &mut Value, cidrs: &BTreeMap<String, Value>) {
+    for (key, section) in settings.as_object_mut().into_iter().flatten() {
+        let Some(section) = section.as_object_mut() else { continue };
+        section.remove("allowedCidrs");
+        section.extend(cidrs.get(key).map(|cidrs| ("allowedCidrs".to_owned(), cidrs.clone())));
+    }
+}
+
+fn let_in(mut world: World, networks: &BTreeSet<String>, by_settings: bool) -> World {
+    let section = world.api().info().settings;
+    if by_settings {
+        world.xr["spec"]["parameters"].as_object_mut().unwrap().remove("allowedCidrs");
+        world.input[section]["allowedCidrs"] = json!(networks);
+    } else {
+        world.xr["spec"]["parameters"]["allowedCidrs"] = json!(networks);
+    }
+    world
+}
+
+/// `status.resources` by slot.
+fn lines(status: &Value) -> BTreeMap<String, Value> {
+    let lines = status["resources"].as_array().into_iter().flatten();
+    lines.map(|line| (line["slot"].as_str().unwrap().to_owned(), line.clone())).collect()
+}
+
+/// What a schema does not declare, declares otherwise, or what says nothing.
+fn undeclared(value: &Value, schema: &Value, path: &str) -> Vec<String> {
+    let of_type = match schema["type"].as_str().unwrap_or_default() {
+        "string" => value.as_str().is_some_and(|text| !text.is_empty()),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64(),
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        other => panic!("{path}: type {other}"),
+    };
+    if !of_type || schema["enum"].as_array().is_some_and(|choices| !choices.contains(value)) {
+        return vec![format!("{path}: {value}")];
+    }
+    let mut problems = Vec::new();
+    for (key, child) in value.as_object().into_iter().flatten() {
+        match &schema["properties"][key] {
+            Value::Null => problems.push(format!("{path}.{key}: not declared")),
+            schema => problems.extend(undeclared(child, schema, &format!("{path}.{key}"))),
+        }
+    }
+    for required in schema["required"].as_array().into_iter().flatten() {
+        if value.get(required.as_str().unwrap()).is_none() {
+            problems.push(format!("{path}.{required}: missing"));
+        }
+    }
+    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+        problems.extend(undeclared(item, &schema["items"], &format!("{path}[{index}]")));
+    }
+    problems
+}

@@ -1,0 +1,309 @@
+//! A small world around the function: core applies what was desired, providers answer in the mood that a test wants.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use function_paved_road::apis::{self, AnyApi, Flavour};
+use function_paved_road::models::KINDS;
+use function_paved_road::value;
+use function_sdk_rust::proto::v1::{
+    Capability, RequestMeta, Resource, RunFunctionRequest, RunFunctionResponse, Severity, State,
+};
+use pbjson_types::{Struct, value::Kind};
+use serde_json::{Map, Value, json};
+
+use super::Example;
+
+/// Connection details.
+pub type Details = BTreeMap<String, Vec<u8>>;
+
+/// A text that stands for a number which JSON does not know.
+pub const NOT_A_NUMBER: &str = "\u{0}NaN";
+
+/// How a provider answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mood {
+    /// It has not seen the resource yet.
+    Silent,
+    /// It works on it.
+    Creating,
+    /// All is well.
+    Ready,
+    /// It was refused.
+    Failing,
+    /// All was well, but what it should become was refused.
+    Stuck,
+}
+
+/// What core would send next.
+#[derive(Clone)]
+pub struct World {
+    pub flavour: Flavour,
+    pub xr: Value,
+    /// The XR's connection secret.
+    pub details: Details,
+    pub composed: BTreeMap<String, Composed>,
+    pub input: Value,
+    pub now: &'static str,
+}
+
+/// A composed resource that exists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Composed {
+    pub object: Value,
+    pub details: Details,
+}
+
+impl World {
+    /// An example, before anything exists.
+    pub fn new(example: &Example) -> Self {
+        Self {
+            flavour: example.flavour,
+            xr: example.xr(),
+            details: Details::new(),
+            composed: BTreeMap::new(),
+            input: example.input(),
+            now: "2026-11-21T09:00:00Z",
+        }
+    }
+
+    pub fn api(&self) -> &'static dyn AnyApi {
+        apis::find(self.xr["kind"].as_str().unwrap()).unwrap()
+    }
+
+    pub fn request(&self) -> RunFunctionRequest {
+        let resource = |object: &Value, details: &Details| Resource {
+            resource: Some(structure(object)),
+            connection_details: details.clone().into_iter().collect(),
+            ..Resource::default()
+        };
+        let composed = self
+            .composed
+            .iter()
+            .map(|(slot, composed)| (slot.clone(), resource(&composed.object, &composed.details)));
+        RunFunctionRequest {
+            meta: Some(RequestMeta {
+                tag: "test".to_owned(),
+                capabilities: vec![Capability::Capabilities.into(), Capability::RequiredResources.into()],
+            }),
+            observed: Some(State {
+                composite: Some(resource(&self.xr, &self.details)),
+                resources: composed.collect(),
+            }),
+            input: Some(structure(&self.input)),
+            ..RunFunctionRequest::default()
+        }
+    }
+
+    /// The function's answer, without consequences.
+    pub fn answer(&self) -> RunFunctionResponse {
+        super::answer_at(self.now, self.request())
+    }
+
+    /// One reconcile: the function answers, core applies it, each provider gives its resource the mood of its slot.
+    pub fn reconcile(&mut self, mood: impl Fn(&str) -> Mood) -> RunFunctionResponse {
+        let response = self.answer();
+        self.apply(&response, mood);
+        response
+    }
+
+    /// As many reconciles as an environment needs until nothing is left to ask for.
+    pub fn settle(mut self, mood: impl Fn(&str) -> Mood) -> Self {
+        for _ in 0..3 {
+            self.reconcile(&mood);
+        }
+        self
+    }
+
+    pub fn apply(&mut self, response: &RunFunctionResponse, mood: impl Fn(&str) -> Mood) {
+        if is_fatal(response) {
+            return;
+        }
+        let before = std::mem::take(&mut self.composed);
+        for (slot, object) in desired(response) {
+            let existing = before.get(&slot);
+            let mut object = Value::Object(object);
+            self.receive(&slot, &mut object, existing);
+            let mut details = existing.map(|existing| existing.details.clone()).unwrap_or_default();
+            match mood(&slot) {
+                Mood::Silent => copy_status(&mut object, existing),
+                mood => self.provide(&slot, &mut object, &mut details, mood),
+            }
+            self.composed.insert(slot, Composed { object, details });
+        }
+        let composite = response.desired.clone().unwrap_or_default().composite.unwrap_or_default();
+        self.details.extend(composite.connection_details);
+        let status = composite.resource.map(value::object).unwrap_or_default().remove("status");
+        self.xr["status"] = status.unwrap_or_default();
+        self.xr["status"]["conditions"] = response
+            .conditions
+            .iter()
+            .map(|c| json!({"type": c.r#type, "reason": c.reason, "message": c.message, "status": "False"}))
+            .collect();
+        self.refer();
+    }
+
+    /// The metadata that core gives a composed resource.
+    fn receive(&self, slot: &str, object: &mut Value, existing: Option<&Composed>) {
+        let xr = &self.xr["metadata"];
+        let id = hash(slot);
+        let generated = format!("{}-{id:012x}", xr["name"].as_str().unwrap());
+        let metadata = &mut object["metadata"];
+        let name = existing.map_or(&Value::Null, |existing| &existing.object["metadata"]["name"]);
+        if metadata["name"].is_null() {
+            metadata["name"] = if name.is_null() { json!(generated) } else { name.clone() };
+        }
+        if let Some(namespace) = xr.get("namespace") {
+            metadata["namespace"] = namespace.clone();
+        }
+        metadata["uid"] = json!(format!("00000000-0000-4000-8000-{id:012x}"));
+        metadata["generation"] = json!(1);
+        metadata["resourceVersion"] = json!("7");
+        metadata["creationTimestamp"] = json!("2026-11-21T08:00:00Z");
+        metadata["annotations"]["crossplane.io/composition-resource-name"] = json!(slot);
+        metadata["labels"]["crossplane.io/composite"] = xr["name"].clone();
+        metadata["ownerReferences"] = json!([{
+            "apiVersion": self.xr["apiVersion"], "kind": self.xr["kind"], "name": xr["name"], "uid": xr["uid"],
+            "controller": true, "blockOwnerDeletion": true,
+        }]);
+    }
+
+    fn provide(&self, slot: &str, object: &mut Value, details: &mut Details, mood: Mood) {
+        if object["apiVersion"] == "v1" {
+            return;
+        }
+        let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+            json!({"type": kind, "status": status, "reason": reason, "message": message,
+                   "lastTransitionTime": "2026-11-21T08:30:00Z"})
+        };
+        let synced = condition("Synced", "True", "ReconcileSuccess", "");
+        let conditions = match mood {
+            Mood::Silent => return,
+            Mood::Creating => json!([synced, condition("Ready", "False", "Creating", "")]),
+            Mood::Ready => json!([synced, condition("Ready", "True", "Available", "")]),
+            Mood::Failing => json!([
+                condition("Synced", "False", "ReconcileError", "create failed: quota exceeded"),
+                condition("Ready", "False", "Creating", ""),
+            ]),
+            Mood::Stuck => json!([
+                condition("Synced", "False", "ReconcileError", "update failed: cannot change"),
+                condition("Ready", "True", "Available", ""),
+            ]),
+        };
+        object["status"] = json!({"conditions": conditions});
+        if [Mood::Ready, Mood::Stuck].contains(&mood) {
+            let kind = object["kind"].as_str().unwrap();
+            if let Some(seen) = AT_PROVIDER.get(kind) {
+                object["status"]["atProvider"] = seen.clone();
+            }
+            if object["spec"].get("writeConnectionSecretToRef").is_some() {
+                let keys = self.api().info().connection_keys.iter();
+                details.extend(
+                    keys.map(|key| ((*key).to_owned(), format!("{key} that {slot} wrote").into_bytes())),
+                );
+            }
+        }
+    }
+
+    /// `resourceRefs`: everything that core set out to create.
+    fn refer(&mut self) {
+        let refs: Vec<Value> = self
+            .composed
+            .values()
+            .map(|composed| {
+                let object = &composed.object;
+                json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "name": object["metadata"]["name"]})
+            })
+            .collect();
+        match self.flavour {
+            Flavour::Claims => self.xr["spec"]["resourceRefs"] = json!(refs),
+            Flavour::Namespaced => self.xr["spec"]["crossplane"]["resourceRefs"] = json!(refs),
+        }
+    }
+}
+
+/// A document as protobuf has it, with numbers that JSON does not know.
+pub fn structure(document: &Value) -> Struct {
+    let mut structure = value::structure(document.as_object().cloned().unwrap_or_default());
+    structure.fields.values_mut().for_each(forget_number);
+    structure
+}
+
+fn forget_number(value: &mut pbjson_types::Value) {
+    match &mut value.kind {
+        Some(Kind::StringValue(text)) if text == NOT_A_NUMBER => {
+            value.kind = Some(Kind::NumberValue(f64::NAN))
+        }
+        Some(Kind::StructValue(inner)) => inner.fields.values_mut().for_each(forget_number),
+        Some(Kind::ListValue(list)) => list.values.iter_mut().for_each(forget_number),
+        _ => {}
+    }
+}
+
+/// Twelve hexadecimal digits that are the same in every run.
+fn hash(slot: &str) -> u64 {
+    slot.bytes()
+        .fold(0xcbf2_9ce4, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0193) & 0xffff_ffff_ffff)
+}
+
+fn copy_status(object: &mut Value, existing: Option<&Composed>) {
+    if let Some(status) = existing.and_then(|existing| existing.object.get("status")) {
+        object["status"] = status.clone();
+    }
+}
+
+/// `status.atProvider` of every kind we know, with something in every field that we read.
+static AT_PROVIDER: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| {
+    KINDS.iter().map(|info| (info.kind.kind, sample("it", (info.status)().as_value()))).collect()
+});
+
+fn sample(name: &str, schema: &Value) -> Value {
+    let types = match &schema["type"] {
+        Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
+        kind => kind.as_str().into_iter().collect::<Vec<_>>(),
+    };
+    match types.first() {
+        Some(&"string") => json!(format!("some-{name}")),
+        Some(&"integer") => json!(7),
+        Some(&"boolean") => json!(true),
+        Some(&"array") => json!([sample(name, &schema["items"])]),
+        _ => {
+            let fields = schema["properties"].as_object();
+            let fields = fields.into_iter().flatten().map(|(key, schema)| (key.clone(), sample(key, schema)));
+            Value::Object(fields.collect())
+        }
+    }
+}
+
+/// Short enough to be read in a failed test.
+impl std::fmt::Debug for World {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(
+            out,
+            "{:?} {} input: {} details: {:?}",
+            self.flavour,
+            self.xr,
+            self.input,
+            self.details.keys()
+        )?;
+        self.composed.iter().try_for_each(|(slot, composed)| writeln!(out, "  {slot}: {}", composed.object))
+    }
+}
+
+/// Whether core would keep everything as it is.
+pub fn is_fatal(response: &RunFunctionResponse) -> bool {
+    response.results.iter().any(|result| result.severity() == Severity::Fatal)
+}
+
+/// What a response desires, by slot.
+pub fn desired(response: &RunFunctionResponse) -> BTreeMap<String, Map<String, Value>> {
+    let resources = &response.desired.as_ref().unwrap().resources;
+    let object = |resource: &Resource| value::object(resource.resource.clone().unwrap_or_default());
+    resources.iter().map(|(slot, resource)| (slot.clone(), object(resource))).collect()
+}
+
+/// The composite's desired status.
+pub fn status(response: &RunFunctionResponse) -> Value {
+    let composite = response.desired.clone().unwrap_or_default().composite.unwrap_or_default();
+    composite.resource.map(value::object).unwrap_or_default().remove("status").unwrap_or_default()
+}
