@@ -1,5 +1,6 @@
 //! Worlds, specs, Settings and rubbish: made from the schemas and the examples, so that a new API needs nothing here.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use function_paved_road::manifests;
@@ -83,14 +84,21 @@ pub fn mood(moods: &[Mood], slot: &str) -> Mood {
 }
 
 /// The schema of a world's `spec`.
-pub fn spec_schema(world: &World) -> Value {
-    xrd_schema(world)["properties"]["spec"].clone()
+pub fn spec_schema(world: &World) -> &'static Value {
+    &xrd_schema(world)["properties"]["spec"]
 }
 
 /// The schema of a world's XR.
-pub fn xrd_schema(world: &World) -> Value {
-    let xrd = manifests::xrd(world.api(), world.flavour, world.flavour.default_group());
-    xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+pub fn xrd_schema(world: &World) -> &'static Value {
+    static SCHEMAS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
+        let schema = |world: &World| {
+            let xrd = manifests::xrd(world.api(), world.flavour, world.flavour.default_group());
+            let schema = xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
+            (world.xr["apiVersion"].to_string() + world.api().info().name, schema)
+        };
+        BEGINNINGS.iter().map(schema).collect()
+    });
+    &SCHEMAS[&(world.xr["apiVersion"].to_string() + world.api().info().name)]
 }
 
 fn parameters(world: &World) -> Value {
@@ -287,7 +295,7 @@ pub fn spoil_spec(world: &mut World, at: Index, rubbish: &Rubbish) {
         .into_iter()
         .filter(|path| path.len() > 1 && path[0] == "spec" && path[1] == "parameters")
         .collect();
-    let known = spec_schema(world)["properties"]["parameters"]["properties"].clone();
+    let known = &spec_schema(world)["properties"]["parameters"]["properties"];
     if world.xr["spec"]["parameters"].is_object() {
         let keys = known.as_object().into_iter().flatten().map(|(key, _)| key.clone());
         all.extend(keys.map(|key| vec!["spec".to_owned(), "parameters".to_owned(), key]));

@@ -138,7 +138,7 @@ proptest! {
     #[test]
     fn what_the_schema_refuses_the_function_refuses(world in generate::beginning(), which: Index, number: i64, text in generate::almost()) {
         let mut world = world;
-        let schema = generate::spec_schema(&world)["properties"]["parameters"]["properties"].clone();
+        let schema = &generate::spec_schema(&world)["properties"]["parameters"]["properties"];
         let bounded: Vec<_> = schema.as_object().unwrap().iter().filter(|(_, field)| generate::is_bounded(field)).collect();
         let (name, field) = *which.get(&bounded);
         let value = if field["type"] == "integer" { json!(number) } else { json!(text) };
