@@ -6,8 +6,8 @@ pub mod gpu_workspace;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::compose::Composition;
@@ -151,7 +151,7 @@ impl<A: Api> AnyApi for Entry<A> {
     }
 
     fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error> {
-        let spec: A = read_spec(&cx.xr.spec)?;
+        let spec: A = crate::check::typed(&cx.xr.spec, "spec").map_err(Error::InvalidSpec)?;
         let section: A::Settings = settings.section(A::INFO.settings)?;
         match serde_json::to_value(spec.compose(&section, cx)?) {
             Ok(Value::Object(status)) => Ok(status),
@@ -174,19 +174,4 @@ impl<A: Api> AnyApi for Entry<A> {
     fn example_settings(&self) -> Value {
         serde_json::to_value(A::example_settings()).unwrap_or_default()
     }
-}
-
-/// Reads a spec; an error names the field by its path.
-fn read_spec<'v, A: Deserialize<'v>>(spec: &'v Value) -> Result<A, Error> {
-    serde_path_to_error::deserialize(spec).map_err(|error| {
-        let path = match error.path().to_string().as_str() {
-            "." => "spec".to_owned(),
-            path => format!("spec.{path}"),
-        };
-        let message = error.into_inner().to_string();
-        match message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
-            Some(field) => Error::spec(format!("{path}.{field}"), "missing; a value is required"),
-            None => Error::spec(path, crate::check::shown(&message)),
-        }
-    })
 }

@@ -10,8 +10,10 @@ use ipnet::IpNet;
 mod ssh;
 #[cfg(test)]
 mod tests;
+mod typed;
 
 pub use ssh::ssh_public_key;
+pub use typed::typed;
 
 /// The longest message that we put into status or results, in bytes.
 pub const LONGEST: usize = 1024;
@@ -106,17 +108,16 @@ pub fn count<T>(list: &[T], most: usize) -> Result<(), Refused> {
     Err(Refused { found: format!("{} entries", list.len()), allowed: format!("at most {most}") })
 }
 
-/// A text whose length and characters are as `allowed` says in words.
-pub fn text<'a>(
+/// A text of at most `longest` characters that is as `allowed` says in words.
+pub fn shape<'a>(
     value: &'a str,
-    length: RangeInclusive<usize>,
-    character: impl Fn(char) -> bool,
+    longest: usize,
+    fits: impl Fn(&str) -> bool,
     allowed: &str,
 ) -> Result<&'a str, Refused> {
-    // Cut first: nobody counts through a megabyte.
-    let count = value.chars().take(length.end().saturating_add(1)).count();
-    let fits = length.contains(&count) && value.chars().all(|c| !is_invisible(c) && character(c));
-    if fits { Ok(value) } else { Err(Refused::new(value, allowed)) }
+    // Cut first: nobody looks through a megabyte.
+    let short = value.chars().take(longest.saturating_add(1)).count() <= longest;
+    if short && fits(value) { Ok(value) } else { Err(Refused::new(value, allowed)) }
 }
 
 /// One of a few names. What comes back is the catalogue's own copy of it.

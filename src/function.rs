@@ -234,3 +234,6 @@ fn result(severity: Severity, reason: &str, message: String) -> FunctionResult {
 fn ttl(duration: Duration) -> pbjson_types::Duration {
     pbjson_types::Duration { seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX), nanos: 0 }
 }
+
+#[cfg(test)]
+mod tests;

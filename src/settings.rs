@@ -155,8 +155,9 @@ impl Settings {
         let own = sections.iter().filter_map(|key| body.remove_entry(*key)).collect();
         if let Some(unknown) = body.keys().find(|key| !COMMON.contains(&key.as_str())) {
             let known: Vec<_> = COMMON.iter().chain(sections).copied().collect();
-            let refused = crate::check::Refused::new(unknown, crate::check::suggestion(unknown, &known));
-            return Err(Error::settings(crate::check::shown(unknown), refused));
+            let allowed = crate::check::suggestion(unknown, &known);
+            let message = format!("there is no such field; allowed: {allowed}");
+            return Err(Error::settings(crate::check::shown(unknown), message));
         }
         Ok(Self { common: typed(Value::Object(body), "")?, sections: own })
     }
@@ -186,13 +187,5 @@ pub fn merge(base: &mut Object, over: Object) {
 }
 
 fn typed<T: DeserializeOwned>(source: Value, prefix: &str) -> Result<T, Error> {
-    serde_path_to_error::deserialize(source).map_err(|error| {
-        let path = error.path().to_string();
-        let path = match (prefix, path.as_str()) {
-            (prefix, ".") => prefix.to_owned(),
-            ("", path) => path.to_owned(),
-            (prefix, path) => format!("{prefix}.{path}"),
-        };
-        Error::settings(path, error.into_inner())
-    })
+    crate::check::typed(source, prefix).map_err(|error| Error::settings(error.path, error.message))
 }

@@ -184,8 +184,7 @@ impl Parameters {
         check::range(self.storage_gb, 10..=65536, "GB").map_err(|error| wrong("storageGB", error))?;
         check::grows(self.storage_gb, cx.running("cloudsql-instance", &["settings", "diskSize"]), "GB")
             .map_err(|error| wrong("storageGB", error))?;
-        let region = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        check::text(&self.region, 1..=32, region, "a Google Cloud region such as us-central1")
+        check::shape(&self.region, 32, is_region, "a Google Cloud region such as us-central1")
             .map_err(|error| wrong("region", error))?;
         Ok(())
     }
@@ -207,4 +206,13 @@ fn default_storage_gb() -> i64 {
 
 fn default_region() -> String {
     "us-central1".to_owned()
+}
+
+/// `us-central1`: an area, a hyphen, a word with a number.
+fn is_region(name: &str) -> bool {
+    let word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
+    let digits = |c: char| c.is_ascii_digit();
+    name.split_once('-').is_some_and(|(area, place)| {
+        word(area) && place.ends_with(digits) && word(place.trim_end_matches(digits))
+    })
 }

@@ -108,8 +108,8 @@ pub fn machine(name: &str) -> Result<&'static Machine, Refused> {
         return Ok(machine);
     }
     let near = nearest(name, MACHINES.iter().map(|machine| machine.name), 3);
-    let hint = if near.is_empty() { String::new() } else { format!("{} (nearest); ", near.join(", ")) };
-    Err(Refused::new(name, format!("{hint}all: {}", by_family())))
+    let hint = if near.is_empty() { String::new() } else { format!("{} (nearest); all: ", near.join(", ")) };
+    Err(Refused::new(name, format!("{hint}{}", by_family())))
 }
 
 impl Machine {
@@ -178,7 +178,7 @@ mod tests {
             assert!(refused.allowed.contains(&format!("{family}.{{")), "{}", refused.allowed);
             assert!(refused.allowed.contains(size), "{}", refused.allowed);
         }
-        assert!(machine("冷").unwrap_err().allowed.starts_with("all: g4dn.{"));
+        assert!(machine("冷").unwrap_err().allowed.starts_with("g4dn.{"));
     }
 
     #[test]

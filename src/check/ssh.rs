@@ -72,6 +72,8 @@ fn shown(line: &str, kind: &str) -> String {
     let name_like = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-@._".contains(c);
     if !kind.is_empty() && kind.len() <= 40 && kind.chars().all(name_like) {
         quoted(kind)
+    } else if line.is_empty() {
+        "an empty text".to_owned()
     } else {
         format!("a text of {} characters (not shown)", line.chars().count())
     }

@@ -175,9 +175,9 @@ fn numbers_have_their_bounds() {
 }
 
 #[test]
-fn texts_have_their_length_and_characters() {
-    let name =
-        |value| text(value, 1..=5, |c| c.is_ascii_lowercase(), "1 to 5 small letters").map(str::to_owned);
+fn texts_have_their_length_and_shape() {
+    let small = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase());
+    let name = |value| shape(value, 5, small, "1 to 5 small letters").map(str::to_owned);
     assert_eq!(name("ada"), Ok("ada".to_owned()));
     for value in ["", "Ada", "adaada", "a\u{200b}a"] {
         assert_eq!(name(value).unwrap_err().allowed, "1 to 5 small letters");
@@ -223,7 +223,7 @@ proptest! {
             cidr(&value).err(),
             ssh_public_key(&value).err(),
             one_of(&value, &["small", "large"]).err(),
-            text(&value, 1..=63, char::is_alphanumeric, "a name").err(),
+            shape(&value, 63, |text| text.chars().all(char::is_alphanumeric), "a name").err(),
             crate::catalog::gpu::machine(&value).err(),
             crate::catalog::opencv::requirement(&value).err(),
         ];

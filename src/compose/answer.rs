@@ -54,7 +54,8 @@ impl Composition<'_> {
         self.compose_connection_secret()?;
         self.account_for_everything()?;
         let leaves = self.leaves();
-        let common = status::common(&leaves, self.desired.keys().any(|slot| self.exists(slot)));
+        let exists = self.desired.keys().any(|slot| self.exists(slot));
+        let common = status::common(&leaves, exists);
         let phase = common.phase;
         let (reason, message) = provisioned(&leaves, phase);
         let message = scrub::cut(&message);

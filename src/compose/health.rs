@@ -86,13 +86,12 @@ fn managed(object: &Object) -> Health {
 /// A provider-kubernetes Object is ready when what it wraps is.
 fn wrapped(object: &Object) -> Health {
     let health = managed(object);
+    if !health.ready || health.state != State::Available {
+        return Health { ready: false, ..health };
+    }
     match at(object, &["status", "atProvider", "manifest"]) {
-        Some(Value::Object(manifest)) if health.ready && health.state == State::Available => of(manifest),
-        _ => Health {
-            ready: false,
-            state: if health.ready { State::Creating } else { health.state },
-            ..health
-        },
+        Some(Value::Object(manifest)) => of(manifest),
+        _ => Health::unseen(),
     }
 }
 

@@ -95,9 +95,10 @@ impl Composition<'_> {
 
     fn leaf(&self, slot: &str, desired: &Desired, refused: &[String]) -> Leaf {
         let kind = kind(&desired.object);
-        let health = if !self.exists(slot) && refused.iter().any(|refused| refused == kind) {
+        let asked_for = text(&desired.object, &["kind"]).unwrap_or_default();
+        let health = if !self.exists(slot) && refused.iter().any(|refused| refused == asked_for) {
             let message = format!(
-                "the API server has not accepted this {kind}: see the events of {} {}, and whether the provider is installed",
+                "the API server has not accepted this {asked_for}: see the events of {} {}, and whether the provider is installed",
                 self.xr.kind, self.xr.name
             );
             Health::pending(State::Waiting, "NotAccepted", message)

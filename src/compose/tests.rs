@@ -8,6 +8,7 @@ mod pinned;
 mod presence;
 mod secret;
 mod usages;
+mod wrapped;
 
 use std::collections::BTreeMap;
 

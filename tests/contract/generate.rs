@@ -1,5 +1,6 @@
 //! Worlds, specs, Settings and rubbish: made from the schemas and the examples, so that a new API needs nothing here.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use function_paved_road::manifests;
@@ -37,7 +38,7 @@ pub static WORLDS: LazyLock<Vec<World>> = LazyLock::new(|| {
     for beginning in BEGINNINGS.iter() {
         let moods = [Mood::Silent, Mood::Creating, Mood::Ready, Mood::Failing, Mood::Stuck];
         worlds.extend(moods.map(|mood| beginning.clone().settle(|_| mood)));
-        let half = |slot: &str| if slot.len() % 2 == 0 { Mood::Ready } else { Mood::Creating };
+        let half = |slot: &str| if slot.len().is_multiple_of(2) { Mood::Ready } else { Mood::Creating };
         worlds.push(beginning.clone().settle(half));
         let mut first = beginning.clone();
         first.reconcile(|_| Mood::Ready);
@@ -83,14 +84,21 @@ pub fn mood(moods: &[Mood], slot: &str) -> Mood {
 }
 
 /// The schema of a world's `spec`.
-pub fn spec_schema(world: &World) -> Value {
-    xrd_schema(world)["properties"]["spec"].clone()
+pub fn spec_schema(world: &World) -> &'static Value {
+    &xrd_schema(world)["properties"]["spec"]
 }
 
 /// The schema of a world's XR.
-pub fn xrd_schema(world: &World) -> Value {
-    let xrd = manifests::xrd(world.api(), world.flavour, world.flavour.default_group());
-    xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+pub fn xrd_schema(world: &World) -> &'static Value {
+    static SCHEMAS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
+        let schema = |world: &World| {
+            let xrd = manifests::xrd(world.api(), world.flavour, world.flavour.default_group());
+            let schema = xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
+            (world.xr["apiVersion"].to_string() + world.api().info().name, schema)
+        };
+        BEGINNINGS.iter().map(schema).collect()
+    });
+    &SCHEMAS[&(world.xr["apiVersion"].to_string() + world.api().info().name)]
 }
 
 fn parameters(world: &World) -> Value {
@@ -287,7 +295,7 @@ pub fn spoil_spec(world: &mut World, at: Index, rubbish: &Rubbish) {
         .into_iter()
         .filter(|path| path.len() > 1 && path[0] == "spec" && path[1] == "parameters")
         .collect();
-    let known = spec_schema(world)["properties"]["parameters"]["properties"].clone();
+    let known = &spec_schema(world)["properties"]["parameters"]["properties"];
     if world.xr["spec"]["parameters"].is_object() {
         let keys = known.as_object().into_iter().flatten().map(|(key, _)| key.clone());
         all.extend(keys.map(|key| vec!["spec".to_owned(), "parameters".to_owned(), key]));
@@ -307,4 +315,37 @@ pub fn network() -> impl Strategy<Value = String> {
     prop_oneof![v4, v6].prop_map(|(address, prefix): (std::net::IpAddr, u8)| {
         ipnet::IpNet::new(address, prefix).unwrap().trunc().to_string()
     })
+}
+
+/// A text that is almost a name, a region or a version.
+pub fn almost() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z]{0,3}(-[a-z]{0,5}){0,3}-?[0-9]{0,2}",
+        "[-a-zA-Z0-9._+@]{0,12}",
+        "[0-9]{0,2}(\\.[0-9]{0,2}){0,4}",
+        "[a-z]{30,140}",
+        "\\PC{0,5}",
+    ]
+}
+
+/// Whether a schema says which numbers or texts it allows.
+pub fn is_bounded(schema: &Value) -> bool {
+    ["minimum", "maximum", "pattern", "enum"].iter().any(|key| !schema[key].is_null())
+}
+
+/// Whether a number or a text is among those that a schema allows.
+pub fn allows(schema: &Value, value: &Value) -> bool {
+    let number = value.as_i64().unwrap_or_default();
+    let text = value.as_str().unwrap_or_default();
+    let length = i64::try_from(text.chars().count()).unwrap();
+    let within = |number: i64, least: &str, most: &str| {
+        number >= schema[least].as_i64().unwrap_or(i64::MIN)
+            && number <= schema[most].as_i64().unwrap_or(i64::MAX)
+    };
+    (value.is_string() || within(number, "minimum", "maximum"))
+        && (value.is_number() || within(length, "minLength", "maxLength"))
+        && schema["pattern"]
+            .as_str()
+            .is_none_or(|pattern| regex_lite::Regex::new(pattern).unwrap().is_match(text))
+        && schema["enum"].as_array().is_none_or(|choices| choices.contains(value))
 }

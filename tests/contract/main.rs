@@ -85,7 +85,7 @@ proptest! {
         let mut world = world;
         let slot = pick(&world, whom);
         let object = &mut world.composed.get_mut(&slot).unwrap().object;
-        damage_conditions(object, &damage);
+        damage_conditions(object, damage.as_ref());
         let response = world.answer();
         let resource = &response.desired.as_ref().unwrap().resources[&slot];
         prop_assert_eq!(resource.ready(), Ready::False, "{}", slot);
@@ -136,6 +136,21 @@ proptest! {
     }
 
     #[test]
+    fn what_the_schema_refuses_the_function_refuses(world in generate::beginning(), which: Index, number: i64, text in generate::almost()) {
+        let mut world = world;
+        let schema = &generate::spec_schema(&world)["properties"]["parameters"]["properties"];
+        let bounded: Vec<_> = schema.as_object().unwrap().iter().filter(|(_, field)| generate::is_bounded(field)).collect();
+        let (name, field) = *which.get(&bounded);
+        let value = if field["type"] == "integer" { json!(number) } else { json!(text) };
+        prop_assume!(!generate::allows(field, &value));
+        world.xr["spec"]["parameters"][name] = value.clone();
+        let response = world.answer();
+        prop_assert!(world::is_fatal(&response), "{name}: {value}");
+        let path = format!("spec.parameters.{name}: ");
+        prop_assert!(response.results[0].message.starts_with(&path), "{}", response.results[0].message);
+    }
+
+    #[test]
     fn settings_reach_nothing_that_runs_but_its_tags(
         world in generate::beginning(), settings in generate::settings(), fault in option::of((any::<Index>(), generate::rubbish())),
     ) {
@@ -179,10 +194,9 @@ proptest! {
         let before = lines(&world::status(&world.reconcile(|slot| generate::mood(&moods[1], slot))));
         world.now = "2026-11-21T10:11:12Z";
         for (slot, now) in lines(&world::status(&world.answer())) {
-            match before.get(&slot).filter(|before| before["ready"] == now["ready"] && before["reason"] == now["reason"]) {
-                Some(before) => prop_assert_eq!(&now["since"], &before["since"], "{}", slot),
-                None => prop_assert_eq!(&now["since"], "2026-11-21T10:11:12Z", "{}", slot),
-            }
+            let same = |before: &&Value| before["ready"] == now["ready"] && before["reason"] == now["reason"];
+            let before = before.get(&slot).filter(same).map_or(&json!(world.now), |before| &before["since"]).clone();
+            prop_assert_eq!(&now["since"], &before, "{}", slot);
         }
     }
 
@@ -234,7 +248,7 @@ impl Fault {
         match self {
             Self::Resource(whom, at, rubbish) => spoil_a_resource(world, *whom, *at, rubbish),
             Self::Composite(true, at, rubbish) => {
-                _ = generate::spoil(&mut world.xr, &["status"], *at, rubbish)
+                _ = generate::spoil(&mut world.xr, &["status"], *at, rubbish);
             }
             Self::Composite(false, at, rubbish) => {
                 _ = generate::spoil(&mut world.xr, &["metadata", "labels"], *at, rubbish);
@@ -269,7 +283,7 @@ fn spoil_a_resource(world: &mut World, whom: Index, at: Index, rubbish: &Rubbish
 }
 
 fn pick(world: &World, whom: Index) -> String {
-    whom.get(&world.composed.keys().collect::<Vec<_>>()).to_string()
+    whom.get(&world.composed.keys().cloned().collect::<Vec<_>>()).clone()
 }
 
 /// A `Ready` that does not say `True`, in one way or another; `None`: no status at all.
@@ -301,12 +315,12 @@ fn condition_damage() -> impl Strategy<Value = Option<Value>> {
 }
 
 /// A built-in kind has no conditions: what its readiness follows from is taken away.
-fn damage_conditions(object: &mut Value, damage: &Option<Value>) {
+fn damage_conditions(object: &mut Value, damage: Option<&Value>) {
     let fields = object.as_object_mut().unwrap();
     fields.remove("data");
     match damage {
         Some(conditions) => {
-            fields.entry("status").or_insert_with(|| json!({}))["conditions"] = conditions.clone()
+            fields.entry("status").or_insert_with(|| json!({}))["conditions"] = conditions.clone();
         }
         None => _ = fields.remove("status"),
     }

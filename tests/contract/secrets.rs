@@ -88,15 +88,13 @@ fn hide(world: &mut World, place: &Place, secret: &str, whom: Index) -> RunFunct
         }
         Place::Secret(key) if !world.composed.is_empty() => {
             let ours = world.composed.values_mut().find(|composed| composed.object["kind"] == "Secret");
-            match ours {
-                Some(ours) => ours.object["data"][key] = json!(STANDARD.encode(secret)),
-                None => {
-                    let object =
-                        json!({"apiVersion": "v1", "kind": "Secret", "data": {key: STANDARD.encode(secret)}});
-                    world
-                        .composed
-                        .insert("secret-of-others".to_owned(), Composed { object, details: Details::new() });
-                }
+            if let Some(ours) = ours {
+                ours.object["data"][key] = json!(STANDARD.encode(secret));
+            } else {
+                let data = json!({key: STANDARD.encode(secret)});
+                let object = json!({"apiVersion": "v1", "kind": "Secret", "data": data});
+                let theirs = Composed { object, details: Details::new() };
+                world.composed.insert("secret-of-others".to_owned(), theirs);
             }
         }
         _ => {

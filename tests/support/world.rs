@@ -232,7 +232,7 @@ pub fn structure(document: &Value) -> Struct {
 fn forget_number(value: &mut pbjson_types::Value) {
     match &mut value.kind {
         Some(Kind::StringValue(text)) if text == NOT_A_NUMBER => {
-            value.kind = Some(Kind::NumberValue(f64::NAN))
+            value.kind = Some(Kind::NumberValue(f64::NAN));
         }
         Some(Kind::StructValue(inner)) => inner.fields.values_mut().for_each(forget_number),
         Some(Kind::ListValue(list)) => list.values.iter_mut().for_each(forget_number),

@@ -28,8 +28,8 @@ impl Parameters {
         match cx.noted("instance", "image-family") {
             Some(image) if image != family => {
                 let message = format!(
-                    "found \"{}\", which needs another machine image than the one that runs ({family} instead of {image}): \
-                     make a new workspace",
+                    "found \"{}\", which needs another machine image ({family}) than the one that runs ({image}); \
+                     allowed: a type that takes the same image, or a new workspace",
                     self.instance_type
                 );
                 Err(Error::spec(PATH, message))
@@ -66,16 +66,8 @@ impl Parameters {
     /// Every other field, as the schema says it and beyond.
     pub(super) fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
         let wrong = |name: &str, error: check::Refused| Error::spec(format!("spec.parameters.{name}"), error);
-        let owner = |c: char| c.is_ascii_alphanumeric() || "._+@-".contains(c);
-        check::text(
-            &self.owner,
-            1..=128,
-            owner,
-            "an e-mail address or a login: letters, digits and . _ + @ -",
-        )
-        .map_err(|error| wrong("owner", error))?;
-        let region = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        check::text(&self.region, 1..=32, region, "an AWS region such as us-east-1")
+        check::shape(&self.owner, 128, is_owner, OWNERS).map_err(|error| wrong("owner", error))?;
+        check::shape(&self.region, 32, is_region, "an AWS region such as us-east-1")
             .map_err(|error| wrong("region", error))?;
         check::range(self.disk_gb, 75..=16384, "GiB").map_err(|error| wrong("diskGB", error))?;
         check::grows(self.disk_gb, cx.running("instance", &["rootBlockDevice", "volumeSize"]), "GiB")
@@ -86,5 +78,30 @@ impl Parameters {
         }
         opencv::requirement(&self.opencv_version).map_err(|error| wrong("opencvVersion", error))?;
         Ok(())
+    }
+}
+
+/// What an owner may be called, in words.
+const OWNERS: &str = "an e-mail address or a login: letters, digits and . _ + @ -, a letter or digit first";
+
+fn is_owner(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "._+@-".contains(c))
+}
+
+/// `us-east-1`, `us-gov-west-1`: an area of two letters, words, one digit.
+fn is_region(name: &str) -> bool {
+    let word = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
+    let parts: Vec<&str> = name.split('-').collect();
+    match parts.as_slice() {
+        [area, words @ .., number] => {
+            area.len() == 2
+                && word(area)
+                && !words.is_empty()
+                && words.iter().all(word)
+                && number.len() == 1
+                && number.chars().all(|c| c.is_ascii_digit())
+        }
+        _ => false,
     }
 }

@@ -1,0 +1,57 @@
+use serde_json::{Value, json};
+
+use super::{legacy, namespaced, object};
+use crate::compose::Composition;
+use crate::error::Error;
+
+fn service(cx: &mut Composition<'_>) -> Result<(), Error> {
+    let service =
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"port": 80}});
+    let Value::Object(service) = service else { panic!("an object") };
+    cx.object("service", service).map(|_| ())
+}
+
+/// A wrapper that its provider calls ready.
+fn wrapper(at_provider: &Value) -> Value {
+    json!({
+        "apiVersion": "kubernetes.crossplane.io/v1alpha2", "kind": "Object",
+        "spec": {"forProvider": {"manifest": {"kind": "Service"}}, "providerConfigRef": {"name": "old"}},
+        "status": {"atProvider": at_provider, "conditions": [{"type": "Ready", "status": "True"}, {"type": "Synced", "status": "True"}]},
+    })
+}
+
+#[test]
+fn a_wrapper_whose_object_is_not_seen_is_not_ready_and_says_so() {
+    let answer = legacy().with("service", wrapper(&json!({}))).compose(service).unwrap();
+    assert!(!answer.resources["service"].1);
+    let line = &answer.status["resources"][0];
+    assert_eq!((&line["reason"], &line["message"]), (&json!("Creating"), &json!("is being created")));
+}
+
+#[test]
+fn a_wrapper_that_was_not_accepted_is_told() {
+    let mut test = legacy();
+    test.xr["spec"]["resourceRefs"] = json!([{"kind": "Object", "name": "a"}]);
+    let answer = test.compose(service).unwrap();
+    assert_eq!(answer.status["resources"][0]["reason"], "NotAccepted");
+    assert_eq!(
+        answer.message,
+        "service (Service): the API server has not accepted this Object: see the events of XThing thing-x1, and whether the \
+         provider is installed"
+    );
+}
+
+#[test]
+fn a_native_object_lives_in_the_composites_namespace_under_its_own_name() {
+    let composed = object(&namespaced().compose(service).unwrap(), "service");
+    assert_eq!(composed["kind"], "Service");
+    assert_eq!(composed["metadata"]["name"], "web");
+    assert_eq!(composed["metadata"]["labels"]["paved-road.fn.crossplane.io/composed"], "true");
+}
+
+#[test]
+fn the_mark_is_on_the_wrapper_not_in_what_it_wraps() {
+    let composed = object(&legacy().compose(service).unwrap(), "service");
+    assert_eq!(composed["metadata"]["labels"]["paved-road.fn.crossplane.io/composed"], "true");
+    assert_eq!(composed["spec"]["forProvider"]["manifest"]["metadata"], json!({"name": "web"}));
+}

@@ -1,0 +1,162 @@
+//! Settings from an EnvironmentConfig: asked for, awaited, laid over the input.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use function_sdk_rust::proto::v1::RequestMeta;
+use serde_json::json;
+
+use super::*;
+
+const XR: &str = "GpuDevWorkspace";
+
+/// A workspace whose input names an EnvironmentConfig; `capabilities` are what core says of itself.
+fn request(capabilities: &[Capability]) -> RunFunctionRequest {
+    let xr = json!({
+        "apiVersion": "platform.acme.io/v1alpha1", "kind": XR, "metadata": {"name": "ada", "uid": "abcde"},
+        "spec": {"parameters": {"owner": "ada"}},
+    });
+    let input = json!({
+        "settingsFrom": {"name": "paved-road"},
+        "tags": {"Team": "input", "Cost": "input"},
+        "gpuWorkspace": {"amis": {"us-east-1": {"default": "ami-input"}}, "allowedCidrs": ["10.0.0.0/8", "10.1.0.0/16"]},
+    });
+    RunFunctionRequest {
+        meta: Some(RequestMeta {
+            tag: "t".to_owned(),
+            capabilities: capabilities.iter().map(|c| i32::from(*c)).collect(),
+        }),
+        observed: Some(State { composite: Some(resource(&xr)), ..State::default() }),
+        input: Some(structure(&input)),
+        ..RunFunctionRequest::default()
+    }
+}
+
+fn structure(value: &Value) -> pbjson_types::Struct {
+    value::structure(value.as_object().unwrap().clone())
+}
+
+fn resource(object: &Value) -> Resource {
+    Resource { resource: Some(structure(object)), ..Resource::default() }
+}
+
+fn environment_config(data: &Value) -> Resources {
+    let config = json!({"apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "EnvironmentConfig", "data": data});
+    Resources { items: vec![resource(&config)] }
+}
+
+fn answer(request: RunFunctionRequest) -> RunFunctionResponse {
+    run(request, &mut Outside { now: Timestamp::UNIX_EPOCH, random: &mut |_| {} }).unwrap()
+}
+
+fn for_provider(response: &RunFunctionResponse, slot: &str) -> Value {
+    let resource = response.desired.as_ref().unwrap().resources[slot].resource.clone().unwrap();
+    Value::Object(value::object(resource))["spec"]["forProvider"].clone()
+}
+
+#[test]
+fn what_is_asked_for_fits_what_core_understands() {
+    let modern = [Capability::Capabilities, Capability::RequiredResources];
+    for (capabilities, older_field) in [(&modern[..], false), (&[], true)] {
+        let response = answer(request(capabilities));
+        let requirements = response.requirements.unwrap();
+        let asked = &requirements.resources[SETTINGS_REQUIREMENT];
+        assert_eq!(
+            (asked.kind.as_str(), asked.api_version.as_str()),
+            ("EnvironmentConfig", "apiextensions.crossplane.io/v1beta1")
+        );
+        assert_eq!(asked.r#match, Some(resource_selector::Match::MatchName("paved-road".to_owned())));
+        assert_eq!(requirements.extra_resources.get(SETTINGS_REQUIREMENT), older_field.then_some(asked));
+    }
+}
+
+#[test]
+fn while_it_asks_it_neither_refuses_nor_composes() {
+    let response = answer(request(&[]));
+    assert_eq!(response.results, []);
+    assert_eq!(response.conditions, []);
+    assert!(response.desired.unwrap().resources.is_empty());
+}
+
+#[test]
+fn without_settings_from_nothing_is_asked_for() {
+    let mut request = request(&[]);
+    request.input.as_mut().unwrap().fields.remove("settingsFrom");
+    let response = answer(request);
+    assert_eq!(response.requirements, None);
+    assert_eq!(for_provider(&response, "instance")["ami"], "ami-input");
+}
+
+#[test]
+fn what_was_found_is_laid_over_the_input() {
+    let data = json!({
+        "tags": {"Team": "config"},
+        "gpuWorkspace": {"amis": {"eu-west-1": {"default": "ami-config"}}, "allowedCidrs": ["192.0.2.0/24"]},
+    });
+    let mut modern = request(&[]);
+    modern.required_resources.insert(SETTINGS_REQUIREMENT.to_owned(), environment_config(&data));
+    let mut older = request(&[]);
+    older.extra_resources.insert(SETTINGS_REQUIREMENT.to_owned(), environment_config(&data));
+    for request in [modern, older] {
+        let response = answer(request);
+        let instance = for_provider(&response, "instance");
+        assert_eq!(
+            (&instance["tags"]["Team"], &instance["tags"]["Cost"]),
+            (&json!("config"), &json!("input")),
+            "maps merge"
+        );
+        assert_eq!(instance["ami"], "ami-input", "deeply");
+        let slots = &response.desired.as_ref().unwrap().resources;
+        assert!(slots.contains_key("ssh-192.0.2.0/24"), "lists replace");
+        assert!(!slots.contains_key("ssh-10.0.0.0/8"), "lists replace");
+        assert!(
+            response.requirements.is_some(),
+            "core takes an answer that no longer asks for one that changed its mind"
+        );
+    }
+}
+
+#[test]
+fn one_that_does_not_exist_is_a_warning_and_the_input_counts() {
+    let mut request = request(&[]);
+    request.required_resources.insert(SETTINGS_REQUIREMENT.to_owned(), Resources::default());
+    let response = answer(request);
+    let warnings: Vec<_> =
+        response.results.iter().filter(|result| result.severity() == Severity::Warning).collect();
+    let [warning] = warnings[..] else { panic!("{:?}", response.results) };
+    assert_eq!(warning.reason.as_deref(), Some("SettingsNotFound"));
+    assert_eq!(warning.message, "EnvironmentConfig paved-road was not found: the step's input alone counts");
+    assert_eq!(for_provider(&response, "instance")["ami"], "ami-input");
+}
+
+#[test]
+fn mistakes_in_it_are_refused_like_those_in_the_input() {
+    let mut request = request(&[]);
+    let config = environment_config(&json!({"gpuWorkspace": {"ami": "ami-1"}}));
+    request.required_resources.insert(SETTINGS_REQUIREMENT.to_owned(), config);
+    let response = answer(request);
+    assert_eq!(response.results[0].severity(), Severity::Fatal);
+    assert!(
+        response.results[0].message.starts_with("settings.gpuWorkspace.ami: "),
+        "{}",
+        response.results[0].message
+    );
+}
+
+#[test]
+fn a_result_is_emitted_only_when_the_sentence_changes() {
+    let mut request = request(&[]);
+    request.input.as_mut().unwrap().fields.remove("settingsFrom");
+    let first = answer(request.clone());
+    assert_eq!(first.results.len(), 1);
+    assert_eq!(first.results[0].severity(), Severity::Normal);
+    assert_eq!(Some(&first.results[0].message), first.conditions[0].message.as_ref());
+
+    let said = &first.conditions[0];
+    let condition =
+        json!({"type": "Provisioned", "status": "False", "reason": said.reason, "message": said.message});
+    let composite = request.observed.as_mut().unwrap().composite.as_mut().unwrap().resource.as_mut().unwrap();
+    composite.fields.extend(structure(&json!({"status": {"conditions": [condition]}})).fields);
+    let second = answer(request);
+    assert_eq!(second.results, []);
+    assert_eq!(second.conditions, first.conditions);
+}

@@ -1,0 +1,608 @@
+//! What is refused, and in which words: the table is the documentation.
+//!
+//! A refusal is one FATAL result that names the field's path, what was found and what is allowed. Its words stand in
+//! `Provisioned=False` too, on the composite and on the claim. Nothing that exists goes.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use function_paved_road::apis::Flavour;
+use function_paved_road::function::{self, Outside};
+use function_sdk_rust::proto::v1::{
+    Resource, RunFunctionRequest, RunFunctionResponse, Severity, State, Status, Target,
+};
+use serde_json::{Value, json};
+use support::world::{Mood, World, desired, is_fatal};
+
+const RSA_1024: &str = include_str!("refusals/rsa1024.pub");
+
+/// What somebody wrote, by a JSON pointer below the XR or the step's input, and the message they get.
+struct Case {
+    world: World,
+    reason: &'static str,
+    message: &'static str,
+}
+
+fn main_examples(kind: &str) -> Vec<World> {
+    let worlds = support::examples().into_iter().filter(|example| example.state == "nothing");
+    worlds.map(|example| World::new(&example)).filter(|world| world.api().info().name == kind).collect()
+}
+
+fn workspace() -> World {
+    main_examples("gpu-workspace").into_iter().find(|world| world.flavour == Flavour::Claims).unwrap()
+}
+
+fn environment() -> World {
+    main_examples("application-environment")
+        .into_iter()
+        .find(|world| world.flavour == Flavour::Claims)
+        .unwrap()
+}
+
+fn spec(mut world: World, field: &str, value: Value) -> World {
+    world.xr["spec"]["parameters"][field] = value;
+    world
+}
+
+fn settings(mut world: World, section: &str, field: &str, value: Value) -> World {
+    world.input[section][field] = value;
+    world
+}
+
+/// What the response refuses with: its only result, and the condition that goes with it.
+fn refused(response: &RunFunctionResponse) -> (String, String) {
+    let [result] = &response.results[..] else { panic!("one result: {:?}", response.results) };
+    assert_eq!(result.severity(), Severity::Fatal, "{result:?}");
+    let [condition] = &response.conditions[..] else { panic!("one condition: {:?}", response.conditions) };
+    assert_eq!(condition.r#type, "Provisioned");
+    assert_eq!(condition.status(), Status::ConditionFalse);
+    assert_eq!(condition.target(), Target::CompositeAndClaim);
+    assert_eq!(condition.message.as_ref(), Some(&result.message));
+    assert_eq!(result.reason.as_ref(), Some(&condition.reason));
+    (condition.reason.clone(), result.message.clone())
+}
+
+fn check(cases: Vec<Case>) {
+    let mut wrong = Vec::new();
+    for Case { world, reason, message } in cases {
+        let mut request = world.request();
+        let earlier = State {
+            composite: None,
+            resources: [("earlier".to_owned(), Resource { ready: 1, ..Resource::default() })].into(),
+        };
+        request.desired = Some(earlier.clone());
+        let response = support::answer(request);
+        assert_eq!(
+            response.desired,
+            Some(earlier),
+            "nothing of earlier steps is dropped, nothing of ours half done"
+        );
+        let found = refused(&response);
+        if found != (reason.to_owned(), message.to_owned()) {
+            wrong.push(format!("expected {reason}: {message}\n   found {}: {}", found.0, found.1));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+const SPEC: &str = "InvalidSpec";
+const SETTINGS: &str = "InvalidSettings";
+
+#[test]
+fn machine_types() {
+    let wrong = |value: &str| spec(workspace(), "instanceType", json!(value));
+    let offered = settings(workspace(), "gpuWorkspace", "instanceTypes", json!(["g5.xlarge", "g5.2xlarge"]));
+    check(vec![
+        Case {
+            world: wrong("g4dn.xlrage"),
+            reason: SPEC,
+            message: r#"spec.parameters.instanceType: found "g4dn.xlrage"; allowed: g4dn.xlarge, g4dn.2xlarge, g4dn.4xlarge (nearest); all: g4dn.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, metal}, g5.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6e.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, p3.{2xlarge, 8xlarge, 16xlarge}, p4d.{24xlarge}, p4de.{24xlarge}, p5.{4xlarge, 48xlarge}, p5en.{48xlarge}, p6-b200.{48xlarge}"#,
+        },
+        Case {
+            world: wrong("t3.micro"),
+            reason: SPEC,
+            message: r#"spec.parameters.instanceType: found "t3.micro"; allowed: g4dn.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, metal}, g5.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6e.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, p3.{2xlarge, 8xlarge, 16xlarge}, p4d.{24xlarge}, p4de.{24xlarge}, p5.{4xlarge, 48xlarge}, p5en.{48xlarge}, p6-b200.{48xlarge}"#,
+        },
+        Case {
+            world: wrong(""),
+            reason: SPEC,
+            message: r#"spec.parameters.instanceType: found ""; allowed: g4dn.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, metal}, g5.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6e.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, p3.{2xlarge, 8xlarge, 16xlarge}, p4d.{24xlarge}, p4de.{24xlarge}, p5.{4xlarge, 48xlarge}, p5en.{48xlarge}, p6-b200.{48xlarge}"#,
+        },
+        Case {
+            world: offered,
+            reason: SPEC,
+            message: r#"spec.parameters.instanceType: found "g4dn.xlarge"; allowed: g5.xlarge, g5.2xlarge (nearest: g5.xlarge)"#,
+        },
+    ]);
+}
+
+#[test]
+fn networks() {
+    let wrong = |list: Value| spec(workspace(), "allowedCidrs", list);
+    let by_settings = |list: Value| {
+        let mut world = settings(workspace(), "gpuWorkspace", "allowedCidrs", list);
+        world.xr["spec"]["parameters"].as_object_mut().unwrap().remove("allowedCidrs");
+        world
+    };
+    check(vec![
+        Case {
+            world: wrong(json!(["203.0.113.0/24", "300.1.2.3/24"])),
+            reason: SPEC,
+            message: r#"spec.parameters.allowedCidrs[1]: found "300.1.2.3/24"; allowed: a network such as 203.0.113.0/24, or 203.0.113.7/32 for one host; 2001:db8::/48 or ::/0 for IPv6"#,
+        },
+        Case {
+            world: wrong(json!(["203.0.113.0/33"])),
+            reason: SPEC,
+            message: r#"spec.parameters.allowedCidrs[0]: found "203.0.113.0/33"; allowed: a network such as 203.0.113.0/24, or 203.0.113.7/32 for one host; 2001:db8::/48 or ::/0 for IPv6"#,
+        },
+        Case {
+            world: wrong(json!(["203.0.113.7/24"])),
+            reason: SPEC,
+            message: r#"spec.parameters.allowedCidrs[0]: found "203.0.113.7/24", an address inside a network; allowed: 203.0.113.0/24 for the network, 203.0.113.7/32 for this host"#,
+        },
+        Case {
+            world: wrong(json!(["203.0.113.7"])),
+            reason: SPEC,
+            message: r#"spec.parameters.allowedCidrs[0]: found "203.0.113.7", an address without a prefix; allowed: 203.0.113.7/32 for this host"#,
+        },
+        Case {
+            world: wrong(json!(["203.0.113.0/24", "203.0.113.0/24"])),
+            reason: SPEC,
+            message: "spec.parameters.allowedCidrs[1]: found 203.0.113.0/24 twice; each network may be given once",
+        },
+        Case {
+            world: wrong(json!(["2001:DB8::/32", "2001:db8:0::/32"])),
+            reason: SPEC,
+            message: "spec.parameters.allowedCidrs[1]: found 2001:db8::/32 twice; each network may be given once",
+        },
+        Case {
+            world: wrong(json!(["::ffff:10.0.0.0/104"])),
+            reason: SPEC,
+            message: r#"spec.parameters.allowedCidrs[0]: found "::ffff:10.0.0.0/104", IPv4 written as IPv6; allowed: the network in IPv4 notation"#,
+        },
+        Case {
+            world: wrong(json!("203.0.113.0/24")),
+            reason: SPEC,
+            message: r#"spec.parameters.allowedCidrs: found "203.0.113.0/24"; allowed: a list"#,
+        },
+        Case {
+            world: wrong(json!(vec![""; 101])),
+            reason: SPEC,
+            message: "spec.parameters.allowedCidrs: found 101 entries; allowed: at most 100",
+        },
+        Case {
+            world: by_settings(json!(["office"])),
+            reason: SETTINGS,
+            message: r#"settings.gpuWorkspace.allowedCidrs[0]: found "office"; allowed: a network such as 203.0.113.0/24, or 203.0.113.7/32 for one host; 2001:db8::/48 or ::/0 for IPv6"#,
+        },
+    ]);
+}
+
+#[test]
+fn keys() {
+    let wrong = |key: &str| spec(workspace(), "sshPublicKeys", json!([key]));
+    let good = workspace().xr["spec"]["parameters"]["sshPublicKeys"][0].as_str().unwrap().to_owned();
+    let many = spec(workspace(), "sshPublicKeys", json!(vec![good.clone(); 21]));
+    check(vec![
+        Case {
+            world: wrong("ssh-rsa AAAA..."),
+            reason: SPEC,
+            message: r#"spec.parameters.sshPublicKeys[0]: found "ssh-rsa AAAA...", which is not a whole key; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like"#,
+        },
+        Case {
+            world: wrong(&good.replace(" ada", "\nada")),
+            reason: SPEC,
+            message: r#"spec.parameters.sshPublicKeys[0]: found "ssh-ed25519" with a line break or another invisible character in it; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like; one key per item of the list"#,
+        },
+        Case {
+            world: wrong(RSA_1024.trim()),
+            reason: SPEC,
+            message: "spec.parameters.sshPublicKeys[0]: found an RSA key of 1024 bits; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like",
+        },
+        Case {
+            world: wrong("-----BEGIN OPENSSH PRIVATE KEY-----"),
+            reason: SPEC,
+            message: "spec.parameters.sshPublicKeys[0]: found what looks like a private key (not shown); allowed: the public key, the line in the file that ends in .pub. Never paste a private key anywhere; take this one out of use, for it was sent to a server: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like",
+        },
+        Case {
+            world: wrong("ssh-dss AAAAB3NzaC1kc3M="),
+            reason: SPEC,
+            message: "spec.parameters.sshPublicKeys[0]: found a DSA key (ssh-dss), which is not safe any more; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like",
+        },
+        Case {
+            world: wrong(&format!("from=\"10.0.0.1\" {good}")),
+            reason: SPEC,
+            message: "spec.parameters.sshPublicKeys[0]: found a key with options or spaces before its type; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like",
+        },
+        Case {
+            world: wrong("hunter2"),
+            reason: SPEC,
+            message: r#"spec.parameters.sshPublicKeys[0]: found "hunter2", which begins with no type of key that is known; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like"#,
+        },
+        Case {
+            world: wrong("MIIEvQIBADANBgkq"),
+            reason: SPEC,
+            message: "spec.parameters.sshPublicKeys[0]: found a text of 16 characters (not shown), which begins with no type of key that is known; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like",
+        },
+        Case {
+            world: wrong(""),
+            reason: SPEC,
+            message: "spec.parameters.sshPublicKeys[0]: found an empty text, which begins with no type of key that is known; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like",
+        },
+        Case {
+            world: many,
+            reason: SPEC,
+            message: "spec.parameters.sshPublicKeys: found 21 entries; allowed: at most 20",
+        },
+    ]);
+}
+
+#[test]
+fn releases_of_opencv() {
+    let wrong = |value: Value| spec(workspace(), "opencvVersion", value);
+    check(vec![
+        Case {
+            world: wrong(json!("latest")),
+            reason: SPEC,
+            message: r#"spec.parameters.opencvVersion: found "latest"; allowed: three or four numbers, as 4.8.0 or 4.8.0.76; releases: 4.4.0, 4.5.1, 4.5.3, 4.5.4, 4.5.5, 4.6.0, 4.7.0, 4.8.0, 4.8.1, 4.9.0, 4.10.0, 4.11.0, 4.12.0, 4.13.0, 4.14.0, 5.0.0"#,
+        },
+        Case {
+            world: wrong(json!("4.8.2")),
+            reason: SPEC,
+            message: r#"spec.parameters.opencvVersion: found "4.8.2"; allowed: a release that exists (nearest: 4.8.0, 4.8.1); releases: 4.4.0, 4.5.1, 4.5.3, 4.5.4, 4.5.5, 4.6.0, 4.7.0, 4.8.0, 4.8.1, 4.9.0, 4.10.0, 4.11.0, 4.12.0, 4.13.0, 4.14.0, 5.0.0"#,
+        },
+        Case {
+            world: wrong(json!("4.8")),
+            reason: SPEC,
+            message: r#"spec.parameters.opencvVersion: found "4.8"; allowed: three or four numbers, as 4.8.0 or 4.8.0.76 (nearest: 4.8.0, 4.8.1); releases: 4.4.0, 4.5.1, 4.5.3, 4.5.4, 4.5.5, 4.6.0, 4.7.0, 4.8.0, 4.8.1, 4.9.0, 4.10.0, 4.11.0, 4.12.0, 4.13.0, 4.14.0, 5.0.0"#,
+        },
+        Case {
+            world: wrong(json!(4.8)),
+            reason: SPEC,
+            message: "spec.parameters.opencvVersion: found 4.8; allowed: a text, in quotes",
+        },
+    ]);
+}
+
+#[test]
+fn regions_and_images() {
+    let region = |region: &str| spec(workspace(), "region", json!(region));
+    let none = settings(workspace(), "gpuWorkspace", "amis", json!({}));
+    check(vec![
+        Case {
+            world: region("eu-west-1"),
+            reason: SETTINGS,
+            message: "settings.gpuWorkspace.amis.eu-west-1: missing: region eu-west-1 has no machine image; regions with one: us-east-1",
+        },
+        Case {
+            world: none,
+            reason: SETTINGS,
+            message: "settings.gpuWorkspace.amis.us-east-1: missing: region us-east-1 has no machine image; regions with one: none",
+        },
+        Case {
+            world: spec(workspace(), "instanceType", json!("p3.2xlarge")),
+            reason: SETTINGS,
+            message: "settings.gpuWorkspace.amis.us-east-1.byFamily.p3: missing: machine types of family p3 cannot use the default image",
+        },
+        Case {
+            world: region("Frankfurt"),
+            reason: SPEC,
+            message: r#"spec.parameters.region: found "Frankfurt"; allowed: an AWS region such as us-east-1"#,
+        },
+        Case {
+            world: region("us"),
+            reason: SPEC,
+            message: r#"spec.parameters.region: found "us"; allowed: an AWS region such as us-east-1"#,
+        },
+        Case {
+            world: spec(environment(), "region", json!("europe-west")),
+            reason: SPEC,
+            message: r#"spec.parameters.region: found "europe-west"; allowed: a Google Cloud region such as us-central1"#,
+        },
+        Case {
+            world: spec(environment(), "region", json!("")),
+            reason: SPEC,
+            message: r#"spec.parameters.region: found ""; allowed: a Google Cloud region such as us-central1"#,
+        },
+    ]);
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn other_fields_of_a_claim() {
+    let missing = |field: &str| {
+        let mut world = workspace();
+        world.xr["spec"]["parameters"].as_object_mut().unwrap().remove(field);
+        world
+    };
+    let without_parameters = |mut world: World| {
+        world.xr["spec"].as_object_mut().unwrap().remove("parameters");
+        world
+    };
+    let without_spec = |mut world: World| {
+        world.xr.as_object_mut().unwrap().remove("spec");
+        world
+    };
+    let mut not_an_object = workspace();
+    not_an_object.xr["spec"]["parameters"] = json!("small");
+    check(vec![
+        Case {
+            world: without_parameters(workspace()),
+            reason: SPEC,
+            message: "spec.parameters: missing; a value is required",
+        },
+        Case {
+            world: without_parameters(environment()),
+            reason: SPEC,
+            message: "spec.parameters: missing; a value is required",
+        },
+        Case {
+            world: without_spec(environment()),
+            reason: SPEC,
+            message: "spec: found nothing; allowed: an object",
+        },
+        Case {
+            world: not_an_object,
+            reason: SPEC,
+            message: r#"spec.parameters: found "small"; allowed: an object"#,
+        },
+        Case {
+            world: missing("owner"),
+            reason: SPEC,
+            message: "spec.parameters.owner: missing; a value is required",
+        },
+        Case {
+            world: spec(workspace(), "owner", json!("ada lovelace")),
+            reason: SPEC,
+            message: r#"spec.parameters.owner: found "ada lovelace"; allowed: an e-mail address or a login: letters, digits and . _ + @ -, a letter or digit first"#,
+        },
+        Case {
+            world: spec(workspace(), "owner", json!(null)),
+            reason: SPEC,
+            message: "spec.parameters.owner: found nothing; allowed: a text",
+        },
+        Case {
+            world: spec(workspace(), "owner", json!("-ada")),
+            reason: SPEC,
+            message: r#"spec.parameters.owner: found "-ada"; allowed: an e-mail address or a login: letters, digits and . _ + @ -, a letter or digit first"#,
+        },
+        Case {
+            world: spec(workspace(), "diskGB", json!(10)),
+            reason: SPEC,
+            message: "spec.parameters.diskGB: found 10; allowed: 75 to 16384 GiB",
+        },
+        Case {
+            world: spec(workspace(), "diskGB", json!("100")),
+            reason: SPEC,
+            message: r#"spec.parameters.diskGB: found "100"; allowed: a whole number"#,
+        },
+        Case {
+            world: spec(workspace(), "diskGB", json!(99.5)),
+            reason: SPEC,
+            message: "spec.parameters.diskGB: found 99.5; allowed: a whole number",
+        },
+        Case {
+            world: spec(workspace(), "diskGB", json!(support::world::NOT_A_NUMBER)),
+            reason: SPEC,
+            message: "spec.parameters.diskGB: found nothing; allowed: a whole number",
+        },
+        Case {
+            world: spec(environment(), "nodeSize", json!("huge")),
+            reason: SPEC,
+            message: r#"spec.parameters.nodeSize: found "huge"; allowed: small, medium, large"#,
+        },
+        Case {
+            world: spec(environment(), "nodeCount", json!(0)),
+            reason: SPEC,
+            message: "spec.parameters.nodeCount: found 0; allowed: 1 to 100 nodes per zone",
+        },
+        Case {
+            world: spec(environment(), "nodeCount", json!(true)),
+            reason: SPEC,
+            message: "spec.parameters.nodeCount: found true; allowed: a whole number",
+        },
+        Case {
+            world: spec(environment(), "storageGB", json!(70000)),
+            reason: SPEC,
+            message: "spec.parameters.storageGB: found 70000; allowed: 10 to 65536 GB",
+        },
+        Case {
+            world: spec(environment(), "deletionPolicy", json!("Retain")),
+            reason: SPEC,
+            message: r#"spec.parameters.deletionPolicy: found "Retain"; allowed: Delete, Orphan"#,
+        },
+    ]);
+}
+
+#[test]
+fn what_runs_does_not_shrink_and_keeps_its_image() {
+    let running = |world: World| world.settle(|_| Mood::Ready);
+    let mut with_p3 = workspace();
+    with_p3.input["gpuWorkspace"]["amis"]["us-east-1"]["byFamily"] = json!({"p3": "ami-for-p3"});
+    let to_p3 = spec(running(with_p3.clone()), "instanceType", json!("p3.2xlarge"));
+    let from_p3 = spec(
+        running(spec(with_p3, "instanceType", json!("p3.2xlarge"))),
+        "instanceType",
+        json!("g4dn.xlarge"),
+    );
+    let withdrawn = settings(running(workspace()), "gpuWorkspace", "instanceTypes", json!(["g5.xlarge"]));
+    assert!(!is_fatal(&withdrawn.answer()), "a type that runs may go on, whatever is on offer now");
+    check(vec![
+        Case {
+            world: spec(running(workspace()), "diskGB", json!(80)),
+            reason: SPEC,
+            message: "spec.parameters.diskGB: found 80; allowed: 100 GiB, as it is, or more: it can grow, never shrink",
+        },
+        Case {
+            world: spec(running(environment()), "storageGB", json!(10)),
+            reason: SPEC,
+            message: "spec.parameters.storageGB: found 10; allowed: 20 GB, as it is, or more: it can grow, never shrink",
+        },
+        Case {
+            world: to_p3,
+            reason: SPEC,
+            message: r#"spec.parameters.instanceType: found "p3.2xlarge", which needs another machine image (p3) than the one that runs (default); allowed: a type that takes the same image, or a new workspace"#,
+        },
+        Case {
+            world: from_p3,
+            reason: SPEC,
+            message: r#"spec.parameters.instanceType: found "g4dn.xlarge", which needs another machine image (default) than the one that runs (p3); allowed: a type that takes the same image, or a new workspace"#,
+        },
+        Case {
+            world: spec(withdrawn, "instanceType", json!("g4dn.2xlarge")),
+            reason: SPEC,
+            message: r#"spec.parameters.instanceType: found "g4dn.2xlarge"; allowed: g5.xlarge (nearest: g5.xlarge)"#,
+        },
+    ]);
+}
+
+#[test]
+fn settings_that_do_not_exist_or_say_something_else() {
+    let top = |field: &str, value: Value| {
+        let mut world = workspace();
+        world.input[field] = value;
+        world
+    };
+    let gpu = |field: &str, value: Value| settings(workspace(), "gpuWorkspace", field, value);
+    let app = |field: &str, value: Value| settings(environment(), "applicationEnvironment", field, value);
+    check(vec![
+        Case {
+            world: top("gpuWorkspaces", json!({})),
+            reason: SETTINGS,
+            message: "settings.gpuWorkspaces: there is no such field; allowed: schemaRevision, settingsFrom, tags, providerConfigs, gpuWorkspace, applicationEnvironment (nearest: gpuWorkspace)",
+        },
+        Case {
+            world: gpu("ami", json!("ami-1")),
+            reason: SETTINGS,
+            message: "settings.gpuWorkspace.ami: there is no such field; allowed: amis, networks, allowedCidrs, instanceTypes, permissionsBoundary (nearest: amis)",
+        },
+        Case {
+            world: gpu("amis", json!({"us-east-1": {"default": "ami-1", "byFamilies": {}}})),
+            reason: SETTINGS,
+            message: "settings.gpuWorkspace.amis.us-east-1.byFamilies: there is no such field; allowed: default, byFamily (nearest: byFamily)",
+        },
+        Case {
+            world: gpu("amis", json!({"us-east-1": "ami-1"})),
+            reason: SETTINGS,
+            message: r#"settings.gpuWorkspace.amis.us-east-1: found "ami-1"; allowed: an object"#,
+        },
+        Case {
+            world: gpu("amis", json!({"us-east-1": {}})),
+            reason: SETTINGS,
+            message: "settings.gpuWorkspace.amis.us-east-1.default: missing; a value is required",
+        },
+        Case {
+            world: gpu("instanceTypes", json!("g5.xlarge")),
+            reason: SETTINGS,
+            message: r#"settings.gpuWorkspace.instanceTypes: found "g5.xlarge"; allowed: a list"#,
+        },
+        Case {
+            world: top("tags", json!({"Team": 1})),
+            reason: SETTINGS,
+            message: "settings.tags.Team: found 1; allowed: a text, in quotes",
+        },
+        Case {
+            world: top("schemaRevision", json!("one")),
+            reason: SETTINGS,
+            message: r#"settings.schemaRevision: found "one"; allowed: a whole number"#,
+        },
+        Case {
+            world: top("settingsFrom", json!("paved-road")),
+            reason: SETTINGS,
+            message: r#"settings.settingsFrom: found "paved-road"; allowed: an object"#,
+        },
+        Case {
+            world: top("providerConfigs", json!({"amazon": {"name": "a"}})),
+            reason: SETTINGS,
+            message: "settings.providerConfigs.amazon: there is no such field; allowed: aws, gcp, azure, kubernetes, helm, sql",
+        },
+        Case {
+            world: top("providerConfigs", json!({"aws": {"name": "a", "kind": "Config"}})),
+            reason: SETTINGS,
+            message: r#"settings.providerConfigs.aws.kind: found "Config"; allowed: ClusterProviderConfig, ProviderConfig"#,
+        },
+        Case {
+            world: app("databaseVersion", json!("15")),
+            reason: SETTINGS,
+            message: r#"settings.applicationEnvironment.databaseVersion: found "15"; allowed: POSTGRES_ and a version, such as POSTGRES_16"#,
+        },
+        Case {
+            world: app("network", json!("default")),
+            reason: SETTINGS,
+            message: r#"settings.applicationEnvironment.network: found "default"; allowed: projects/PROJECT/global/networks/NAME"#,
+        },
+        Case {
+            world: app("machineTypes", json!({"tiny": "e2-micro"})),
+            reason: SETTINGS,
+            message: "settings.applicationEnvironment.machineTypes.tiny: there is no such field; allowed: small, medium, large",
+        },
+    ]);
+}
+
+#[test]
+fn composites_that_are_not_ours() {
+    let kind = |kind: &str| {
+        let mut world = workspace();
+        world.xr["kind"] = json!(kind);
+        world
+    };
+    let mut cluster = main_examples("gpu-workspace").pop().unwrap();
+    cluster.xr["metadata"].as_object_mut().unwrap().remove("namespace");
+    cluster.xr["spec"]["crossplane"] = json!({"compositionRef": {"name": "a"}});
+    let mut nameless = workspace();
+    nameless.xr["metadata"].as_object_mut().unwrap().remove("name");
+    check(vec![
+        Case {
+            world: kind("Bucket"),
+            reason: "UnsupportedKind",
+            message: "Bucket is not a kind of Paved Road; its kinds are ApplicationEnvironment, GpuDevWorkspace, XApplicationEnvironment",
+        },
+        Case {
+            world: kind("GpuDevWorkspaceClaim"),
+            reason: "UnsupportedKind",
+            message: "GpuDevWorkspaceClaim is not a kind of Paved Road; its kinds are ApplicationEnvironment, GpuDevWorkspace, XApplicationEnvironment",
+        },
+        Case {
+            world: cluster,
+            reason: SPEC,
+            message: "metadata.namespace: found none on a composite of XRD scope Cluster; Paved Road serves scope Namespaced, and claims (XRD v1)",
+        },
+        Case { world: nameless, reason: SPEC, message: "metadata.name: missing; a composite has a name" },
+    ]);
+}
+
+#[test]
+fn a_request_that_is_none_gets_a_grpc_status() {
+    let xr = |object: Value| RunFunctionRequest {
+        observed: Some(State {
+            composite: Some(Resource {
+                resource: Some(support::world::structure(&object)),
+                ..Resource::default()
+            }),
+            ..State::default()
+        }),
+        ..RunFunctionRequest::default()
+    };
+    for (request, message) in [
+        (RunFunctionRequest::default(), "the request has no observed composite resource"),
+        (xr(json!({"metadata": {"name": "a"}})), "the observed composite resource has no kind"),
+        (xr(json!({"kind": 5})), "the observed composite resource has no kind"),
+    ] {
+        let mut random = |_: &mut [u8]| {};
+        let mut outside = Outside { now: jiff::Timestamp::UNIX_EPOCH, random: &mut random };
+        let status = function::run(request, &mut outside).unwrap_err();
+        assert_eq!(status.code(), tonic::Code::InvalidArgument);
+        assert_eq!(status.message(), message);
+    }
+}
+
+#[test]
+fn a_refusal_drops_nothing_that_exists() {
+    for world in [workspace(), environment()] {
+        let world = world.settle(|_| Mood::Ready);
+        let refused = spec(world, "region", json!(""));
+        assert!(is_fatal(&refused.answer()));
+        assert!(desired(&refused.answer()).is_empty(), "core keeps everything as it is after a FATAL");
+    }
+}
