@@ -153,6 +153,6 @@ impl<F: Function> Inner<F> {
 /// Completes when a request has not arrived in time; never once it has, however long the answer takes.
 async fn stalled(arrived: &Notify) {
     if tokio::time::timeout(BODY_PATIENCE, arrived.notified()).await.is_ok() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

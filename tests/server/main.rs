@@ -264,7 +264,9 @@ fn with_canaries(mut request: RunFunctionRequest) -> RunFunctionRequest {
     for resource in observed.composite.iter_mut().chain(observed.resources.values_mut()) {
         let details = &mut resource.connection_details;
         details.insert("password".into(), Vec::new());
-        details.values_mut().for_each(|value| *value = b"canary".to_vec());
+        for value in details.values_mut() {
+            *value = b"canary".to_vec();
+        }
     }
     request
 }
