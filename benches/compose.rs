@@ -14,8 +14,9 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use function_paved_road::wire;
 use function_sdk_rust::proto::v1::RunFunctionRequest;
 use prost::Message as _;
+use serde_json::{Value, json};
 
-use support::{answer, examples};
+use support::{answer, examples, request};
 
 /// The function itself: from a decoded request to a response.
 fn compose(criterion: &mut Criterion) {
@@ -31,6 +32,41 @@ fn compose(criterion: &mut Criterion) {
             );
         });
     }
+}
+
+/// How the time grows with the environment: a GPU workspace with so many composed resources, one for each open CIDR.
+fn sizes(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("sizes");
+    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2)).sample_size(30);
+    for size in [10, 30, 100] {
+        let request = workspace(size);
+        let composed = answer(request.clone()).desired.unwrap().resources.len();
+        assert_eq!(composed, size);
+        group.bench_function(size.to_string(), |bencher| {
+            bencher.iter_batched(
+                || request.clone(),
+                |request| black_box(answer(request)),
+                BatchSize::SmallInput,
+            );
+        });
+    }
+}
+
+/// The example's workspace, ready, its one SSH rule repeated.
+fn workspace(size: usize) -> RunFunctionRequest {
+    const CIDR: &str = "203.0.113.0/24";
+    let name = "gpu-workspace__claims__ready";
+    let example = examples().into_iter().find(|example| example.name() == name).unwrap();
+    let of_rule = |document: &Value| document.to_string().contains(CIDR);
+    let (rules, mut observed): (Vec<_>, Vec<_>) = example.observed().into_iter().partition(of_rule);
+    let fixed = answer(example.request()).desired.unwrap().resources.len() - 1;
+    let cidrs: Vec<_> = (1..=size - fixed).map(|n| format!("10.0.0.{n}/32")).collect();
+    for cidr in &cidrs {
+        observed.push(serde_json::from_str(&rules[0].to_string().replace(CIDR, cidr)).unwrap());
+    }
+    let mut xr = example.xr();
+    xr["spec"]["parameters"]["allowedCidrs"] = json!(cidrs);
+    request(&xr, &observed, &example.input())
 }
 
 /// What stands before and after it: protobuf to a request, and a response to protobuf, by prost and by us.
@@ -53,5 +89,5 @@ fn encode(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, compose, encode);
+criterion_group!(benches, compose, sizes, encode);
 criterion_main!(benches);

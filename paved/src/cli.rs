@@ -15,6 +15,11 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Show what a claim or an XR becomes: no cluster, no container.
+    ///
+    /// The schema's defaults are applied and the input is checked as an API server would, then the function runs in
+    /// this process. YAML and JSON are what `crossplane composition render -x -r` prints; a tree has a line per
+    /// resource, and never a secret.
+    #[command(after_help = EXAMPLES)]
     Preview(Preview),
     /// Print a shell's completions.
     Completions {
@@ -40,13 +45,8 @@ Exit codes:
   3  fatal: the function would compose nothing, and says why
   4  not ready: with --until-ready, when nothing changes any more";
 
-/// Show what a claim or an XR becomes: no cluster, no container.
-///
-/// The schema's defaults are applied and the input is checked as an API server would, then the function runs in this
-/// process. YAML and JSON are what `crossplane composition render -x -r` prints; a tree has a line per resource, and never
-/// a secret.
+/// Flags of `paved preview`.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Preview {
     /// Claims or XRs of either flavour: files with one or more documents, folders, or - for standard input.
     #[arg(required = true, value_name = "FILE")]

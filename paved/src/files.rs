@@ -43,8 +43,9 @@ fn read_file(path: &Path, found: bool) -> Result<Vec<Document>, Failure> {
 }
 
 fn parse(path: &Path, found: bool, text: &str) -> Result<Vec<Document>, Failure> {
-    let values: Vec<Value> = serde_saphyr::from_multiple(text)
-        .map_err(|error| Failure::Usage(format!("{} is no YAML: {error}", path.display())))?;
+    let values: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {
+        Failure::Usage(format!("{} is no YAML: {}", path.display(), located(&error, path)))
+    })?;
     let mut documents = Vec::new();
     for value in values.into_iter().filter(|value| !value.is_null()) {
         if !value.is_object() {
@@ -56,6 +57,13 @@ fn parse(path: &Path, found: bool, text: &str) -> Result<Vec<Document>, Failure>
         documents.extend(items.unwrap_or_else(|| vec![value]).into_iter().map(document));
     }
     Ok(documents)
+}
+
+/// The parser's message, with the place in the file.
+fn located(error: &serde_saphyr::Error, path: &Path) -> String {
+    let message = error.to_string();
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    message.replace("<input>", &path.display().to_string()).trim_end().to_owned()
 }
 
 /// A folder's YAML and JSON files, sorted; its folders are left alone.

@@ -69,12 +69,13 @@ fn show(
     }
     let response = function::answer(&subject.world, &subject.step.input, Timestamp::now())
         .map_err(|message| subject.fatal(message))?;
+    subject.check(&response, console)?;
     let rendered = rendered(&subject.world, &response).map_err(|error| subject.fatal(error.to_string()))?;
     if format == Format::Tree {
         tree::print(&subject, &rendered, &response, console.out)?;
+        return Ok(Vec::new());
     }
-    subject.check(&response)?;
-    Ok(if format == Format::Tree { Vec::new() } else { rendered.documents().cloned().collect() })
+    Ok(rendered.documents().cloned().collect())
 }
 
 /// A path as messages name it.

@@ -143,6 +143,9 @@ impl World {
             None if is_v1 => Scope::LegacyCluster,
             None => Scope::Namespaced,
         };
+        if !self.resources.is_empty() {
+            self.refer_to_resources();
+        }
         let keys = at(xrd, &["spec", "connectionSecretKeys"]).and_then(Value::as_array);
         self.connection_keys =
             keys.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();

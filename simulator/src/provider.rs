@@ -1,6 +1,6 @@
 //! How the providers, and the cluster itself, answer: round after round each resource comes closer to Ready.
 //!
-//! A kind's [`Manner`] says how it behaves; one that no table names is an ordinary managed resource, ready after one
+//! A kind's manner says how it behaves; one that no table names is an ordinary managed resource, ready after one
 //! round. Nothing is random: ids, addresses and passwords follow from a resource's identity.
 
 mod aws;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::core::{ConnectionDetails, World, connection_secret, secret_ref};
-use crate::value::{at, overlay, set, text};
+use crate::value::{at, overlay, remove, set, text};
 use manner::{Facts, Id, Manner};
 
 /// How fast the clouds are.
@@ -99,7 +99,7 @@ impl Provider {
         let mut changes = BTreeMap::new();
         for slot in before.resources().keys() {
             let state = self.work(slot, &before, world);
-            if world.resources().get(slot) != before.resources().get(slot) {
+            if world.resources().get(slot).map(unlabelled) != before.resources().get(slot).map(unlabelled) {
                 changes.insert(slot.clone(), state);
             }
         }
@@ -139,6 +139,13 @@ impl Provider {
     }
 }
 
+/// An object without its labels: those that a Usage leaves on what it protects are no answer.
+fn unlabelled(object: &Value) -> Value {
+    let mut object = object.clone();
+    remove(&mut object, &["metadata", "labels"]);
+    object
+}
+
 /// Gives the object the name it has in the cloud.
 fn identify(manner: &Manner, object: &mut Value) {
     const EXTERNAL_NAME: [&str; 3] = ["metadata", "annotations", "crossplane.io/external-name"];
@@ -161,11 +168,11 @@ fn finish(manner: &Manner, object: &mut Value, before: &World, world: &mut World
     let (late, seen, details) =
         ((manner.late)(&facts), (manner.at_provider)(&facts), (manner.connection)(&facts));
     if !matches!(manner.id, Id::None) {
+        late_initialise(object, &late);
         let mut at_provider = if manner.mirrors { mirrored(object) } else { json!({}) };
         overlay(&mut at_provider, at(object, &["status", "atProvider"]).unwrap_or(&json!({})));
         overlay(&mut at_provider, &seen);
         set(object, &["status", "atProvider"], at_provider);
-        late_initialise(object, &late);
     }
     let mut details = details;
     (manner.effects)(object, before, world, &mut details);

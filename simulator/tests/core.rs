@@ -259,6 +259,17 @@ fn a_namespaced_composite_keeps_its_resources_in_its_namespace() {
 }
 
 #[test]
+fn a_long_name_is_cut_before_its_hash() {
+    for (name, prefix) in [("a".repeat(63), "a".repeat(50)), ("b".repeat(50), "b".repeat(50))] {
+        let composite = json!({"apiVersion": "acme.io/v1", "kind": "X", "metadata": {"name": name}});
+        let bucket = desiring(json!({"b": {"apiVersion": "s3.aws.upbound.io/v1beta2", "kind": "Bucket"}}));
+        let rendered = rendered(&World::new(composite), &bucket).unwrap();
+        let made = rendered.resources[0]["metadata"]["name"].as_str().unwrap();
+        assert_eq!((made.len(), &made[..51]), (63, format!("{prefix}-").as_str()));
+    }
+}
+
+#[test]
 fn a_namespaced_composite_composes_no_cluster_scoped_kind() {
     let bucket = desiring(json!({"b": {"apiVersion": "s3.aws.upbound.io/v1beta2", "kind": "Bucket"}}));
     assert!(matches!(namespaced().apply(&bucket), Err(ComposeError::ClusterScoped { .. })));

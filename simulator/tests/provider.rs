@@ -88,6 +88,14 @@ fn a_second_answer_to_what_is_ready_changes_nothing() {
 }
 
 #[test]
+fn a_resource_is_said_to_be_ready_once() {
+    let mut world = world(json!({"db": gcp("sql", "DatabaseInstance", json!({}))}));
+    let mut provider = Provider::new(Pace::Rounds);
+    let told: Vec<usize> = (0..6).map(|_| provider.answer(&mut world).len()).collect();
+    assert_eq!(told, [1, 0, 1, 0, 0, 0]);
+}
+
+#[test]
 fn a_machine_takes_its_rounds_and_its_security_group_comes_first() {
     let mut world = world(json!({
         "instance": aws("Instance", json!({"region": "eu-west-1", "vpcSecurityGroupIdSelector": SIBLING()})),

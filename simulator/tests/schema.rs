@@ -135,7 +135,10 @@ fn metadata_is_checked_as_kubernetes_does() {
     let found = refused(&object, None);
     assert!(found[0].starts_with("metadata.label: is not a known field; did you mean labels?"), "{found:?}");
     assert_eq!(found[1], r#"metadata.labels.team: found true; a string is needed, in quotes: "true""#);
-    assert!(found[2].starts_with(r#"metadata.name: found "My_Demo"; it must match"#), "{found:?}");
+    assert!(
+        found[2].starts_with(r#"metadata.name: found "My_Demo"; allowed: lower-case letters"#),
+        "{found:?}"
+    );
     object["metadata"] = json!({"name": "a".repeat(64)});
     assert!(refused(&object, None)[0].ends_with("allowed: at most 63 characters"));
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use function_sdk_rust::proto::v1::RunFunctionRequest;
 use function_sdk_rust::proto::v1::function_runner_service_server::SERVICE_NAME;
 use prost::Message as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tonic::body::Body;
 use tonic::codegen::http;
 use tonic::server::{Grpc, NamedService};
@@ -79,13 +79,15 @@ impl<F: Function> Inner<F> {
             return Status::unavailable("shutting down").into_http();
         };
         let mut grpc = Grpc::new(Raw).apply_max_message_size_config(Some(self.max_message), None);
+        let arrived = Notify::new();
         let method = service_fn(|message: Request<Bytes>| {
+            arrived.notify_one();
             self.clone().answer_under(permit.clone(), message.into_inner())
         });
-        let Ok(response) = tokio::time::timeout(BODY_PATIENCE, grpc.unary(method, request)).await else {
-            return Status::deadline_exceeded("the request did not arrive in time").into_http();
-        };
-        response
+        tokio::select! {
+            response = grpc.unary(method, request) => response,
+            () = stalled(&arrived) => Status::deadline_exceeded("the request did not arrive in time").into_http(),
+        }
     }
 
     async fn permit(&self) -> Result<Arc<OwnedSemaphorePermit>, tokio::sync::AcquireError> {
@@ -145,5 +147,12 @@ impl<F: Function> Inner<F> {
         let answer = (self.function)(request);
         self.metrics.composed(kind, started.elapsed());
         answer
+    }
+}
+
+/// Completes when a request has not arrived in time; never once it has, however long the answer takes.
+async fn stalled(arrived: &Notify) {
+    if tokio::time::timeout(BODY_PATIENCE, arrived.notified()).await.is_ok() {
+        std::future::pending().await
     }
 }

@@ -5,6 +5,8 @@
 mod calls;
 mod certificates;
 mod process;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -194,7 +196,10 @@ async fn the_log_says_who_was_answered_and_tells_no_secret() {
     for level in ["info", "debug"] {
         let function = Process::logging(level, &[]);
         let mut client = FunctionRunnerServiceClient::new(connect(&function.address().await).await);
-        let _ = client.run_function(composite("Teapot")).await;
+        client.run_function(composite("Teapot")).await.unwrap();
+        for example in support::examples() {
+            client.run_function(with_canaries(example.request())).await.unwrap();
+        }
         let line = function.line("request answered").await;
         let log = function.log();
         assert!(!log.contains("canary"), "{log}");
@@ -251,6 +256,17 @@ fn composite(kind: &str) -> RunFunctionRequest {
     let composed = Resource { connection_details: secret(), ..Resource::default() };
     let observed = State { composite: Some(composite), resources: [("database".into(), composed)].into() };
     RunFunctionRequest { observed: Some(observed), ..RunFunctionRequest::default() }
+}
+
+/// The same request with a secret in all its connection details.
+fn with_canaries(mut request: RunFunctionRequest) -> RunFunctionRequest {
+    let observed = request.observed.as_mut().unwrap();
+    for resource in observed.composite.iter_mut().chain(observed.resources.values_mut()) {
+        let details = &mut resource.connection_details;
+        details.insert("password".into(), Vec::new());
+        details.values_mut().for_each(|value| *value = b"canary".to_vec());
+    }
+    request
 }
 
 async fn send_hundred(address: &str) -> Vec<Code> {

@@ -32,30 +32,41 @@ pub fn run(args: &Args) -> Result<()> {
     let paved = Paved { program: binaries.join("paved") };
     let function = Function::start(&binaries.join("function"))?;
     let crossplane = Crossplane::new(function.address())?;
-
-    let named = |example: &Example| {
-        args.names.is_empty() || args.names.iter().any(|name| example.name.contains(name.as_str()))
-    };
-    let examples: Vec<_> = Example::all()?.into_iter().filter(named).collect();
-    ensure!(!examples.is_empty(), "no example is called {}", args.names.join(", "));
-
-    let mut differed = 0;
-    for example in &examples {
+    let start = Instant::now();
+    let (mut all, mut differed) = (0, 0);
+    for example in &args.examples()? {
         for (what, proof) in PROOFS {
-            let start = Instant::now();
+            let began = Instant::now();
             let problems = proof(&Bench { example, crossplane: &crossplane, paved: &paved })
                 .with_context(|| format!("{}: {what}{}", example.name, function.last_words()))?;
             let Some(problems) = problems else { continue };
-            let verdict = if problems.is_empty() { "same" } else { "DIFFERS" };
-            println!("{:48} {what:24} {verdict:7} {:5.1} s", example.name, start.elapsed().as_secs_f64());
-            for problem in &problems {
-                println!("    {problem}");
-            }
+            report(&example.name, what, &problems, began);
+            all += 1;
             differed += usize::from(!problems.is_empty());
         }
     }
-    ensure!(differed == 0, "{differed} renderings differed");
+    ensure!(differed == 0, "{differed} of {all} renderings differed");
+    println!("{all} renderings are the same, in {:.1} s", start.elapsed().as_secs_f64());
     Ok(())
+}
+
+fn report(example: &str, proof: &str, problems: &[String], began: Instant) {
+    let verdict = if problems.is_empty() { "same" } else { "DIFFERS" };
+    println!("{example:48} {proof:24} {verdict:7} {:5.1} s", began.elapsed().as_secs_f64());
+    for problem in problems {
+        println!("    {problem}");
+    }
+}
+
+impl Args {
+    fn examples(&self) -> Result<Vec<Example>> {
+        let named = |example: &Example| {
+            self.names.is_empty() || self.names.iter().any(|name| example.name.contains(name.as_str()))
+        };
+        let examples: Vec<_> = Example::all()?.into_iter().filter(named).collect();
+        ensure!(!examples.is_empty(), "no example is called {}", self.names.join(" or "));
+        Ok(examples)
+    }
 }
 
 /// What a proof needs.

@@ -12,8 +12,7 @@ pub(crate) fn print(documents: &[Value], format: Format, console: &mut Console<'
         Format::Tree => {}
         Format::Yaml => {
             for document in documents {
-                let text = serde_saphyr::to_string(document).map_err(unprintable)?;
-                write!(console.out, "---\n{text}")?;
+                write!(console.out, "---\n{}", yaml(document)?)?;
             }
         }
         Format::Json => {
@@ -23,6 +22,12 @@ pub(crate) fn print(documents: &[Value], format: Format, console: &mut Console<'
     }
     console.out.flush()?;
     Ok(())
+}
+
+/// A document as YAML that any reader takes; a long line, as a public key, stays one line.
+fn yaml(document: &Value) -> Result<String, Failure> {
+    let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
+    serde_saphyr::to_string_with_options(document, options).map_err(unprintable)
 }
 
 fn unprintable(error: impl std::error::Error + Send + Sync + 'static) -> Failure {

@@ -36,44 +36,47 @@ pub(crate) fn bound_name(claim: &Value, observed: &[Value]) -> Option<String> {
     names.all(|name| name == first).then_some(first)
 }
 
-/// What is observed of this composite: other composites' resources are left out, and what the world knows of the
-/// composite itself, where it is among the documents, is taken from there.
-pub(crate) fn of_composite(composite: &mut Value, observed: &[Value]) -> Vec<Value> {
-    let name = composite["metadata"]["name"].clone();
-    let is_itself = |document: &Value| {
-        document["kind"] == composite["kind"]
-            && document["metadata"]["name"] == name
+/// The object as the cluster has it, if it is among what is observed.
+pub(crate) fn stored<'a>(object: &Value, observed: &'a [Value]) -> Option<&'a Value> {
+    observed.iter().find(|document| {
+        document["kind"] == object["kind"]
+            && document["metadata"]["name"] == object["metadata"]["name"]
             && !is_composed(document)
+    })
+}
+
+/// What is observed of this composite: itself and other composites' resources are left out.
+pub(crate) fn of_composite(composite: &Value, observed: &[Value]) -> Vec<Value> {
+    let name = &composite["metadata"]["name"];
+    let elsewhere = |document: &&Value| {
+        let owner = &document["metadata"]["labels"][COMPOSITE];
+        is_composed(document) && !owner.is_null() && owner != name
     };
-    let other_owner = |document: &Value| {
-        let label = &document["metadata"]["labels"][COMPOSITE];
-        is_composed(document) && !label.is_null() && *label != name
-    };
-    let (itself, others): (Vec<&Value>, Vec<&Value>) =
-        observed.iter().partition(|document| is_itself(document));
-    let documents: Vec<Value> =
-        others.into_iter().filter(|document| !other_owner(document)).cloned().collect();
-    let uid = itself
+    let itself = stored(composite, observed);
+    observed.iter().filter(|document| !elsewhere(document) && Some(*document) != itself).cloned().collect()
+}
+
+/// Fills in what only the cluster knows of the composite: uid, status and where its connection details go.
+pub(crate) fn recall(composite: &mut Value, observed: &[Value]) {
+    let uid = observed
         .iter()
-        .map(|document| &document["metadata"]["uid"])
-        .chain(owner_uids(&documents, &name))
-        .find(|uid| uid.is_string())
-        .cloned();
-    if let (Some(uid), true) = (uid, composite["metadata"]["uid"].is_null()) {
-        composite["metadata"]["uid"] = uid;
+        .filter_map(|document| document["metadata"]["ownerReferences"].as_array())
+        .flatten()
+        .find(|owner| owner["controller"] == true && owner["name"] == composite["metadata"]["name"])
+        .map(|owner| owner["uid"].clone());
+    let known = stored(composite, observed).cloned().unwrap_or_default();
+    fill(composite, &["metadata", "uid"], &known["metadata"]["uid"]);
+    fill(composite, &["metadata", "uid"], &uid.unwrap_or_default());
+    fill(composite, &["status"], &known["status"]);
+    fill(composite, &["spec", "writeConnectionSecretToRef"], &known["spec"]["writeConnectionSecretToRef"]);
+}
+
+/// Writes a value that is known where none stands.
+fn fill(object: &mut Value, path: &[&str], value: &Value) {
+    let stands = !path.iter().fold(&*object, |object, key| &object[*key]).is_null();
+    if !(stands || value.is_null()) {
+        *path.iter().fold(object, |object, key| &mut object[*key]) = value.clone();
     }
-    if let Some(known) = itself.first() {
-        for (part, field) in [("status", None), ("spec", Some("writeConnectionSecretToRef"))] {
-            match field {
-                None if known[part].is_object() => composite[part] = known[part].clone(),
-                Some(field) if composite[part][field].is_null() && known[part][field].is_object() => {
-                    composite[part][field] = known[part][field].clone();
-                }
-                _ => {}
-            }
-        }
-    }
-    documents
 }
 
 /// The one observed Secret that no resource owns is the connection secret of a composite that was made from a claim:
@@ -95,14 +98,6 @@ pub(crate) fn adopt_secret(composite: &mut Value, observed: &[Value]) {
         composite["spec"]["writeConnectionSecretToRef"] =
             json!({"name": metadata["name"], "namespace": metadata["namespace"]});
     }
-}
-
-fn owner_uids<'a>(documents: &'a [Value], name: &'a Value) -> impl Iterator<Item = &'a Value> {
-    let owners =
-        documents.iter().filter_map(|document| document["metadata"]["ownerReferences"].as_array()).flatten();
-    owners
-        .filter(move |owner| owner["controller"] == true && owner["name"] == *name)
-        .map(|owner| &owner["uid"])
 }
 
 fn is_composed(document: &Value) -> bool {

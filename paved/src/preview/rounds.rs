@@ -40,7 +40,7 @@ pub(crate) fn run(
         let before = memory(&subject.world);
         let response =
             function::answer(&subject.world, &subject.step.input, now).map_err(|why| subject.fatal(why))?;
-        subject.check(&response)?;
+        subject.check(&response, console)?;
         let shown = rendered(&subject.world, &response).map_err(|error| subject.fatal(error.to_string()))?;
         let applied = subject.world.apply(&response).map_err(|error| subject.fatal(error.to_string()))?;
         Round { number: round, applied: &applied, answered: &answered }
@@ -72,8 +72,9 @@ fn memory(world: &World) -> Vec<Value> {
 
 fn timeless(object: &Value) -> Value {
     let mut object = object.clone();
-    for condition in object["status"]["conditions"].as_array_mut().into_iter().flatten() {
-        condition["lastTransitionTime"].take();
+    let conditions = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten().filter_map(Value::as_object_mut) {
+        condition.remove("lastTransitionTime");
     }
     object
 }

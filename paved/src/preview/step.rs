@@ -71,7 +71,7 @@ impl Step {
                 return Err(Failure::Usage(message));
             }
             _ => {
-                self.input = json!({"apiVersion": API_VERSION, "kind": KIND, "settingsFrom": {"name": name}})
+                self.input = json!({"apiVersion": API_VERSION, "kind": KIND, "settingsFrom": {"name": name}});
             }
         }
         self.configs.push(settings);

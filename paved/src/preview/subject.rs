@@ -36,7 +36,7 @@ impl Subject {
         let refused = |violations| Failure::Refused { what: title.clone(), violations };
         let target = kind::find(&document.value).map_err(|violation| refused(vec![violation]))?;
         let xrd = target.xrd();
-        let object = checked(&document.value, &target, &xrd).map_err(refused)?;
+        let object = checked(&document.value, &target, &xrd, seen).map_err(refused)?;
         let claim = target.is_claim.then(|| {
             let part = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
             format!("{}/{}", part("namespace"), part("name"))
@@ -62,12 +62,18 @@ impl Subject {
         Failure::Fatal { what: self.title.clone(), message }
     }
 
-    /// Refuses a response with a fatal result.
-    pub(crate) fn check(&self, response: &RunFunctionResponse) -> Result<(), Failure> {
-        match response.results.iter().find(|result| result.severity() == Severity::Fatal) {
-            Some(fatal) => Err(self.fatal(fatal.message.clone())),
-            None => Ok(()),
+    /// Refuses a response with a fatal result; what the function warns of may be the cause.
+    pub(crate) fn check(
+        &self,
+        response: &RunFunctionResponse,
+        console: &mut Console<'_>,
+    ) -> Result<(), Failure> {
+        let graded = |severity| response.results.iter().filter(move |result| result.severity() == severity);
+        let Some(fatal) = graded(Severity::Fatal).next() else { return Ok(()) };
+        for warning in graded(Severity::Warning) {
+            writeln!(console.err, "warning: {}: {}", self.title, warning.message)?;
         }
+        Err(self.fatal(fatal.message.clone()))
     }
 }
 
@@ -78,7 +84,7 @@ fn title(document: &Document) -> String {
 }
 
 /// The document with its defaults, as an API server would store it, or everything it would refuse.
-fn checked(document: &Value, target: &Target, xrd: &Value) -> Result<Value, Vec<Violation>> {
+fn checked(document: &Value, target: &Target, xrd: &Value, seen: &[Value]) -> Result<Value, Vec<Violation>> {
     let violation = |path: &str, message: String| Violation { path: path.to_owned(), message };
     let schemas = Schemas::new([xrd]).map_err(|error| vec![violation("", error.to_string())])?;
     let Some(definition) = schemas.of(document) else {
@@ -88,12 +94,11 @@ fn checked(document: &Value, target: &Target, xrd: &Value) -> Result<Value, Vec<
     };
     let mut object = document.clone();
     let in_namespace = target.is_claim || target.flavour == Flavour::Namespaced;
-    let metadata = &mut object["metadata"];
-    if in_namespace && metadata.is_object() && metadata["namespace"].is_null() {
-        metadata["namespace"] = json!("default");
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata").filter(|_| in_namespace) {
+        metadata.entry("namespace").or_insert_with(|| json!("default"));
     }
     definition.apply_defaults(&mut object);
-    let mut violations = definition.validate(&object, None);
+    let mut violations = definition.validate(&object, observed::stored(&object, seen));
     if object["metadata"]["name"].is_null() {
         violations.push(violation("metadata.name", "is missing; a string is needed".to_owned()));
         violations.sort();
@@ -109,7 +114,8 @@ fn composite(
     seen: &[Value],
 ) -> Result<(Value, Vec<Value>), Vec<Violation>> {
     if !target.is_claim {
-        let seen = observed::of_composite(&mut object, seen);
+        observed::recall(&mut object, seen);
+        let seen = observed::of_composite(&object, seen);
         return Ok((object, seen));
     }
     if let Some(name) = observed::bound_name(&object, seen) {
@@ -117,7 +123,8 @@ fn composite(
     }
     let refused = |message: String| vec![Violation { path: String::new(), message }];
     let mut composite = composite_from_claim(&object, xrd).map_err(|error| refused(error.to_string()))?;
-    let seen = observed::of_composite(&mut composite, seen);
+    observed::recall(&mut composite, seen);
+    let seen = observed::of_composite(&composite, seen);
     observed::adopt_secret(&mut composite, &seen);
     Ok((composite, seen))
 }

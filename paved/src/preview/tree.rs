@@ -21,6 +21,9 @@ const RED: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Red)));
 const SHOWN_ELSEWHERE: [&str; 6] =
     ["phase", "progress", "resources", "conditions", "claimConditionTypes", "connectionDetails"];
 
+/// Characters of a message that a leaf's line shows.
+const LONGEST: usize = 140;
+
 /// Prints the composite, a line per resource, its status and the function's results.
 pub(crate) fn print(
     subject: &Subject,
@@ -90,10 +93,18 @@ impl Leaf {
         let [slot, kind, name] = [&self.slot, &self.kind, &self.name];
         let [slot_width, kind_width, name_width] = widths;
         let line = format!("{slot:slot_width$}  {kind:kind_width$}  {name:name_width$}");
-        let message = self.message.replace('\n', " ");
+        let message = cut(&self.message.replace('\n', " "));
         let said = if message.is_empty() { String::new() } else { format!("  {DIM}{message}{DIM:#}") };
         let line = if message.is_empty() { line.trim_end() } else { &line };
         writeln!(out, "{branch} {style}{mark}{style:#} {line}{said}")
+    }
+}
+
+/// A provider's message in one line of a tree; status has all of it.
+fn cut(message: &str) -> String {
+    match message.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message.to_owned(),
     }
 }
 

@@ -44,16 +44,42 @@ pub(super) fn manner(kind: &str) -> Manner {
 
 /// A workload's replicas: all of them are there once it is ready, none before.
 fn tell_workload(workload: &mut Value, state: &State, world: &World, _: &Manner) {
+    const UNAVAILABLE: (&str, &str) =
+        ("MinimumReplicasUnavailable", "Deployment does not have minimum availability.");
+    let mut status = replicas(workload, *state == State::Ready);
+    if let Some(conditions) = at(workload, &["status", "conditions"]) {
+        status["conditions"] = conditions.clone();
+    }
+    set(workload, &["status"], status);
     let now = world.now().to_string();
-    let number = |path: &[&str], default| at(workload, path).and_then(Value::as_i64).unwrap_or(default);
-    let (replicas, generation) = (number(&["spec", "replicas"], 1), number(&["metadata", "generation"], 1));
-    let ready = *state == State::Ready;
+    let mut put = |kind, status, (reason, message): (&str, &str)| {
+        set_condition(workload, &now, kind, status, reason, message);
+    };
+    match state {
+        State::Ready => {
+            put("Available", "True", ("MinimumReplicasAvailable", "Deployment has minimum availability."));
+            put("Progressing", "True", ("NewReplicaSetAvailable", "ReplicaSet has successfully progressed."));
+        }
+        State::Creating | State::Waiting(_) => {
+            put("Available", "False", UNAVAILABLE);
+            put("Progressing", "True", ("ReplicaSetUpdated", "ReplicaSet is progressing."));
+        }
+        State::Failed(why) => {
+            put("Available", "False", UNAVAILABLE);
+            put("Progressing", "False", ("ProgressDeadlineExceeded", why));
+        }
+    }
+}
+
+/// The counts of a workload's status; Kubernetes leaves out those of zero.
+fn replicas(workload: &Value, ready: bool) -> Value {
+    let number = |path: &[&str]| at(workload, path).and_then(Value::as_i64).unwrap_or(1);
+    let replicas = number(&["spec", "replicas"]);
     let available = if ready { replicas } else { 0 };
-    let conditions = at(workload, &["status", "conditions"]).cloned();
-    let mut status =
-        json!({"observedGeneration": generation, "replicas": replicas, "updatedReplicas": replicas});
-    // Kubernetes leaves out counts of zero.
+    let mut status = json!({"observedGeneration": number(&["metadata", "generation"])});
     for (field, count) in [
+        ("replicas", replicas),
+        ("updatedReplicas", replicas),
         ("readyReplicas", available),
         ("availableReplicas", available),
         ("unavailableReplicas", replicas - available),
@@ -62,52 +88,7 @@ fn tell_workload(workload: &mut Value, state: &State, world: &World, _: &Manner)
             status[field] = json!(count);
         }
     }
-    if let Some(conditions) = conditions {
-        status["conditions"] = conditions;
-    }
-    set(workload, &["status"], status);
-    match state {
-        State::Ready => {
-            set_condition(
-                workload,
-                &now,
-                "Available",
-                "True",
-                "MinimumReplicasAvailable",
-                "Deployment has minimum availability.",
-            );
-            set_condition(
-                workload,
-                &now,
-                "Progressing",
-                "True",
-                "NewReplicaSetAvailable",
-                "ReplicaSet has successfully progressed.",
-            );
-        }
-        State::Creating | State::Waiting(_) => {
-            set_condition(
-                workload,
-                &now,
-                "Available",
-                "False",
-                "MinimumReplicasUnavailable",
-                "Deployment does not have minimum availability.",
-            );
-            set_condition(
-                workload,
-                &now,
-                "Progressing",
-                "True",
-                "ReplicaSetUpdated",
-                "ReplicaSet is progressing.",
-            );
-        }
-        State::Failed(why) => {
-            set_condition(workload, &now, "Available", "False", "MinimumReplicasUnavailable", why);
-            set_condition(workload, &now, "Progressing", "False", "ProgressDeadlineExceeded", why);
-        }
-    }
+    status
 }
 
 fn tell_service(service: &mut Value, state: &State, _: &World, _: &Manner) {

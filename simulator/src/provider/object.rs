@@ -64,9 +64,11 @@ pub(super) fn copy_details(object: &Value, world: &World, details: &mut Connecti
     let entries = at(object, &["spec", "connectionDetails"]).and_then(Value::as_array);
     for entry in entries.into_iter().flatten().filter(|entry| entry["kind"] == "Secret") {
         let part = |key| text(entry, &[key]).unwrap_or_default();
-        let release_namespace = text(object, &["spec", "forProvider", "namespace"]);
-        let own = release_namespace.or_else(|| text(object, &["metadata", "namespace"]));
-        let namespace = text(entry, &["namespace"]).or(own).unwrap_or_default();
+        let (own, release) =
+            (text(object, &["metadata", "namespace"]), text(object, &["spec", "forProvider", "namespace"]));
+        // A namespaced Release looks into its own namespace only, whatever the entry says.
+        let named = text(entry, &["namespace"]).filter(|_| own.is_none() || object["kind"] != "Release");
+        let namespace = named.or(release).or(own).unwrap_or_default();
         let key = part("fieldPath").trim_start_matches("data").trim_matches(['.', '[', ']', '\'', '"']);
         if let Some(value) = world.secret_data(namespace, part("name")).remove(key) {
             details.insert(part("toConnectionSecretKey").to_owned(), value);

@@ -11,11 +11,16 @@ use crate::value::{at, set, text};
 pub(super) fn resolve(manner: &Manner, object: &mut Value, world: &World) -> Result<(), String> {
     manner.references.iter().try_for_each(|reference| {
         resolve_one(reference, object, world).map_err(|why| {
-            let mut field = reference.field.to_owned();
-            field[..1].make_ascii_uppercase();
-            format!("cannot resolve references: mg.Spec.ForProvider.{field}: {why}")
+            format!("cannot resolve references: mg.Spec.ForProvider.{}: {why}", go_name(reference.field))
         })
     })
+}
+
+/// A field as the providers' own code calls it: `SecurityGroupID`, `VPCSecurityGroupIds`.
+fn go_name(field: &str) -> String {
+    let mut name = field.replacen("vpc", "VPC", usize::from(field.starts_with("vpc")));
+    name[..1].make_ascii_uppercase();
+    name.strip_suffix("Id").map(|stem| format!("{stem}ID")).unwrap_or(name)
 }
 
 fn resolve_one(reference: &Reference, object: &mut Value, world: &World) -> Result<(), String> {

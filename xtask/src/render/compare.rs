@@ -14,10 +14,12 @@ pub type Side<'a> = (&'a str, &'a [Value]);
 /// Core's annotation with a composed resource's slot.
 const SLOT: &str = "/metadata/annotations/crossplane.io~1composition-resource-name";
 
-/// The fields that two runs of one program fill differently: passwords and the like.
+/// The values of Secrets that two runs of one program fill differently: passwords and the like.
 pub fn generated(once: &[Value], again: &[Value]) -> BTreeSet<Leaf> {
     let (once, again) = (leaves(once), leaves(again));
-    once.into_iter().filter(|(leaf, value)| again.get(leaf) != Some(value)).map(|(leaf, _)| leaf).collect()
+    let of_secret = |(_, path): &Leaf| path.starts_with("data.") || path.starts_with("stringData.");
+    let differing = once.into_iter().filter(|(leaf, value)| again.get(leaf) != Some(value));
+    differing.map(|(leaf, _)| leaf).filter(of_secret).collect()
 }
 
 /// What differs between two renderings: a line per field, one for a document that only one of them has. Generated
@@ -114,15 +116,19 @@ mod tests {
     }
 
     #[test]
-    fn what_two_runs_fill_differently_needs_only_exist() {
-        let run = |password: &str| [resource(&json!({ "password": password, "user": "app" }))];
+    fn what_two_runs_fill_differently_in_a_secret_needs_only_exist() {
+        let run = |password: &str| {
+            let slot = json!({ "crossplane.io/composition-resource-name": "connection" });
+            [
+                json!({ "metadata": { "annotations": slot }, "data": { "password": password }, "spec": password }),
+            ]
+        };
         let generated = generated(&run("one"), &run("two"));
-        assert_eq!(
-            differences(("core", &run("three")), ("paved", &run("one")), &generated),
-            Vec::<String>::new()
-        );
-        let without = [resource(&json!({ "user": "app" }))];
-        assert_eq!(differences(("core", &without), ("paved", &run("one")), &generated).len(), 1);
+        let fields = |other: &[Value]| differences(("core", &run("one")), ("paved", other), &generated);
+        assert_eq!(fields(&run("three")), ["connection spec: core says \"one\", paved says \"three\""]);
+        let mut without = run("one");
+        without[0]["data"] = json!({});
+        assert!(fields(&without)[0].starts_with("connection data"), "{:?}", fields(&without));
     }
 
     #[test]

@@ -10,6 +10,9 @@ use super::Violation;
 use crate::schema::formats;
 use crate::value::quote;
 
+/// Says in words what a pattern allows; not part of Kubernetes' schemas.
+pub(super) const WORDS: &str = "x-pattern-in-words";
+
 pub(super) fn number(path: &str, number: &Number, schema: &Value) -> Vec<Violation> {
     let Some(found) = number.as_f64() else { return Vec::new() };
     let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
@@ -38,7 +41,10 @@ pub(super) fn text(path: &str, text: &str, schema: &Value) -> Vec<Violation> {
     if let Some(pattern) =
         schema.get("pattern").and_then(Value::as_str).filter(|pattern| !matches(pattern, text))
     {
-        refused.push(format!("it must match {pattern}"));
+        let words = schema.get(WORDS).and_then(Value::as_str);
+        refused.push(
+            words.map_or_else(|| format!("it must match {pattern}"), |words| format!("allowed: {words}")),
+        );
     }
     let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
     refused.extend(formats::refused_text(format, text).map(|allowed| format!("{allowed} is needed")));

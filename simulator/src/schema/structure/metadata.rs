@@ -4,10 +4,13 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
+use super::bounds::WORDS;
 use super::{Place, Walk};
 use crate::value::{at, text};
 
 const NAME: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+const NAME_WORDS: &str = "lower-case letters, digits and '-', with a letter or digit at both ends";
+const LABEL_WORDS: &str = "letters, digits, '-', '_' and '.', with a letter or digit at both ends";
 const LABEL: &str = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
 
 /// ObjectMeta of apimachinery, as far as a user or a controller writes it.
@@ -15,11 +18,12 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     let anything = json!({"x-kubernetes-preserve-unknown-fields": true});
     let time = json!({"type": "string", "format": "date-time", "nullable": true});
     json!({"type": "object", "properties": {
-        "name": {"type": "string", "minLength": 1, "maxLength": 253, "pattern": NAME},
+        "name": {"type": "string", "minLength": 1, "maxLength": 253, "pattern": NAME, WORDS: NAME_WORDS},
         "generateName": {"type": "string"},
-        "namespace": {"type": "string", "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},
+        "namespace": {"type": "string", "maxLength": 63,
+            "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", WORDS: NAME_WORDS},
         "labels": {"type": "object", "nullable": true,
-            "additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL}},
+            "additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL, WORDS: LABEL_WORDS}},
         "annotations": {"type": "object", "nullable": true, "additionalProperties": {"type": "string"}},
         "finalizers": {"type": "array", "nullable": true, "items": {"type": "string"}},
         "ownerReferences": {"type": "array", "nullable": true, "items": anything},

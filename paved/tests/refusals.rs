@@ -1,0 +1,162 @@
+//! What is wrong is told whole, with an exit code of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use support::{assert_golden, example, folder, paved, paved_with, within};
+
+const WRONG: &str = "\
+apiVersion: platform.acme.io/v1alpha1
+kind: GpuDevWorkspaceClaim
+metadata:
+  name: Ada
+spec:
+  parameters:
+    owner: 3
+    opencvVersion: 4.8
+    diskGb: 200
+    diskGB: 1
+    sshPublicKeys: nope
+";
+
+#[test]
+fn everything_that_an_api_server_would_refuse_is_told_at_once() {
+    assert_golden("refused", &paved_with(&["preview", "-"], WRONG).told());
+}
+
+#[test]
+fn an_unknown_kind_lists_ours_and_the_nearest() {
+    assert_golden(
+        "unknown-kind",
+        &paved_with(&["preview", "-"], &WRONG.replace("GpuDevWorkspaceClaim", "GpuWorkspaceClaim")).told(),
+    );
+}
+
+#[test]
+fn a_version_that_is_not_served_is_refused() {
+    let run = paved_with(&["preview", "-"], &WRONG.replace("v1alpha1", "v1"));
+    assert_eq!(run.code, 2);
+    assert!(
+        run.err.contains("apiVersion: found platform.acme.io/v1; allowed: platform.acme.io/v1alpha1"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn a_claim_without_a_name_is_refused() {
+    let run = paved_with(&["preview", "-"], &WRONG.replace("name: Ada", "labels: {}"));
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("metadata.name: is missing; a string is needed"), "{}", run.err);
+}
+
+#[test]
+fn what_is_immutable_is_compared_with_what_the_cluster_has() {
+    let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();
+    let folder = folder(&[
+        ("stored.yaml", &claim),
+        ("new.yaml", &claim.replace("    owner:", "    region: eu-west-1\n    owner:")),
+    ]);
+    let composition = example("gpu-workspace/composition.yaml");
+    let (stored, new) = (within(&folder, "stored.yaml"), within(&folder, "new.yaml"));
+    let run = paved(&["preview", &new, "--observed", &stored, "--composition", &composition]);
+    assert_eq!(run.code, 2, "{}", run.err);
+    assert!(run.err.contains(r#"spec.parameters.region: found "eu-west-1": "#), "{}", run.err);
+    assert_eq!(paved(&["preview", &stored, "--observed", &stored, "--composition", &composition]).code, 0);
+}
+
+#[test]
+fn a_file_that_is_no_yaml_shows_the_place() {
+    let folder = folder(&[("broken.yaml", "a: [1,\nb: 2\n")]);
+    let run = paved(&["preview", &within(&folder, "broken.yaml")]);
+    assert_eq!(run.code, 1);
+    assert!(run.err.contains("broken.yaml:1:4") && run.err.contains("unclosed bracket"), "{}", run.err);
+}
+
+#[test]
+fn no_document_is_too_strange_to_be_refused() {
+    let head = "apiVersion: platform.acme.io/v1alpha1\nkind: GpuDevWorkspaceClaim\n";
+    for body in [
+        "",
+        "metadata: []",
+        "metadata: {name: [1]}",
+        "metadata: {name: a, labels: x}",
+        "metadata: {name: a}\nspec: text",
+        "metadata: {name: a}\nspec: {parameters: 7}",
+        "metadata: {name: a}\nspec: {parameters: null}",
+        "metadata: {name: \"\\u202E\"}",
+        "metadata: {name: a}\nspec: {resourceRef: 3, parameters: {owner: a}}",
+        "metadata: {name: a}\nspec: {parameters: {owner: [{}]}}\nstatus: no",
+    ] {
+        let run = paved_with(&["preview", "-"], &format!("{head}{body}"));
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{body}: {}", run.err);
+    }
+    for text in ["", "- 1", "7", "kind: 3", "kind: [x]", "{}", "a: &a [*a]", "\u{0}"] {
+        let run = paved_with(&["preview", "-"], text);
+        assert!([1, 2].contains(&run.code), "{text}: {}", run.err);
+    }
+}
+
+#[test]
+fn an_observed_state_that_makes_no_sense_is_survived() {
+    let strange = "apiVersion: ec2.aws.upbound.io/v1beta2\nkind: Instance\nstatus: text\nspec: [1]\nmetadata: {name: i, \
+                   annotations: {crossplane.io/composition-resource-name: instance}, ownerReferences: 7}\n---\n\
+                   apiVersion: v1\nkind: Secret\ndata: 3\n---\nkind: List\nitems: {}\n";
+    let folder = folder(&[("strange.yaml", strange)]);
+    let run = paved(&[
+        "preview",
+        &example("gpu-workspace/claim.yaml"),
+        "--observed",
+        &within(&folder, "strange.yaml"),
+        "--until-ready",
+    ]);
+    assert!([0, 3, 4].contains(&run.code), "{}", run.err);
+}
+
+#[test]
+fn usage_has_an_exit_code_of_its_own() {
+    let empty = folder(&[]);
+    let nothing = empty.path().display().to_string();
+    for args in [
+        &["preview"][..],
+        &["preview", "--no-such-flag", "x"],
+        &["preview", "no-such-file.yaml"],
+        &["preview", &nothing],
+        &["preview", "x", "--fail", "a=b"],
+        &["completions", "klingon"],
+    ] {
+        let run = paved(args);
+        assert_eq!((run.code, run.out.as_str()), (1, ""), "{args:?}");
+        assert!(run.err.starts_with("error: "), "{args:?}: {}", run.err);
+    }
+}
+
+#[test]
+fn help_is_an_answer_with_examples_and_exit_codes() {
+    let run = paved(&["preview", "--help"]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    assert!(run.out.contains("Examples:") && run.out.contains("Exit codes:"));
+}
+
+#[test]
+fn a_fatal_result_is_told_and_nothing_is_printed() {
+    let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml"))
+        .unwrap()
+        .replace("g4dn.xlarge", "g4dn.xlrge");
+    let folder = folder(&[("claim.yaml", &claim)]);
+    let composition = example("gpu-workspace/composition.yaml");
+    for format in ["yaml", "tree"] {
+        let run =
+            paved(&["preview", &within(&folder, "claim.yaml"), "--composition", &composition, "-o", format]);
+        assert_eq!((run.code, run.out.as_str()), (3, ""));
+        assert!(run.err.contains(r#"spec.parameters.instanceType: found "g4dn.xlrge""#), "{}", run.err);
+    }
+}
+
+#[test]
+fn one_wrong_file_does_not_keep_the_others_from_being_shown() {
+    let folder = folder(&[("wrong.yaml", WRONG)]);
+    let run = paved(&["preview", &within(&folder, "wrong.yaml"), &example("gpu-workspace/claim.yaml")]);
+    assert_eq!((run.code, run.documents()[0]["kind"].as_str()), (2, Some("GpuDevWorkspace")));
+    assert!(run.err.contains("wrong.yaml: GpuDevWorkspaceClaim Ada is refused"), "{}", run.err);
+}

@@ -1,0 +1,90 @@
+//! Runs the program in this process, on the repository's examples.
+#![allow(dead_code)]
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anstream::StripStream;
+use paved::Console;
+use serde_json::Value;
+
+/// What a run printed, without styles, and its exit code.
+pub struct Run {
+    pub code: u8,
+    pub out: String,
+    pub err: String,
+}
+
+impl Run {
+    /// The documents on standard output.
+    pub fn documents(&self) -> Vec<Value> {
+        serde_saphyr::from_multiple(&self.out).unwrap()
+    }
+
+    /// Everything, as a snapshot shows it.
+    pub fn told(&self) -> String {
+        let (out, err) = (&self.out, &self.err);
+        let err = if err.is_empty() { String::new() } else { format!("--- standard error\n{err}") };
+        format!("{out}{err}--- exit code {}\n", self.code)
+    }
+}
+
+/// Runs `paved` in the repository's root with these arguments.
+pub fn paved(args: &[&str]) -> Run {
+    paved_with(args, "")
+}
+
+/// The same with text on standard input.
+pub fn paved_with(args: &[&str], input: &str) -> Run {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut read = |text: &mut String| {
+        text.push_str(input);
+        Ok(input.len())
+    };
+    let mut console = Console {
+        input: &mut read,
+        out: &mut StripStream::new(&mut out),
+        err: &mut StripStream::new(&mut err),
+        is_terminal: false,
+    };
+    let args = std::iter::once("paved").chain(args.iter().copied()).map(OsString::from);
+    let code = paved::run(args, &mut console);
+    Run { code, out: text(out), err: text(err) }
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    // Paths are shown as a user types them, from the repository's root.
+    String::from_utf8(bytes).unwrap().replace(&format!("{}/", root().display()), "")
+}
+
+/// A file of the repository.
+pub fn example(path: &str) -> String {
+    root().join("examples").join(path).display().to_string()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// A folder with these files.
+pub fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+/// The path of a file in a folder.
+pub fn within(folder: &tempfile::TempDir, name: &str) -> String {
+    folder.path().join(name).display().to_string()
+}
+
+/// Compares with a golden file beside the tests.
+pub fn assert_golden(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.set_snapshot_path("../snapshots");
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}

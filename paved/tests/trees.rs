@@ -1,0 +1,106 @@
+//! What people see: a line per resource, and round after round.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use base64::Engine as _;
+use serde_json::Value;
+use support::{assert_golden, example, paved};
+
+const EXAMPLES: [&str; 4] = [
+    "gpu-workspace/claim.yaml",
+    "gpu-workspace/namespaced/xr.yaml",
+    "application-environment/claim.yaml",
+    "application-environment/namespaced/xr.yaml",
+];
+
+/// `gpu-workspace-namespaced`
+fn name(example: &str) -> String {
+    let (folder, _) = example.rsplit_once('/').unwrap();
+    folder.replace('/', "-")
+}
+
+#[test]
+fn a_preview_has_a_line_per_resource() {
+    for file in EXAMPLES {
+        assert_golden(
+            &format!("tree-{}", name(file)),
+            &paved(&["preview", &example(file), "-o", "tree"]).told(),
+        );
+    }
+}
+
+#[test]
+fn what_exists_is_told_apart_from_what_waits_or_fails() {
+    for state in ["half-way", "ready", "failing"] {
+        for api in ["gpu-workspace", "application-environment"] {
+            let (claim, observed) =
+                (example(&format!("{api}/claim.yaml")), example(&format!("{api}/observed/{state}.yaml")));
+            let run = paved(&["preview", &claim, "--observed", &observed, "-o", "tree"]);
+            assert_golden(&format!("tree-{api}-{state}"), &run.told());
+        }
+    }
+}
+
+#[test]
+fn every_example_becomes_ready_in_rounds() {
+    for file in EXAMPLES {
+        let run = paved(&["preview", &example(file), "--until-ready"]);
+        assert_golden(&format!("rounds-{}", name(file)), &format!("{}--- exit code {}\n", run.err, run.code));
+        let composite = &run.documents()[0];
+        assert_eq!(composite["status"]["phase"], "Ready", "{file}");
+    }
+}
+
+#[test]
+fn each_round_is_a_tree_where_a_tree_is_asked_for() {
+    let run = paved(&["preview", &example(EXAMPLES[0]), "--until-ready", "-o", "tree"]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    assert!(run.out.starts_with("round 1\nGpuDevWorkspace ada-"), "{}", run.out);
+    let last = run.out.split("round ").last().unwrap();
+    assert!(last.contains("Ready 7/7") && last.contains("connection: ssh developer@"), "{last}");
+}
+
+#[test]
+fn an_environment_that_cannot_become_ready_says_why() {
+    let fail = "instance=VcpuLimitExceeded: no GPUs left";
+    let run = paved(&["preview", &example(EXAMPLES[0]), "--until-ready", "--fail", fail]);
+    assert_golden("rounds-failing", &run.told());
+}
+
+#[test]
+fn a_tree_never_shows_a_secret() {
+    for observed in [None, Some("application-environment/observed/ready.yaml")] {
+        let claim = example("application-environment/claim.yaml");
+        let mut args = vec!["preview".to_owned(), claim];
+        args.extend(observed.map(|file| format!("--observed={}", example(file))));
+        args.push("--until-ready".to_owned());
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let tree = paved(&[args.as_slice(), &["-o", "tree"]].concat());
+        assert_eq!(tree.code, 0);
+        let secrets = secrets(observed);
+        assert_eq!(secrets.is_empty(), observed.is_none());
+        for secret in secrets {
+            assert!(!tree.out.contains(&secret), "{secret} stands in {}", tree.out);
+        }
+        for word in ["BEGIN CERTIFICATE", "kubeconfig", "password:"] {
+            assert!(!tree.out.contains(word), "{word} stands in {}", tree.out);
+        }
+    }
+}
+
+/// The values of the Secrets in an observed state that are secret: not addresses and names, which status shows.
+fn secrets(observed: Option<&str>) -> Vec<String> {
+    let Some(observed) = observed else { return Vec::new() };
+    let text = std::fs::read_to_string(example(observed)).unwrap();
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let data = documents
+        .iter()
+        .filter(|document| document["kind"] == "Secret")
+        .filter_map(|secret| secret["data"].as_object());
+    let secret =
+        data.flatten().filter(|(key, _)| key.to_lowercase().contains("password") || *key == "kubeconfig");
+    let decode =
+        |value: &Value| base64::engine::general_purpose::STANDARD.decode(value.as_str().unwrap()).unwrap();
+    secret.map(|(_, value)| String::from_utf8(decode(value)).unwrap()).collect()
+}
