@@ -142,7 +142,9 @@ proptest! {
         let bounded: Vec<_> = schema.as_object().unwrap().iter().filter(|(_, field)| generate::is_bounded(field)).collect();
         let (name, field) = *which.get(&bounded);
         let value = if field["type"] == "integer" { json!(number) } else { json!(text) };
-        prop_assume!(!generate::allows(field, &value));
+        if generate::allows(field, &value) {
+            return Ok(());
+        }
         world.xr["spec"]["parameters"][name] = value.clone();
         let response = world.answer();
         prop_assert!(world::is_fatal(&response), "{name}: {value}");
@@ -172,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn status_is_what_the_schema_declares(world in generate::beginning(), moods in vec(generate::moods(), 1..4)) {
+    fn status_is_what_the_schema_declares(world in generate::beginning(), moods in vec(generate::moods(), 0..4)) {
         let mut world = world;
         for moods in &moods {
             world.reconcile(|slot| generate::mood(moods, slot));
