@@ -66,6 +66,11 @@ fn workspace(size: usize) -> RunFunctionRequest {
     }
     let mut xr = example.xr();
     xr["spec"]["parameters"]["allowedCidrs"] = json!(cidrs);
+    let reference = |object: &Value| json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "name": object["metadata"]["name"]});
+    xr["spec"]["resourceRefs"] = observed.iter().map(reference).collect();
+    // What the function said last time, as it stands in a composite that has been running for a while.
+    let before = answer(request(&xr, &observed, &example.input())).desired.unwrap().composite.unwrap();
+    xr["status"] = serde_json::to_value(before.resource.unwrap()).unwrap()["status"].take();
     request(&xr, &observed, &example.input())
 }
 
