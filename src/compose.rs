@@ -131,6 +131,14 @@ impl<'r> Composition<'r> {
         self.observed.contains_key(slot)
     }
 
+    /// The slots of ours that were observed and begin with `prefix`, sorted.
+    pub fn slots<'c>(&'c self, prefix: &'c str) -> impl Iterator<Item = &'c str> {
+        let ours = move |(slot, resource): &(&String, &observed::Resource)| {
+            slot.starts_with(prefix) && resource.is_ours()
+        };
+        self.observed.iter().filter(ours).map(|(slot, _)| slot.as_str())
+    }
+
     /// What a choice of the user's was when a resource was last resolved from it, as noted on the resource.
     pub fn noted(&self, slot: &str, choice: &str) -> Option<&str> {
         self.observed.get(slot)?.annotation(&format!("{CHOICE_PREFIX}{choice}"))
@@ -177,13 +185,8 @@ impl<'r> Composition<'r> {
     /// Retires every resource of ours whose slot begins with `prefix` and that this call does not ask for: for lists
     /// that the user may shorten.
     pub fn retire_rest(&mut self, prefix: &str) -> Result<(), Error> {
-        let gone: Vec<String> = self
-            .observed
-            .iter()
-            .filter(|(slot, resource)| slot.starts_with(prefix) && resource.is_ours())
-            .map(|(slot, _)| slot.clone())
-            .filter(|slot| !self.desired.contains_key(slot))
-            .collect();
+        let gone: Vec<String> =
+            self.slots(prefix).filter(|slot| !self.desired.contains_key(*slot)).map(str::to_owned).collect();
         gone.iter().try_for_each(|slot| self.retire(slot))
     }
 

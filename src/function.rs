@@ -88,7 +88,7 @@ fn settings(
 ) -> Result<Option<Settings>, Error> {
     let sections = apis::sections();
     let body = request.input.take().map(value::object).unwrap_or_default();
-    let input = Settings::read(body.clone(), &sections)?;
+    let mut input = Settings::read(body.clone(), &sections)?;
     let Some(from) = &input.common.settings_from else { return Ok(Some(input)) };
     ask(request, response, &from.name);
     let Some(found) = answered(request) else {
@@ -97,7 +97,12 @@ fn settings(
     };
     let Some(data) = environment_config(found) else {
         let message = format!("EnvironmentConfig {} was not found: the step's input alone counts", from.name);
-        response.results.push(result(Severity::Warning, "SettingsNotFound", message));
+        // For the platform team alone: the claim's owner cannot mend it.
+        let target = Some(Target::Composite.into());
+        response
+            .results
+            .push(FunctionResult { target, ..result(Severity::Warning, "SettingsNotFound", message) });
+        input.common.incomplete = true;
         return Ok(Some(input));
     };
     let mut whole = body;

@@ -127,18 +127,19 @@ impl Kind {
 
 impl Provider {
     /// Family and domain of its groups, between which the namespaced flavour puts an `m`.
-    fn group(self) -> (&'static str, &'static str) {
+    pub(crate) fn group(self) -> (&'static str, &'static str) {
         match self {
             Self::Aws => ("aws", "upbound.io"),
             Self::Gcp => ("gcp", "upbound.io"),
             Self::Azure => ("azure", "upbound.io"),
             Self::Kubernetes => ("kubernetes", "crossplane.io"),
             Self::Helm => ("helm", "crossplane.io"),
-            Self::Sql => ("postgresql.sql", "crossplane.io"),
+            Self::Sql => ("sql", "crossplane.io"),
         }
     }
 
-    /// A tag as this cloud takes it: Google's labels hold lower-case letters, digits, `_` and `-`, at most 63 of them.
+    /// A tag as this cloud takes it: Google's labels hold lower-case letters, digits, `_` and `-`, at most 63 of them; a key begins
+    /// with a letter.
     pub fn tag(self, key: &str, value: &str) -> (String, String) {
         let label = |text: &str| -> String {
             let fit = |c: char| {
@@ -148,7 +149,8 @@ impl Provider {
             text.chars().map(fit).take(63).collect()
         };
         match self {
-            Self::Gcp => (label(key), label(value)),
+            Self::Gcp if key.starts_with(|c: char| c.is_ascii_alphabetic()) => (label(key), label(value)),
+            Self::Gcp => (label(&format!("x{key}")), label(value)),
             _ => (key.to_owned(), value.to_owned()),
         }
     }

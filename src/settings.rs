@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+use crate::check::{self, Refused};
 use crate::error::Error;
 use crate::models::{Provider, Scope};
 use crate::value::Object;
@@ -32,6 +33,46 @@ pub struct Common {
     pub tags: BTreeMap<String, String>,
     /// Which provider configs the resources use, per provider family.
     pub provider_configs: ProviderConfigs,
+    /// Whether the EnvironmentConfig that `settingsFrom` names could not be found.
+    #[serde(skip)]
+    pub incomplete: bool,
+}
+
+impl Common {
+    /// What the schema of Settings says, and nobody checks before us.
+    fn check(&self) -> Result<(), Error> {
+        let wrong = |path: String, error: Refused| Error::settings(check::shown(&path), error);
+        if self.schema_revision == Some(0) {
+            return Err(wrong("schemaRevision".to_owned(), Refused::new("0", "1 or more")));
+        }
+        let names = self.provider_configs.names();
+        let from = self.settings_from.iter().map(|from| ("settingsFrom.name".to_owned(), from.name.as_str()));
+        for (path, name) in names.into_iter().chain(from) {
+            check::shape(name, 253, is_object_name, "the name of a Kubernetes object")
+                .map_err(|error| wrong(path, error))?;
+        }
+        for (key, value) in &self.tags {
+            check::shape(key, 128, is_tag_key, "1 to 128 visible characters, not beginning with aws:")
+                .map_err(|error| wrong(format!("tags.{key}"), error))?;
+            check::shape(value, 256, is_visible, "at most 256 visible characters")
+                .map_err(|error| wrong(format!("tags.{key}"), error))?;
+        }
+        Ok(())
+    }
+}
+
+/// RFC 1123: lower-case letters, digits, hyphens and dots.
+fn is_object_name(name: &str) -> bool {
+    let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    name.starts_with(edge) && name.ends_with(edge) && name.chars().all(|c| edge(c) || c == '-' || c == '.')
+}
+
+fn is_tag_key(key: &str) -> bool {
+    !key.is_empty() && !key.to_ascii_lowercase().starts_with("aws:") && is_visible(key)
+}
+
+fn is_visible(text: &str) -> bool {
+    !text.chars().any(check::is_invisible)
 }
 
 /// Where more settings are.
@@ -126,6 +167,29 @@ impl ProviderConfigs {
         reference
     }
 
+    /// Every name of a provider config, by its path.
+    fn names(&self) -> Vec<(String, &str)> {
+        let families = [
+            ("aws", &self.aws),
+            ("gcp", &self.gcp),
+            ("azure", &self.azure),
+            ("kubernetes", &self.kubernetes),
+            ("helm", &self.helm),
+            ("sql", &self.sql),
+        ];
+        let mut names = Vec::new();
+        for (family, config) in families {
+            let Some(config) = config else { continue };
+            let path = format!("providerConfigs.{family}");
+            names.push((format!("{path}.name"), config.name.as_str()));
+            let own = config.by_namespace.iter();
+            names.extend(
+                own.map(|(ns, config)| (format!("{path}.byNamespace.{ns}.name"), config.name.as_str())),
+            );
+        }
+        names
+    }
+
     fn of(&self, provider: Provider) -> Option<&ProviderConfig> {
         match provider {
             Provider::Aws => self.aws.as_ref(),
@@ -149,17 +213,26 @@ pub struct Settings {
 impl Settings {
     /// Reads a body of Settings. `sections` are the keys of the APIs' sections.
     pub fn read(mut body: Object, sections: &[&'static str]) -> Result<Self, Error> {
-        for key in ["apiVersion", "kind", "metadata"] {
-            body.remove(key);
+        for (key, ours) in [("apiVersion", API_VERSION), ("kind", KIND)] {
+            match body.remove(key) {
+                Some(found) if found != ours => {
+                    let found = check::quoted(found.as_str().unwrap_or("no text"));
+                    return Err(Error::settings(key, format!("found {found}; allowed: {ours}")));
+                }
+                _ => {}
+            }
         }
+        body.remove("metadata");
         let own = sections.iter().filter_map(|key| body.remove_entry(*key)).collect();
         if let Some(unknown) = body.keys().find(|key| !COMMON.contains(&key.as_str())) {
             let known: Vec<_> = COMMON.iter().chain(sections).copied().collect();
-            let allowed = crate::check::suggestion(unknown, &known);
+            let allowed = check::suggestion(unknown, &known);
             let message = format!("there is no such field; allowed: {allowed}");
-            return Err(Error::settings(crate::check::shown(unknown), message));
+            return Err(Error::settings(check::shown(unknown), message));
         }
-        Ok(Self { common: typed(Value::Object(body), "")?, sections: own })
+        let common: Common = typed(Value::Object(body), "")?;
+        common.check()?;
+        Ok(Self { common, sections: own })
     }
 
     /// One API's section; its defaults where the platform team says nothing.
@@ -187,5 +260,5 @@ pub fn merge(base: &mut Object, over: Object) {
 }
 
 fn typed<T: DeserializeOwned>(source: Value, prefix: &str) -> Result<T, Error> {
-    crate::check::typed(source, prefix).map_err(|error| Error::settings(error.path, error.message))
+    check::typed(source, prefix).map_err(|error| Error::settings(error.path, error.message))
 }

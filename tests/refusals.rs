@@ -419,7 +419,7 @@ fn other_fields_of_a_claim() {
 fn what_runs_does_not_shrink_and_keeps_its_image() {
     let running = |world: World| world.settle(|_| Mood::Ready);
     let mut with_p3 = workspace();
-    with_p3.input["gpuWorkspace"]["amis"]["us-east-1"]["byFamily"] = json!({"p3": "ami-for-p3"});
+    with_p3.input["gpuWorkspace"]["amis"]["us-east-1"]["byFamily"] = json!({"p3": "ami-0b0b0b0b"});
     let to_p3 = spec(running(with_p3.clone()), "instanceType", json!("p3.2xlarge"));
     let from_p3 = spec(
         running(spec(with_p3, "instanceType", json!("p3.2xlarge"))),

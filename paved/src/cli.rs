@@ -32,7 +32,6 @@ const EXAMPLES: &str = "\
 Examples:
   paved preview claim.yaml                             what a claim becomes
   paved preview examples/gpu-workspace                 every claim and XR of a folder
-  paved preview claim.yaml -o yaml | kubectl diff -f - what would change in a cluster
   cat claim.yaml | paved preview - --settings settings.yaml
   paved preview claim.yaml --observed cluster.yaml     with what exists already
   paved preview claim.yaml --until-ready               round after round, until it is ready
@@ -67,6 +66,10 @@ pub(crate) struct Preview {
     /// How to print [default: tree on a terminal, else yaml].
     #[arg(short, long, value_name = "FORMAT")]
     pub(crate) output: Option<Format>,
+
+    /// Print the function's results among the documents too, as a local render does with the same flag
+    #[arg(short = 'r', long)]
+    pub(crate) include_function_results: bool,
 
     /// Let simulated providers answer round after round until everything is ready.
     #[arg(long)]

@@ -65,7 +65,7 @@ fn show(
     console: &mut Console<'_>,
 ) -> Result<Vec<Value>, Failure> {
     if args.until_ready {
-        return rounds::run(&mut subject, &args.fail, format, console);
+        return rounds::run(&mut subject, args, format, console);
     }
     let response = function::answer(&subject.world, &subject.step.input, Timestamp::now())
         .map_err(|message| subject.fatal(message))?;
@@ -75,7 +75,8 @@ fn show(
         tree::print(&subject, &rendered, &response, console.out)?;
         return Ok(Vec::new());
     }
-    Ok(rendered.documents().cloned().collect())
+    tree::results(&response, console.err)?;
+    Ok(documents::of(&rendered, args))
 }
 
 /// A path as messages name it.

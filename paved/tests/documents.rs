@@ -35,7 +35,7 @@ fn config(name: &str, image: &str) -> String {
 }
 
 #[test]
-fn a_pipe_gets_the_composite_then_its_resources_by_slot_then_the_results() {
+fn a_pipe_gets_the_composite_then_its_resources_by_slot() {
     let run = paved(&["preview", &example(CLAIM)]);
     assert_eq!((run.code, run.err.as_str()), (0, ""));
     let documents = run.documents();
@@ -50,6 +50,12 @@ fn a_pipe_gets_the_composite_then_its_resources_by_slot_then_the_results() {
     assert!(slots.is_sorted() && slots.contains(&"instance".to_owned()), "{slots:?}");
     let owner = &documents[1]["metadata"]["ownerReferences"][0];
     assert_eq!((&owner["kind"], &owner["controller"]), (&json!("GpuDevWorkspace"), &json!(true)));
+    assert!(documents.iter().all(|document| document["kind"] != "Result"), "no cluster takes one");
+}
+
+#[test]
+fn the_results_come_last_when_they_are_asked_for() {
+    let documents = paved(&["preview", &example(CLAIM), "--include-function-results"]).documents();
     assert_eq!(documents.last().unwrap()["kind"], "Result");
 }
 

@@ -38,7 +38,7 @@ pub struct Parameters {
     pub instance_type: String,
     /// AWS region. It cannot be changed.
     #[serde(default = "default_region")]
-    #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z]{2}(-[a-z]+)+-[0-9]$"))]
+    #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z]{2,4}(-[a-z]+)+-[0-9]$"))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("region cannot be changed: make a new workspace"))]
     pub region: String,
     /// Release of OpenCV to install, in three or four parts, such as 4.8.0. It cannot be changed.
@@ -117,10 +117,11 @@ impl Api for GpuDevWorkspace {
     fn compose(&self, settings: &Self::Settings, cx: &mut Composition<'_>) -> Result<Self::Status, Error> {
         let p = &self.parameters;
         let machine = p.machine(settings, cx)?;
-        let cidrs = p.cidrs(settings)?;
+        let cidrs = p.cidrs(settings, cx)?;
         p.check(cx)?;
+        settings.check()?;
 
-        let tags = p.tags(&cx.xr.name);
+        let tags = p.tags(cx);
         p.firewall(&cidrs, &tags, settings, cx)?;
         let profile = p.identity(&tags, settings, cx)?;
         let instance = p.instance(machine, profile, &tags, settings, cx)?;

@@ -14,30 +14,32 @@ const PACKAGE: &str = "opencv-contrib-python-headless";
 pub struct Release {
     /// Three parts: `4.8.0`.
     pub version: &'static str,
+    /// The builds of the wheel, oldest first, without those that were withdrawn: the fourth part of its version.
+    pub builds: &'static [&'static str],
     /// The NumPy it was built for: with another `import cv2` fails, or pip finds no solution.
     pub numpy: &'static str,
-    /// The newest Python that its wheels are for, where that is older than what images carry.
+    /// The newest Python that its wheels, or those of its NumPy, are for.
     pub newest_python: Option<&'static str>,
 }
 
 /// Every release, oldest first.
 pub static RELEASES: &[Release] = &[
-    release("4.4.0", "numpy<2").until("3.9"),
-    release("4.5.1", "numpy<2").until("3.9"),
-    release("4.5.3", "numpy<2").until("3.9"),
-    release("4.5.4", "numpy<2").until("3.10"),
-    release("4.5.5", "numpy<2"),
-    release("4.6.0", "numpy<2"),
-    release("4.7.0", "numpy<2"),
-    release("4.8.0", "numpy<2"),
-    release("4.8.1", "numpy<2"),
-    release("4.9.0", "numpy<2"),
-    release("4.10.0", "numpy<2"),
-    release("4.11.0", "numpy<2"),
-    release("4.12.0", "numpy>=2,<2.3"),
-    release("4.13.0", "numpy>=2"),
-    release("4.14.0", "numpy>=2"),
-    release("5.0.0", "numpy>=2"),
+    release("4.4.0", &["46"], "numpy<2").until("3.9"),
+    release("4.5.1", &["48"], "numpy<2").until("3.9"),
+    release("4.5.3", &["56"], "numpy<2").until("3.9"),
+    release("4.5.4", &["58", "60"], "numpy<2").until("3.10"),
+    release("4.5.5", &["62", "64"], "numpy<2").until("3.12"),
+    release("4.6.0", &["66"], "numpy<2").until("3.12"),
+    release("4.7.0", &["68", "72"], "numpy<2").until("3.12"),
+    release("4.8.0", &["76"], "numpy<2").until("3.12"),
+    release("4.8.1", &["78"], "numpy<2").until("3.12"),
+    release("4.9.0", &["80"], "numpy<2").until("3.12"),
+    release("4.10.0", &["82", "84"], "numpy<2").until("3.12"),
+    release("4.11.0", &["86"], "numpy<2").until("3.12"),
+    release("4.12.0", &["88"], "numpy>=2,<2.3"),
+    release("4.13.0", &["90", "92"], "numpy>=2"),
+    release("4.14.0", &["94"], "numpy>=2"),
+    release("5.0.0", &["93"], "numpy>=2"),
 ];
 
 /// What pip is told to install.
@@ -63,6 +65,10 @@ pub fn requirement(asked: &str) -> Result<Requirement, Refused> {
         .find(|release| release.version == version)
         .ok_or_else(|| unknown(asked, "a release that exists"))?;
     let build = parts.get(3).unwrap_or(&"*");
+    if parts.len() == 4 && !release.builds.contains(build) {
+        let builds: Vec<String> = release.builds.iter().map(|build| format!("{version}.{build}")).collect();
+        return Err(Refused::new(asked, format!("{version}, or a build of it: {}", builds.join(", "))));
+    }
     Ok(Requirement {
         opencv: format!("{PACKAGE}=={version}.{build}"),
         numpy: release.numpy,
@@ -84,8 +90,8 @@ fn is_number(part: &str) -> bool {
         && (part == "0" || !part.starts_with('0'))
 }
 
-const fn release(version: &'static str, numpy: &'static str) -> Release {
-    Release { version, numpy, newest_python: None }
+const fn release(version: &'static str, builds: &'static [&'static str], numpy: &'static str) -> Release {
+    Release { version, builds, numpy, newest_python: None }
 }
 
 impl Release {

@@ -29,20 +29,20 @@ pub struct Health {
     pub ready: bool,
     /// What it is doing.
     pub state: State,
-    /// CamelCase reason; empty when available.
-    pub reason: String,
+    /// One word for what it is doing; empty when available.
+    pub reason: &'static str,
     /// Ours where borrowed; where owned the provider's words, not yet scrubbed.
     pub message: Cow<'static, str>,
 }
 
 impl Health {
     fn available() -> Self {
-        Self { ready: true, state: State::Available, reason: String::new(), message: Cow::Borrowed("") }
+        Self { ready: true, state: State::Available, reason: "", message: Cow::Borrowed("") }
     }
 
     /// Not ready for a reason of ours.
-    pub fn pending(state: State, reason: &str, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { ready: false, state, reason: reason.to_owned(), message: message.into() }
+    pub fn pending(state: State, reason: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { ready: false, state, reason, message: message.into() }
     }
 
     /// Asked for in this answer, or not yet seen.
@@ -59,6 +59,7 @@ pub fn of(object: &Object) -> Health {
     match (text(object, &["apiVersion"]).unwrap_or_default(), text(object, &["kind"]).unwrap_or_default()) {
         ("v1", kind) => core(kind, object),
         ("apps/v1", "Deployment") => deployment(object),
+        ("networking.k8s.io/v1", _) => exists(object),
         (group, "Object") if group.starts_with("kubernetes.") => wrapped(object),
         _ => managed(object),
     }
@@ -116,15 +117,25 @@ fn core(kind: &str, object: &Object) -> Health {
     let ready = match kind {
         "Namespace" => text(object, &["status", "phase"]) == Some("Active"),
         "Service" => {
-            text(object, &["spec", "type"]) != Some("LoadBalancer")
+            at(object, &["spec"]).is_some_and(Value::is_object)
+                && text(object, &["spec", "type"]) != Some("LoadBalancer")
                 || at(object, &["status", "loadBalancer", "ingress"])
                     .and_then(Value::as_array)
                     .is_some_and(|ingress| !ingress.is_empty())
         }
         "Secret" => at(object, &["data"]).is_some_and(Value::is_object),
-        _ => at(object, &["metadata", "uid"]).is_some(),
+        _ => return exists(object),
     };
     if ready { Health::available() } else { Health::unseen() }
+}
+
+/// A kind that has no status worth waiting for.
+fn exists(object: &Object) -> Health {
+    if at(object, &["metadata", "uid"]).is_some_and(Value::is_string) {
+        Health::available()
+    } else {
+        Health::unseen()
+    }
 }
 
 /// A Deployment has no condition Ready: it is ready when its controller has seen the newest spec and all replicas are available.
@@ -153,27 +164,17 @@ struct Condition<'o> {
 
 impl Condition<'_> {
     fn health(&self, state: State) -> Health {
-        let reason: String = self.reason.chars().filter(char::is_ascii_alphanumeric).take(63).collect();
+        let (reason, silent) = match (state, self.reason) {
+            (State::Failed, _) => ("Failed", "its provider gives no message"),
+            (State::Waiting, "ReconcilePaused") => ("Paused", "is paused"),
+            (State::Waiting, _) => ("Waiting", "waits for something else"),
+            (_, "Unavailable") => ("Unavailable", "is not available"),
+            (_, "Deleting") => ("Deleting", "is being deleted"),
+            _ => ("Creating", "is being created"),
+        };
         let said = !self.message.trim().is_empty();
-        Health {
-            ready: false,
-            state,
-            reason: if reason.is_empty() { "Unknown".to_owned() } else { reason },
-            message: if said {
-                self.message.to_owned().into()
-            } else {
-                default_message(state, self.reason).into()
-            },
-        }
-    }
-}
-
-fn default_message(state: State, reason: &str) -> &'static str {
-    match state {
-        State::Failed => "its provider gives no message",
-        State::Waiting => "waits for something else",
-        State::Creating | State::Available if reason == "Creating" => "is being created",
-        State::Creating | State::Available => "is not available",
+        let message = if said { self.message.to_owned().into() } else { silent.into() };
+        Health { ready: false, state, reason, message }
     }
 }
 

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{CHOICE_PREFIX, Composition, EXTERNAL_NAME, Observed, Scope, pin};
 use crate::error::Error;
-use crate::models;
-use crate::value::{Object, at, put};
+use crate::models::{self, Provider};
+use crate::value::{Object, at, put, text};
 
 /// A managed resource about to be added; [`Managed::add`] does it.
 #[must_use = "nothing is composed before `add`"]
@@ -38,6 +38,28 @@ impl<'r> Composition<'r> {
             publishes: false,
             needs: None,
         }
+    }
+}
+
+impl Composition<'_> {
+    /// The provider config of what runs already by the same provider: an environment never spans two accounts.
+    fn sibling_config(&self, provider: Provider) -> Option<Object> {
+        let (family, domain) = provider.group();
+        let of_family = |api_version: &str| {
+            let group = api_version.split('/').next().unwrap_or_default();
+            group.strip_suffix(domain).is_some_and(|group| group.split('.').any(|label| label == family))
+        };
+        self.observed
+            .values()
+            .filter(|resource| {
+                resource.is_ours() && text(&resource.object, &["apiVersion"]).is_some_and(of_family)
+            })
+            .find_map(|resource| {
+                let running = at(&resource.object, &["spec", "providerConfigRef"])?.as_object()?;
+                text(running, &["name"])?;
+                let ours = running.iter().filter(|(key, _)| ["name", "kind"].contains(&key.as_str()));
+                Some(ours.map(|(key, value)| (key.clone(), value.clone())).collect())
+            })
     }
 }
 
@@ -145,8 +167,10 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         spec.insert(
             "providerConfigRef".into(),
             self.pinned("providerConfigRef", || {
-                let configs = &composition.settings.provider_configs;
-                configs.reference(M::KIND.provider, xr.scope, xr.user_namespace())
+                composition.sibling_config(M::KIND.provider).unwrap_or_else(|| {
+                    let configs = &composition.settings.provider_configs;
+                    configs.reference(M::KIND.provider, xr.scope, xr.user_namespace())
+                })
             }),
         );
         if self.publishes {

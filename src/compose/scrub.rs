@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use regex_lite::Regex;
 
 use crate::check::LONGEST;
@@ -34,6 +36,11 @@ pub struct Secrets {
 impl Secrets {
     /// Remembers a value, and each longer word of one that has several (a kubeconfig, a URL with a password in it).
     pub fn add(&mut self, value: &[u8]) {
+        if value.len() >= SHORTEST_SECRET {
+            // As Kubernetes and URLs write it.
+            self.insert(STANDARD.encode(value).trim_end_matches('='));
+            self.insert(&URL_SAFE_NO_PAD.encode(value));
+        }
         let Ok(text) = std::str::from_utf8(value) else { return };
         self.insert(text.trim());
         for word in text.split(|c: char| c.is_whitespace() || "\"',:@/=?&;".contains(c)) {

@@ -55,10 +55,11 @@ pub struct ResourceStatus {
     pub ready: bool,
     /// Since when readiness and reason have been what they are (RFC 3339).
     pub since: String,
-    /// Why it is not ready, or what its provider refused, in one word.
+    /// What it is doing, where it is not as it should be: Creating, Waiting, Failed, Unavailable, Deleting, Paused, or
+    /// NotAccepted by the API server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The same in its provider's words.
+    /// What there is to say of it: where its provider refused something, in the provider's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -127,7 +128,7 @@ impl Composition<'_> {
                 .map(str::to_owned),
             ready: health.ready,
             since: String::new(),
-            reason: Some(health.reason).filter(|_| !quiet),
+            reason: Some(health.reason.to_owned()).filter(|_| !quiet),
             message: Some(message).filter(|message| !quiet && !message.is_empty()),
         };
         Leaf { status, state: health.state, counted }
@@ -177,13 +178,17 @@ fn excuse(leaves: &mut [Leaf]) {
         "does not exist",
         "Invalid IAM Instance Profile",
     ];
-    let blames = |leaf: &Leaf| {
+    // These no sibling will ever bring: they come from Settings.
+    const FOREIGN: [&str; 4] = ["InvalidAMIID", "InvalidSubnetID", "InvalidVpcID", "global/networks"];
+    let says = |leaf: &Leaf, words: &[&str]| {
         let message = leaf.status.message.as_deref().unwrap_or_default();
-        leaf.state == State::Failed && MISSING.iter().any(|words| message.contains(words))
+        words.iter().any(|words| message.contains(words))
     };
+    let blames = |leaf: &Leaf| leaf.state == State::Failed && says(leaf, &MISSING) && !says(leaf, &FOREIGN);
     let to_blame = leaves.iter().any(|leaf| leaf.counted && !leaf.status.ready && !blames(leaf));
     for leaf in leaves.iter_mut().filter(|leaf| to_blame && !leaf.status.ready && blames(leaf)) {
         leaf.state = State::Waiting;
+        leaf.status.reason = Some("Waiting".to_owned());
     }
 }
 

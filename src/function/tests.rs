@@ -18,7 +18,7 @@ fn request(capabilities: &[Capability]) -> RunFunctionRequest {
     let input = json!({
         "settingsFrom": {"name": "paved-road"},
         "tags": {"Team": "input", "Cost": "input"},
-        "gpuWorkspace": {"amis": {"us-east-1": {"default": "ami-input"}}, "allowedCidrs": ["10.0.0.0/8", "10.1.0.0/16"]},
+        "gpuWorkspace": {"amis": {"us-east-1": {"default": "ami-0a0a0a0a"}}, "allowedCidrs": ["10.0.0.0/8", "10.1.0.0/16"]},
     });
     RunFunctionRequest {
         meta: Some(RequestMeta {
@@ -83,14 +83,14 @@ fn without_settings_from_nothing_is_asked_for() {
     request.input.as_mut().unwrap().fields.remove("settingsFrom");
     let response = answer(request);
     assert_eq!(response.requirements, None);
-    assert_eq!(for_provider(&response, "instance")["ami"], "ami-input");
+    assert_eq!(for_provider(&response, "instance")["ami"], "ami-0a0a0a0a");
 }
 
 #[test]
 fn what_was_found_is_laid_over_the_input() {
     let data = json!({
         "tags": {"Team": "config"},
-        "gpuWorkspace": {"amis": {"eu-west-1": {"default": "ami-config"}}, "allowedCidrs": ["192.0.2.0/24"]},
+        "gpuWorkspace": {"amis": {"eu-west-1": {"default": "ami-0c0c0c0c"}}, "allowedCidrs": ["192.0.2.0/24"]},
     });
     let mut modern = request(&[]);
     modern.required_resources.insert(SETTINGS_REQUIREMENT.to_owned(), environment_config(&data));
@@ -104,7 +104,7 @@ fn what_was_found_is_laid_over_the_input() {
             (&json!("config"), &json!("input")),
             "maps merge"
         );
-        assert_eq!(instance["ami"], "ami-input", "deeply");
+        assert_eq!(instance["ami"], "ami-0a0a0a0a", "deeply");
         let slots = &response.desired.as_ref().unwrap().resources;
         assert!(slots.contains_key("ssh-192.0.2.0/24"), "lists replace");
         assert!(!slots.contains_key("ssh-10.0.0.0/8"), "lists replace");
@@ -125,7 +125,7 @@ fn one_that_does_not_exist_is_a_warning_and_the_input_counts() {
     let [warning] = warnings[..] else { panic!("{:?}", response.results) };
     assert_eq!(warning.reason.as_deref(), Some("SettingsNotFound"));
     assert_eq!(warning.message, "EnvironmentConfig paved-road was not found: the step's input alone counts");
-    assert_eq!(for_provider(&response, "instance")["ami"], "ami-input");
+    assert_eq!(for_provider(&response, "instance")["ami"], "ami-0a0a0a0a");
 }
 
 #[test]

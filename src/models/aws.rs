@@ -102,8 +102,6 @@ model! {
         pub public_ip: Option<String>,
         /// Private IPv4 address.
         pub private_ip: Option<String>,
-        /// `pending`, `running`, `stopping`, `stopped`, `shutting-down` or `terminated`.
-        pub instance_state: Option<String>,
     }
 }
 
@@ -186,8 +184,6 @@ model! {
         pub assume_role_policy: Option<String>,
         /// What it is for.
         pub description: Option<String>,
-        /// Whether policies that others attached are detached on deletion, which would fail otherwise.
-        pub force_detach_policies: Option<bool>,
         /// ARN of the policy that caps whatever the role is given.
         pub permissions_boundary: Option<String>,
         /// Tags.

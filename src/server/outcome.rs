@@ -14,6 +14,8 @@ use crate::function::CONDITION;
 pub(crate) enum Outcome {
     /// Everything composed is ready.
     Ready,
+    /// The answer only asks for the EnvironmentConfig; core calls again at once.
+    Asking,
     /// Something is not there yet.
     Waiting,
     /// Something composed has failed.
@@ -34,6 +36,7 @@ impl Outcome {
         match provisioned(response) {
             Some(condition) if condition.status() == State::ConditionTrue => Self::Ready,
             Some(condition) if condition.reason == "Failed" => Self::Failed,
+            None if response.requirements.is_some() => Self::Asking,
             _ => Self::Waiting,
         }
     }
@@ -42,6 +45,7 @@ impl Outcome {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Ready => "ready",
+            Self::Asking => "asking",
             Self::Waiting => "waiting",
             Self::Failed => "failed",
             Self::Fatal => "fatal",

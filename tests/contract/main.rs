@@ -142,7 +142,9 @@ proptest! {
         let bounded: Vec<_> = schema.as_object().unwrap().iter().filter(|(_, field)| generate::is_bounded(field)).collect();
         let (name, field) = *which.get(&bounded);
         let value = if field["type"] == "integer" { json!(number) } else { json!(text) };
-        prop_assume!(!generate::allows(field, &value));
+        if generate::allows(field, &value) {
+            return Ok(());
+        }
         world.xr["spec"]["parameters"][name] = value.clone();
         let response = world.answer();
         prop_assert!(world::is_fatal(&response), "{name}: {value}");
@@ -172,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn status_is_what_the_schema_declares(world in generate::beginning(), moods in vec(generate::moods(), 1..4)) {
+    fn status_is_what_the_schema_declares(world in generate::beginning(), moods in vec(generate::moods(), 0..4)) {
         let mut world = world;
         for moods in &moods {
             world.reconcile(|slot| generate::mood(moods, slot));
@@ -353,19 +355,22 @@ fn refusal_of(response: &RunFunctionResponse) -> Result<(), String> {
 
 /// The resources without the maps that carry tags or labels.
 fn without_tags(resources: BTreeMap<String, Map<String, Value>>) -> BTreeMap<String, Map<String, Value>> {
+    let names: BTreeSet<&str> = KINDS.iter().filter_map(|info| info.kind.tags?.rsplit('.').next()).collect();
     let strip = |(slot, mut object): (String, Map<String, Value>)| {
-        let kind = KINDS.iter().find(|info| object["kind"] == info.kind.kind);
-        if let Some(path) = kind.and_then(|info| info.kind.tags) {
-            let (parents, last) = path.rsplit_once('.').unwrap_or(("", path));
-            let parents = parents.split('.').filter(|key| !key.is_empty());
-            let parent = parents.fold(&mut object["spec"]["forProvider"], |here, key| &mut here[key]);
-            if let Some(parent) = parent.as_object_mut() {
-                parent.remove(last);
-            }
+        if let Some(spec) = object.get_mut("spec") {
+            drop_fields(spec, &names);
         }
         (slot, object)
     };
     resources.into_iter().map(strip).collect()
+}
+
+/// Removes every field of these names, however deep.
+fn drop_fields(value: &mut Value, names: &BTreeSet<&str>) {
+    if let Value::Object(fields) = value {
+        fields.retain(|name, _| !names.contains(name.as_str()));
+        fields.values_mut().for_each(|value| drop_fields(value, names));
+    }
 }
 
 /// The networks that each section of Settings lets in.

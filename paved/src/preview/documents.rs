@@ -1,10 +1,17 @@
-//! Documents that can be piped: what `crossplane composition render -x -r` prints.
+//! Documents that can be piped: what `crossplane composition render -x` prints.
 
 use serde_json::{Value, json};
+use simulator::core::Rendered;
 
 use crate::Console;
-use crate::cli::Format;
+use crate::cli::{Format, Preview};
 use crate::failure::Failure;
+
+/// The composite and its resources; the function's results, which no cluster takes, only when they are asked for.
+pub(crate) fn of(rendered: &Rendered, args: &Preview) -> Vec<Value> {
+    let wanted = |document: &&Value| args.include_function_results || document["kind"] != "Result";
+    rendered.documents().filter(wanted).cloned().collect()
+}
 
 /// Prints documents as YAML, or as one List in JSON; a tree has been printed before.
 pub(crate) fn print(documents: &[Value], format: Format, console: &mut Console<'_>) -> Result<(), Failure> {

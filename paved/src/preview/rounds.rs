@@ -9,9 +9,9 @@ use simulator::core::{Applied, Rendered, World, rendered};
 use simulator::provider::{Change, Pace, Provider, State};
 
 use super::subject::Subject;
-use super::tree;
+use super::{documents, tree};
 use crate::Console;
-use crate::cli::Format;
+use crate::cli::{Format, Preview};
 use crate::failure::Failure;
 use crate::function;
 
@@ -25,12 +25,12 @@ const ROUND: SignedDuration = SignedDuration::from_secs(30);
 /// changes any more, and which is not ready, is a failure.
 pub(crate) fn run(
     subject: &mut Subject,
-    fail: &[(String, String)],
+    args: &Preview,
     format: Format,
     console: &mut Console<'_>,
 ) -> Result<Vec<Value>, Failure> {
     let mut provider = Provider::new(Pace::Rounds);
-    for (slot, message) in fail {
+    for (slot, message) in &args.fail {
         provider.fail(slot, message);
     }
     let mut answered = Vec::new();
@@ -46,11 +46,7 @@ pub(crate) fn run(
         Round { number: round, applied: &applied, answered: &answered }
             .print(subject, &shown, &response, format, console)?;
         if subject.world.is_ready() {
-            return Ok(if format == Format::Tree {
-                Vec::new()
-            } else {
-                shown.documents().cloned().collect()
-            });
+            return Ok(if format == Format::Tree { Vec::new() } else { documents::of(&shown, args) });
         }
         answered = provider.answer(&mut subject.world);
         if memory(&subject.world) == before {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Color, Style};
 use function_paved_road::function::CONDITION;
-use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity, Status};
+use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
 use serde_json::Value;
 use simulator::core::{Rendered, SLOT};
 
@@ -118,10 +118,9 @@ fn leaves(rendered: &Rendered, response: &RunFunctionResponse) -> Vec<Leaf> {
         let (kind, name) = (text(&resource["kind"]), text(&resource["metadata"]["name"]));
         leaves.insert(slot.clone(), Leaf { slot, kind, name, ready, failed: false, message: String::new() });
     }
-    let failing = failing_slot(response);
     for line in rendered.composite["status"]["resources"].as_array().into_iter().flatten() {
         let slot = text(&line["slot"]);
-        let failed = failing.as_deref() == Some(&slot);
+        let failed = line["reason"] == "Failed";
         let (kind, name) = (text(&line["kind"]), text(&line["name"]));
         let ready = line["ready"].as_bool().unwrap_or(false);
         let leaf = leaves.entry(slot.clone()).or_insert(Leaf {
@@ -142,14 +141,6 @@ fn desired_ready(response: &RunFunctionResponse, slot: &str) -> bool {
     desired.is_some_and(|resource| resource.ready() == function_sdk_rust::proto::v1::Ready::True)
 }
 
-/// The slot that our condition names as failing: `instance (Instance): …`.
-fn failing_slot(response: &RunFunctionResponse) -> Option<String> {
-    let ours = response.conditions.iter().find(|condition| condition.r#type == CONDITION)?;
-    let failing = ours.status() == Status::ConditionFalse && ours.reason == "Failed";
-    let (slot, _) = ours.message.as_deref().filter(|_| failing)?.split_once(" (")?;
-    Some(slot.to_owned())
-}
-
 /// The API's own status fields.
 fn status(composite: &Value, out: &mut dyn Write) -> io::Result<()> {
     let fields: Vec<(&String, &Value)> = composite["status"]
@@ -167,7 +158,7 @@ fn status(composite: &Value, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// What the function wants known; our condition's sentence stands at the top already.
-fn results(response: &RunFunctionResponse, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn results(response: &RunFunctionResponse, out: &mut dyn Write) -> io::Result<()> {
     let ours = response.conditions.iter().find(|condition| condition.r#type == CONDITION);
     let sentence = ours.and_then(|condition| condition.message.as_deref());
     for result in response.results.iter().filter(|result| sentence != Some(&result.message)) {

@@ -99,7 +99,7 @@ impl Parameters {
                 ..DatabaseSettings::default()
             }),
         };
-        let name = cx.xr.cloud_name(NameRule::dns(80));
+        let name = cx.xr.cloud_name(SERVER_NAME);
         cx.managed("cloudsql-instance", server)
             .external_name(name)
             .live(&["settings.diskSize"])
@@ -152,6 +152,9 @@ impl Parameters {
         cx.managed("bucket", bucket).external_name(name).live(&["forceDestroy"]).orphan(self.orphan()).add()
     }
 }
+
+/// Names of Cloud SQL servers: with the project's, of at most 30 characters, and a colon at most 97.
+const SERVER_NAME: NameRule = NameRule::dns(63);
 
 /// Names of buckets: 3 to 63 characters, without Google's own name or what looks like it.
 const BUCKET_NAME: NameRule =

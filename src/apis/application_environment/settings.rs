@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::NodeSize;
-use crate::check::Refused;
+use crate::check::{self, Refused};
 use crate::error::Error;
 
 /// Settings of application environments.
@@ -19,6 +19,7 @@ pub struct ApplicationEnvironmentSettings {
     #[schemars(regex(pattern = r"^POSTGRES_[0-9]+(_[0-9]+)?$"))]
     pub database_version: String,
     /// Machine type of the database server, as Cloud SQL names it.
+    #[schemars(length(max = 63), regex(pattern = r"^[a-z][a-z0-9.:-]*$"))]
     pub database_tier: String,
     /// VPC network of cluster and database: projects/PROJECT/global/networks/NAME, with private services access. Default:
     /// the project's default network; the database then has a public address that only Cloud SQL's connectors may use.
@@ -27,7 +28,7 @@ pub struct ApplicationEnvironmentSettings {
     pub network: Option<String>,
     /// Google Cloud project. Where it is known, pods get identities of their own (workload identity).
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = r"^[a-z0-9.:-]+$"))]
+    #[schemars(regex(pattern = r"^[a-z][a-z0-9.:-]*$"))]
     pub project_id: Option<String>,
     /// Zones of the nodes by region. Default: three that Google chooses.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -40,12 +41,15 @@ pub struct ApplicationEnvironmentSettings {
 pub struct MachineTypes {
     /// For small. Default: e2-small.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = r"^[a-z][a-z0-9.:-]*$"))]
     pub small: Option<String>,
     /// For medium. Default: e2-medium.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = r"^[a-z][a-z0-9.:-]*$"))]
     pub medium: Option<String>,
     /// For large. Default: e2-standard-4.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = r"^[a-z][a-z0-9.:-]*$"))]
     pub large: Option<String>,
 }
 
@@ -90,7 +94,10 @@ impl ApplicationEnvironmentSettings {
     /// What the schema of Settings says, and nobody checks before us.
     pub(super) fn check(&self) -> Result<(), Error> {
         let wrong = |field: &str, found: &str, allowed: &str| {
-            Error::settings(format!("applicationEnvironment.{field}"), Refused::new(found, allowed))
+            Error::settings(
+                check::shown(&format!("applicationEnvironment.{field}")),
+                Refused::new(found, allowed),
+            )
         };
         if self.major_version().is_none() {
             return Err(wrong(
@@ -99,6 +106,15 @@ impl ApplicationEnvironmentSettings {
                 "POSTGRES_ and a version, such as POSTGRES_16",
             ));
         }
+        for (field, name) in self.names() {
+            if !is_name(name) {
+                return Err(wrong(
+                    &field,
+                    name,
+                    "a name of Google's: lower-case letters, digits and hyphens",
+                ));
+            }
+        }
         match &self.network {
             Some(network) if !is_network(network) => {
                 Err(wrong("network", network, "projects/PROJECT/global/networks/NAME"))
@@ -106,6 +122,31 @@ impl ApplicationEnvironmentSettings {
             _ => Ok(()),
         }
     }
+
+    /// Everything that is a name, by its path.
+    fn names(&self) -> Vec<(String, &str)> {
+        let types = [
+            ("small", &self.machine_types.small),
+            ("medium", &self.machine_types.medium),
+            ("large", &self.machine_types.large),
+        ];
+        let mut names = vec![("databaseTier".to_owned(), self.database_tier.as_str())];
+        names.extend(self.project_id.iter().map(|id| ("projectId".to_owned(), id.as_str())));
+        names.extend(types.into_iter().filter_map(|(size, name)| {
+            name.as_ref().map(|name| (format!("machineTypes.{size}"), name.as_str()))
+        }));
+        for (region, zones) in &self.zones {
+            let zones = zones.iter().enumerate();
+            names.extend(zones.map(|(index, zone)| (format!("zones.{region}[{index}]"), zone.as_str())));
+        }
+        names
+    }
+}
+
+/// `db-g1-small`, `e2-medium`, `us-central1-a`; a project may be in a domain: `acme.io:shop`.
+fn is_name(name: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:".contains(c);
+    name.len() <= 63 && name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(inner)
 }
 
 fn is_network(path: &str) -> bool {

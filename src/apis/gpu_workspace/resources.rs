@@ -16,10 +16,11 @@ use crate::models::aws::{
 };
 
 impl Parameters {
-    pub(super) fn tags(&self, name: &str) -> BTreeMap<String, String> {
-        [("ManagedBy", "Crossplane"), ("Name", name), ("WorkspaceOwner", &self.owner)]
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .into()
+    pub(super) fn tags(&self, cx: &Composition<'_>) -> BTreeMap<String, String> {
+        let ours = [("ManagedBy", "Crossplane"), ("Name", &cx.xr.name), ("WorkspaceOwner", &self.owner)];
+        let mut tags = cx.settings.tags.clone();
+        tags.extend(ours.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        tags
     }
 
     /// A security group that lets everything out and SSH in from the given networks.
@@ -84,7 +85,6 @@ impl Parameters {
             description: Some(format!("GPU workspace {}", cx.xr.name)),
             permissions_boundary: settings.permissions_boundary.clone(),
             tags: tags.clone(),
-            ..Role::default()
         };
         cx.managed("role", role).external_name(&name).add()?;
         let session_manager = RolePolicyAttachment {
@@ -161,9 +161,15 @@ const ASSUMED_BY_EC2: &str = r#"{"Version":"2012-10-17","Statement":[{"Effect":"
 
 /// The partition in which a region's ARNs lie.
 fn partition(region: &str) -> &'static str {
-    match region {
-        china if china.starts_with("cn-") => "aws-cn",
-        government if government.starts_with("us-gov-") => "aws-us-gov",
-        _ => "aws",
-    }
+    const PARTITIONS: [(&str, &str); 7] = [
+        ("cn-", "aws-cn"),
+        ("us-gov-", "aws-us-gov"),
+        ("us-iso-", "aws-iso"),
+        ("us-isob-", "aws-iso-b"),
+        ("us-isof-", "aws-iso-f"),
+        ("eu-isoe-", "aws-iso-e"),
+        ("eusc-", "aws-eusc"),
+    ];
+    let partition = PARTITIONS.iter().find(|(prefix, _)| region.starts_with(prefix));
+    partition.map_or("aws", |(_, partition)| partition)
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::check::{self, Refused};
 use crate::error::Error;
 
 /// Settings of GPU workspaces.
@@ -29,9 +30,11 @@ pub struct GpuWorkspaceSettings {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Images {
     /// Id of the image for every family that is not named below.
+    #[schemars(regex(pattern = r"^ami-[0-9a-f]{8,17}$"))]
     pub default: String,
     /// Ids of images for families that need another one, such as `p3`, whose V100 needs NVIDIA's proprietary driver.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(inner(regex(pattern = r"^ami-[0-9a-f]{8,17}$")))]
     pub by_family: BTreeMap<String, String>,
 }
 
@@ -41,9 +44,11 @@ pub struct Images {
 pub struct Network {
     /// Id of the VPC.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^vpc-[0-9a-f]{8,17}$"))]
     pub vpc_id: Option<String>,
     /// Id of a subnet of that VPC; it decides whether machines get a public address.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^subnet-[0-9a-f]{8,17}$"))]
     pub subnet_id: Option<String>,
 }
 
@@ -69,6 +74,38 @@ impl GpuWorkspaceSettings {
         })
     }
 
+    /// What the schema of Settings says, and nobody checks before us.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let wrong = |path: String, error: Refused| {
+            Error::settings(check::shown(&format!("gpuWorkspace.{path}")), error)
+        };
+        for (region, images) in &self.amis {
+            let families =
+                images.by_family.iter().map(|(family, id)| (format!("amis.{region}.byFamily.{family}"), id));
+            for (path, id) in
+                std::iter::once((format!("amis.{region}.default"), &images.default)).chain(families)
+            {
+                check::shape(id, 32, |id| is_id(id, "ami-"), "the id of a machine image, ami-…")
+                    .map_err(|error| wrong(path, error))?;
+            }
+        }
+        for (region, network) in &self.networks {
+            let path = |field| format!("networks.{region}.{field}");
+            for (field, id, prefix) in
+                [("vpcId", &network.vpc_id, "vpc-"), ("subnetId", &network.subnet_id, "subnet-")]
+            {
+                let Some(id) = id else { continue };
+                check::shape(id, 32, |id| is_id(id, prefix), &format!("an id, {prefix}…"))
+                    .map_err(|error| wrong(path(field), error))?;
+            }
+            if network.subnet_id.is_some() && network.vpc_id.is_none() {
+                let message = "missing: the VPC that the subnet belongs to, or the security group would be in another one";
+                return Err(Error::settings(format!("gpuWorkspace.{}", path("vpcId")), message));
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn network(&self, region: &str) -> Option<&Network> {
         self.networks.get(region)
     }
@@ -78,4 +115,11 @@ impl GpuWorkspaceSettings {
         let images = Images { default: "ami-0123456789abcdef0".to_owned(), by_family: BTreeMap::new() };
         Self { amis: BTreeMap::from([("us-east-1".to_owned(), images)]), ..Self::default() }
     }
+}
+
+/// An id of EC2: a prefix and hexadecimal digits.
+fn is_id(id: &str, prefix: &str) -> bool {
+    id.strip_prefix(prefix).is_some_and(|rest| {
+        (8..=17).contains(&rest.len()) && rest.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'))
+    })
 }

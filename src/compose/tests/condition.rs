@@ -55,8 +55,7 @@ fn what_failed_first_is_named_with_its_providers_words() {
         .with("a", refused("quota"))
         .with("b", ready())
         .with("c", refused("no such image, RequestID: 1234-5678-90ab"));
-    let lines =
-        [("a", "ReconcileError", "2026-11-21T08:00:02Z"), ("c", "ReconcileError", "2026-11-21T08:00:01Z")];
+    let lines = [("a", "Failed", "2026-11-21T08:00:02Z"), ("c", "Failed", "2026-11-21T08:00:01Z")];
     let answer = before(test, &lines).compose(disks).unwrap();
     assert_eq!((answer.reason, answer.phase), ("Failed", Phase::Failed));
     assert_eq!(answer.message, "c (Disk): no such image");
