@@ -211,7 +211,7 @@ impl<'r> Composition<'r> {
 
     /// Notes that a slot's resource is not asked for yet, and why.
     fn wait(&mut self, slot: &str, kind: &'static str, message: String, counted: bool) {
-        tracing::debug!(slot, kind, message, "waits");
+        tracing::debug!(slot, kind, for_what = message, "waits");
         self.waiting.insert(slot.to_owned(), Absent { kind, message, counted });
     }
 

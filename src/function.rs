@@ -167,7 +167,7 @@ fn compose(
 
 /// Puts an answer into the response, beside what earlier steps desired.
 fn fill(response: &mut RunFunctionResponse, answer: Answer) {
-    tracing::debug!(phase = ?answer.phase, reason = answer.reason, message = answer.message, "answered");
+    tracing::debug!(phase = ?answer.phase, reason = answer.reason, sentence = answer.message, "answered");
     let desired = response.desired.get_or_insert_default();
     for (slot, (object, ready)) in answer.resources {
         let ready = if ready { Ready::True } else { Ready::False };
@@ -212,7 +212,7 @@ fn fill_composite(desired: &mut State, status: Object, ready: bool) {
 /// A FATAL result: core keeps everything as it is, but for the conditions.
 fn refuse(response: &mut RunFunctionResponse, error: &Error) {
     let message = crate::check::shown(&error.to_string());
-    tracing::debug!(reason = error.reason(), message, "refused");
+    tracing::debug!(reason = error.reason(), sentence = message, "refused");
     response.results.push(result(Severity::Fatal, error.reason(), message.clone()));
     response.conditions.push(condition(ConditionStatus::ConditionFalse, error.reason(), message));
 }
