@@ -160,3 +160,15 @@ fn one_wrong_file_does_not_keep_the_others_from_being_shown() {
     assert_eq!((run.code, run.documents()[0]["kind"].as_str()), (2, Some("GpuDevWorkspace")));
     assert!(run.err.contains("wrong.yaml: GpuDevWorkspaceClaim Ada is refused"), "{}", run.err);
 }
+
+#[test]
+fn a_slot_that_cannot_fail_is_named_with_those_that_can() {
+    let run =
+        paved(&["preview", &example("gpu-workspace/claim.yaml"), "--until-ready", "--fail", "machine=quota"]);
+    assert_eq!(run.code, 1);
+    assert!(
+        run.err.contains("--fail machine: there is no such slot; there are egress, instance,"),
+        "{}",
+        run.err
+    );
+}

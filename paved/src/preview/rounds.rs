@@ -42,6 +42,9 @@ pub(crate) fn run(
             function::answer(&subject.world, &subject.step.input, now).map_err(|why| subject.fatal(why))?;
         subject.check(&response, console)?;
         let shown = rendered(&subject.world, &response).map_err(|error| subject.fatal(error.to_string()))?;
+        if round == 1 {
+            known_slots(args, &shown)?;
+        }
         let applied = subject.world.apply(&response).map_err(|error| subject.fatal(error.to_string()))?;
         Round { number: round, applied: &applied, answered: &answered }
             .print(subject, &shown, &response, format, console)?;
@@ -55,6 +58,19 @@ pub(crate) fn run(
         now = now.checked_add(ROUND).unwrap_or(now);
     }
     Err(stuck(subject))
+}
+
+/// Whether `--fail` names slots that there are.
+fn known_slots(args: &Preview, shown: &Rendered) -> Result<(), Failure> {
+    let lines = shown.composite["status"]["resources"].as_array();
+    let slots: Vec<&str> = lines.into_iter().flatten().filter_map(|line| line["slot"].as_str()).collect();
+    match args.fail.iter().find(|(slot, _)| !slots.contains(&slot.as_str())) {
+        Some((slot, _)) => Err(Failure::Usage(format!(
+            "--fail {slot}: there is no such slot; there are {}",
+            slots.join(", ")
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// What the next round could see otherwise than this one: everything but the times of conditions.
