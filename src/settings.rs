@@ -155,16 +155,12 @@ impl ProviderConfigs {
             (None, Some(config)) => (config.name.as_str(), config.kind),
             (None, None) => ("default", None),
         };
-        let mut reference = Object::new();
-        reference.insert("name".into(), name.into());
-        if scope == Scope::Namespaced {
-            let kind = match kind.unwrap_or_default() {
-                ProviderConfigKind::ClusterProviderConfig => "ClusterProviderConfig",
-                ProviderConfigKind::ProviderConfig => "ProviderConfig",
-            };
-            reference.insert("kind".into(), kind.into());
-        }
-        reference
+        reference(name, kind.unwrap_or_default(), scope)
+    }
+
+    /// `spec.providerConfigRef` for a provider config that an environment composes, in its own namespace.
+    pub fn composed(name: &str, scope: Scope) -> Object {
+        reference(name, ProviderConfigKind::ProviderConfig, scope)
     }
 
     /// Every name of a provider config, by its path.
@@ -200,6 +196,20 @@ impl ProviderConfigs {
             Provider::Sql => self.sql.as_ref(),
         }
     }
+}
+
+/// A reference; only the namespaced flavour knows kinds.
+fn reference(name: &str, kind: ProviderConfigKind, scope: Scope) -> Object {
+    let mut reference = Object::new();
+    reference.insert("name".into(), name.into());
+    if scope == Scope::Namespaced {
+        let kind = match kind {
+            ProviderConfigKind::ClusterProviderConfig => "ClusterProviderConfig",
+            ProviderConfigKind::ProviderConfig => "ProviderConfig",
+        };
+        reference.insert("kind".into(), kind.into());
+    }
+    reference
 }
 
 /// Settings as they were given: the common part is typed, each API's section waits for that API.

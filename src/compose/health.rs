@@ -36,7 +36,8 @@ pub struct Health {
 }
 
 impl Health {
-    fn available() -> Self {
+    /// As it should be.
+    pub(super) fn available() -> Self {
         Self { ready: true, state: State::Available, reason: "", message: Cow::Borrowed("") }
     }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{CHOICE_PREFIX, Composition, EXTERNAL_NAME, Observed, Scope, pin};
 use crate::error::Error;
 use crate::models::{self, Provider};
+use crate::settings::ProviderConfigs;
 use crate::value::{Object, at, put, text};
 
 /// A managed resource about to be added; [`Managed::add`] does it.
@@ -20,6 +21,7 @@ pub struct Managed<'c, 'r, M> {
     orphan: bool,
     publishes: bool,
     needs: Option<String>,
+    config: Option<String>,
 }
 
 impl<'r> Composition<'r> {
@@ -37,13 +39,29 @@ impl<'r> Composition<'r> {
             orphan: false,
             publishes: false,
             needs: None,
+            config: None,
         }
     }
 }
 
 impl Composition<'_> {
-    /// The provider config of what runs already by the same provider: an environment never spans two accounts.
+    /// The provider config for a new resource: the one asked for, else that of what runs already, else that of Settings.
+    fn config(&self, provider: Provider, asked: Option<&str>) -> Object {
+        let configs = &self.settings.provider_configs;
+        match asked {
+            Some(name) => ProviderConfigs::composed(name, self.xr.scope),
+            None => self
+                .sibling_config(provider)
+                .unwrap_or_else(|| configs.reference(provider, self.xr.scope, self.xr.user_namespace())),
+        }
+    }
+
+    /// The provider config of what runs already in the same cloud: an environment never spans two accounts. Objects and
+    /// releases may be in several clusters.
     fn sibling_config(&self, provider: Provider) -> Option<Object> {
+        if matches!(provider, Provider::Kubernetes | Provider::Helm) {
+            return None;
+        }
         let (family, domain) = provider.group();
         let of_family = |api_version: &str| {
             let group = api_version.split('/').next().unwrap_or_default();
@@ -96,6 +114,12 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     /// A label of the object, by which siblings select it.
     pub fn label(mut self, key: &'static str, value: &'static str) -> Self {
         self.labels.push((key, value));
+        self
+    }
+
+    /// The provider config to go through, one that this environment composes: not the one that Settings name.
+    pub fn by(mut self, config: impl Into<String>) -> Self {
+        self.config = Some(config.into());
         self
     }
 
@@ -166,12 +190,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         spec.insert("forProvider".into(), self.for_provider()?.into());
         spec.insert(
             "providerConfigRef".into(),
-            self.pinned("providerConfigRef", || {
-                composition.sibling_config(M::KIND.provider).unwrap_or_else(|| {
-                    let configs = &composition.settings.provider_configs;
-                    configs.reference(M::KIND.provider, xr.scope, xr.user_namespace())
-                })
-            }),
+            self.pinned("providerConfigRef", || composition.config(M::KIND.provider, self.config.as_deref())),
         );
         if self.publishes {
             spec.insert(
