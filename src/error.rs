@@ -19,6 +19,13 @@ pub enum Error {
         if .0.len() == 1 { "exists and was" } else { "exist and were" }
     )]
     WouldDelete(Vec<String>),
+    /// An earlier step of the Composition desires resources under names that are slots of ours.
+    #[error(
+        "refusing to answer: an earlier step of the Composition composes {} too, and this would replace it; nothing was \
+         changed. Give that step's resource another name",
+        quoted(.0)
+    )]
+    SlotTaken(Vec<String>),
     /// The composite's kind is none of ours.
     #[error("{found} is not a kind of Paved Road; its kinds are {}", .known.join(", "))]
     UnsupportedKind {
@@ -48,7 +55,7 @@ impl Error {
         match self {
             Self::InvalidSpec(_) => "InvalidSpec",
             Self::InvalidSettings(_) => "InvalidSettings",
-            Self::WouldDelete(_) | Self::Defect(_) => "WouldDelete",
+            Self::WouldDelete(_) | Self::SlotTaken(_) | Self::Defect(_) => "WouldDelete",
             Self::UnsupportedKind { .. } => "UnsupportedKind",
         }
     }

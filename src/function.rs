@@ -59,6 +59,7 @@ pub fn run(
             Some(settings) => {
                 let xr = Composite::read(xr, composite.connection_details.into_iter().collect())?;
                 let answer = compose(api, xr, observed.resources, credentials, &settings, outside)?;
+                leave_to_others(&response, &answer)?;
                 fill(&mut response, answer);
                 Ok(())
             }
@@ -163,6 +164,14 @@ fn compose(
     }
     let status = api.compose(settings, &mut composition)?;
     composition.finish(status, api.info().since_revision)
+}
+
+/// What earlier steps desired passes through untouched: a name that they took is never ours.
+fn leave_to_others(response: &RunFunctionResponse, answer: &Answer) -> Result<(), Error> {
+    let Some(earlier) = &response.desired else { return Ok(()) };
+    let taken: Vec<String> =
+        answer.resources.keys().filter(|slot| earlier.resources.contains_key(*slot)).cloned().collect();
+    if taken.is_empty() { Ok(()) } else { Err(Error::SlotTaken(taken)) }
 }
 
 /// Puts an answer into the response, beside what earlier steps desired.

@@ -160,3 +160,22 @@ fn a_result_is_emitted_only_when_the_sentence_changes() {
     assert_eq!(second.results, []);
     assert_eq!(second.conditions, first.conditions);
 }
+
+#[test]
+fn what_an_earlier_step_composes_is_never_replaced() {
+    let mut request = request(&[]);
+    request.input.as_mut().unwrap().fields.remove("settingsFrom");
+    let theirs = State {
+        resources: [("instance".to_owned(), resource(&json!({"kind": "Other"})))].into(),
+        ..State::default()
+    };
+    request.desired = Some(theirs.clone());
+    let response = answer(request);
+    assert_eq!(response.results[0].severity(), Severity::Fatal);
+    assert!(
+        response.results[0].message.contains("composes `instance` too"),
+        "{}",
+        response.results[0].message
+    );
+    assert_eq!(response.desired, Some(theirs));
+}
