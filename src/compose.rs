@@ -12,6 +12,7 @@ mod names;
 mod object;
 mod observed;
 mod pin;
+mod retire;
 mod scrub;
 mod secrets;
 mod status;
@@ -37,7 +38,7 @@ pub use status::{CommonStatus, Phase, ResourceStatus};
 use crate::error::Error;
 pub use crate::models::Scope;
 use crate::settings::Common;
-use crate::value::{Object, at, put, text};
+use crate::value::{Object, at, put};
 
 /// The label on every resource we compose: what carries it is ours to account for.
 pub const MARK: &str = "paved-road.fn.crossplane.io/composed";
@@ -65,6 +66,7 @@ pub struct Composition<'r> {
     now: Timestamp,
     random: &'r mut dyn FnMut(&mut [u8]),
     unpublished: bool,
+    dated: Option<&'static str>,
 }
 
 /// A resource that this call asks for.
@@ -77,7 +79,7 @@ struct Desired {
 
 /// A resource that is not asked for yet.
 struct Absent {
-    kind: &'static str,
+    kind: String,
     message: String,
     counted: bool,
 }
@@ -118,6 +120,7 @@ impl<'r> Composition<'r> {
             now,
             random,
             unpublished: false,
+            dated: None,
         }
     }
 
@@ -149,45 +152,15 @@ impl<'r> Composition<'r> {
         self.observed.get(slot)?.annotation(EXTERNAL_NAME).filter(|name| !name.is_empty()).map(str::to_owned)
     }
 
+    /// Whether what was observed in a slot is ready.
+    pub fn is_ready(&self, slot: &str) -> bool {
+        self.observed.get(slot).is_some_and(|resource| resource.health().ready)
+    }
+
     /// What `forProvider` of an observed resource holds at a path.
     pub fn running(&self, slot: &str, path: &[&str]) -> Option<&Value> {
         let for_provider = at(&self.observed.get(slot)?.object, &["spec", "forProvider"])?.as_object()?;
         at(for_provider, path)
-    }
-
-    /// Lets a resource that exists go: the only way in which one ever vanishes.
-    ///
-    /// # Errors
-    /// A Usage protects the slot: its order would not hold in a living composite.
-    pub fn retire(&mut self, slot: &str) -> Result<(), Error> {
-        if self.protected.contains(slot) || self.is_used(slot) {
-            return Err(Error::Defect(format!(
-                "slot `{slot}` is protected by a Usage and cannot be retired"
-            )));
-        }
-        tracing::debug!(slot, "retired");
-        self.retired.insert(slot.to_owned());
-        Ok(())
-    }
-
-    /// Whether an observed Usage protects what was observed in a slot.
-    fn is_used(&self, slot: &str) -> bool {
-        let Some(resource) = self.observed.get(slot) else { return false };
-        self.observed.values().any(|usage| {
-            let of =
-                |path: &[&str]| at(&usage.object, &["spec", "of"])?.as_object().and_then(|of| text(of, path));
-            text(&usage.object, &["kind"]) == Some("Usage")
-                && of(&["kind"]) == text(&resource.object, &["kind"])
-                && of(&["resourceRef", "name"]).is_some_and(|name| resource.name() == Some(name))
-        })
-    }
-
-    /// Retires every resource of ours whose slot begins with `prefix` and that this call does not ask for: for lists
-    /// that the user may shorten.
-    pub fn retire_rest(&mut self, prefix: &str) -> Result<(), Error> {
-        let gone: Vec<String> =
-            self.slots(prefix).filter(|slot| !self.desired.contains_key(*slot)).map(str::to_owned).collect();
-        gone.iter().try_for_each(|slot| self.retire(slot))
     }
 
     /// Publishes a connection detail: on the composite in the claims flavour, in a composed Secret in the namespaced one.
@@ -198,10 +171,18 @@ impl<'r> Composition<'r> {
         }
     }
 
+    /// Keeps a time in the status field `field`: it changes when any other field of the status does.
+    pub fn dates(&mut self, field: &'static str) {
+        self.dated = Some(field);
+    }
+
     /// Puts a resource into its slot, with our mark.
     fn insert(&mut self, slot: &str, mut object: Object, counted: bool) -> Result<(), Error> {
         put(&mut object, &["metadata", "labels", MARK], Some("true".into()));
-        let health = self.observed.get(slot).map_or_else(Health::unseen, observed::Resource::health);
+        let health = match self.observed.get(slot) {
+            Some(seen) => seen.health().unless_behind(&object, &seen.object),
+            None => Health::unseen(),
+        };
         tracing::debug!(slot, ready = health.ready, reason = health.reason, "composed");
         match self.desired.insert(slot.to_owned(), Desired { object, health, counted }) {
             None => Ok(()),
@@ -210,7 +191,8 @@ impl<'r> Composition<'r> {
     }
 
     /// Notes that a slot's resource is not asked for yet, and why.
-    fn wait(&mut self, slot: &str, kind: &'static str, message: String, counted: bool) {
+    fn wait(&mut self, slot: &str, kind: impl Into<String>, message: String, counted: bool) {
+        let kind = kind.into();
         tracing::debug!(slot, kind, for_what = message, "waits");
         self.waiting.insert(slot.to_owned(), Absent { kind, message, counted });
     }

@@ -205,7 +205,9 @@ fn schema(api: &dyn AnyApi) -> Value {
     if let (Some(status), Value::Object(common)) =
         (status["properties"].as_object_mut(), common["properties"].clone())
     {
-        status.extend(common);
+        for (field, schema) in common {
+            status.entry(field).or_insert(schema);
+        }
     }
     // An observation is never required: nothing is known of an environment that was just asked for.
     if let Some(status) = status.as_object_mut() {

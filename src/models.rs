@@ -65,6 +65,8 @@ pub struct Kind {
     pub namespaced_version: &'static str,
     /// Path below `forProvider` of the map that carries tags or labels, such as `tags` or `settings.userLabels`.
     pub tags: Option<&'static str>,
+    /// Fields of `spec` beside `forProvider` that we set, such as `readiness`.
+    pub beside: &'static [&'static str],
 }
 
 impl Kind {
@@ -77,6 +79,7 @@ impl Kind {
             cluster_version: "v1beta1",
             namespaced_version: "v1beta1",
             tags: Some("tags"),
+            beside: &[],
         }
     }
 
@@ -94,6 +97,11 @@ impl Kind {
     /// The same kind, with its tags or labels at `path` below `forProvider`.
     pub const fn labelled(self, path: &'static str) -> Self {
         Self { tags: Some(path), ..self }
+    }
+
+    /// The same kind, of which we set these fields of `spec` beside `forProvider` too.
+    pub const fn beside(self, fields: &'static [&'static str]) -> Self {
+        Self { beside: fields, ..self }
     }
 
     /// The same kind, which takes neither tags nor labels.

@@ -22,6 +22,9 @@ mod requeue {
     pub const PUBLISHING: Duration = Duration::from_secs(5);
 }
 
+/// Status fields that core keeps for itself.
+const CORES_OWN: [&str; 3] = ["conditions", "connectionDetails", "claimConditionTypes"];
+
 /// What goes into the response.
 pub struct Answer {
     /// Every resource by slot, and whether it is ready.
@@ -65,8 +68,12 @@ impl Composition<'_> {
             since_revision.iter().all(|(later, since)| field != later || *since <= revision)
         });
         if let Ok(Value::Object(common)) = serde_json::to_value(common) {
-            whole.extend(common);
+            // An API may have words of its own for one of these.
+            for (field, value) in common {
+                whole.entry(field).or_insert(value);
+            }
         }
+        self.date(&mut whole);
         let legacy = self.xr.scope == super::Scope::LegacyCluster;
         Ok(Answer {
             changed: self.is_news(reason, &message),
@@ -83,6 +90,19 @@ impl Composition<'_> {
                 _ => requeue::BUSY,
             },
         })
+    }
+
+    /// Sets the status field that tells when any other changed last.
+    fn date(&self, status: &mut Object) {
+        let Some(field) = self.dated else { return };
+        let same = status.iter().all(|(key, value)| self.xr.status.get(key) == Some(value))
+            && self
+                .xr
+                .status
+                .keys()
+                .all(|key| key == field || CORES_OWN.contains(&key.as_str()) || status.contains_key(key));
+        let before = self.xr.status.get(field).filter(|_| same).cloned();
+        status.insert(field.to_owned(), before.unwrap_or_else(|| status::seconds(self.now).into()));
     }
 
     /// Nothing that exists vanishes by accident.

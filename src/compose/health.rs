@@ -62,6 +62,7 @@ pub fn of(object: &Object) -> Health {
         ("apps/v1", "Deployment") => deployment(object),
         ("networking.k8s.io/v1", _) => exists(object),
         (group, "Object") if group.starts_with("kubernetes.") => wrapped(object),
+        (group, "Application") if group.starts_with("argoproj.io/") => application(object),
         _ => managed(object),
     }
 }
@@ -85,16 +86,32 @@ fn managed(object: &Object) -> Health {
     health
 }
 
-/// A provider-kubernetes Object is ready when what it wraps is.
+/// A provider-kubernetes Object is ready when it says so of its newest manifest, and what it wraps is. What it wraps says more
+/// of why it is not.
 fn wrapped(object: &Object) -> Health {
-    let health = managed(object);
-    if !health.ready || health.state != State::Available {
-        return Health { ready: false, ..health };
+    let wrapper = managed(object);
+    if matches!(wrapper.state, State::Failed | State::Waiting) {
+        return Health { ready: false, ..wrapper };
+    }
+    if is_stale(object) {
+        return Health::pending(State::Creating, "Creating", "is being changed");
     }
     match at(object, &["status", "atProvider", "manifest"]) {
-        Some(Value::Object(manifest)) => of(manifest),
+        Some(Value::Object(manifest)) => {
+            let inner = of(manifest);
+            if inner.ready && !wrapper.ready { Health { ready: false, ..wrapper } } else { inner }
+        }
         _ => Health::unseen(),
     }
+}
+
+/// Whether the provider has not yet dealt with the object's newest generation.
+fn is_stale(object: &Object) -> bool {
+    let generation = at(object, &["metadata", "generation"]).and_then(Value::as_i64);
+    let conditions = at(object, &["status", "conditions"]).and_then(Value::as_array);
+    let synced = conditions.into_iter().flatten().find(|entry| entry["type"] == "Synced");
+    let observed = synced.and_then(|synced| synced["observedGeneration"].as_i64());
+    generation.zip(observed).is_some_and(|(generation, observed)| observed < generation)
 }
 
 /// What providers say, as a ReconcileError, of something that is merely not there yet.
@@ -145,16 +162,52 @@ fn deployment(object: &Object) -> Health {
     let current = number(&["metadata", "generation"])
         .zip(number(&["status", "observedGeneration"]))
         .is_some_and(|(generation, observed)| observed >= generation);
+    if !current {
+        return Health::pending(
+            State::Creating,
+            "Creating",
+            "its controller has not seen the newest change yet",
+        );
+    }
+    // What keeps pods from being made at all, such as a quota: nobody says it better.
+    let refused = condition(object, "ReplicaFailure").filter(|refused| refused.status == "True");
+    let why = |message: &str| match &refused {
+        Some(refused) if !refused.message.is_empty() => format!("{message}: {}", refused.message),
+        _ => message.to_owned(),
+    };
+    if let Some(progress) = condition(object, "Progressing").filter(|progress| progress.status == "False") {
+        let health = progress.health(State::Failed);
+        return Health { message: why(&health.message).into(), ..health };
+    }
     let desired = number(&["spec", "replicas"]).unwrap_or(1);
     let count = |field| number(&["status", field]).unwrap_or(0);
-    if let Some(progress) = condition(object, "Progressing").filter(|progress| progress.status == "False") {
-        return progress.health(State::Failed);
-    }
-    if current && count("updatedReplicas") >= desired && count("availableReplicas") >= desired {
+    if count("updatedReplicas") >= desired && count("availableReplicas") >= desired {
         return Health::available();
     }
-    let message = format!("{} of {desired} replicas are available", count("availableReplicas"));
-    Health::pending(State::Creating, "Progressing", message)
+    let message = why(&format!("{} of {desired} replicas are available", count("availableReplicas")));
+    Health::pending(State::Creating, "Creating", message)
+}
+
+/// An Application of Argo CD: ready when it is healthy and in step with its repository.
+fn application(object: &Object) -> Health {
+    let health = text(object, &["status", "health", "status"]).unwrap_or("Missing");
+    let sync = text(object, &["status", "sync", "status"]).unwrap_or("Unknown");
+    let conditions = at(object, &["status", "conditions"]).and_then(Value::as_array);
+    let error = conditions
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"].as_str().is_some_and(|kind| kind.ends_with("Error")));
+    let said = error.and_then(|error| error["message"].as_str()).map(str::to_owned);
+    match (health, sync) {
+        _ if error.is_some() => Health::pending(State::Failed, "Failed", said.unwrap_or_default()),
+        ("Healthy", "Synced") => Health::available(),
+        ("Degraded", _) => {
+            let message =
+                text(object, &["status", "health", "message"]).unwrap_or("Argo CD calls it degraded");
+            Health::pending(State::Failed, "Failed", message.to_owned())
+        }
+        _ => Health::pending(State::Creating, "Creating", format!("is {health} and {sync}, says Argo CD")),
+    }
 }
 
 struct Condition<'o> {

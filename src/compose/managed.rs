@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{CHOICE_PREFIX, Composition, EXTERNAL_NAME, Observed, Scope, pin};
+use super::{CHOICE_PREFIX, Composition, EXTERNAL_NAME, Observed, Scope, SecretName, pin};
 use crate::error::Error;
 use crate::models::{self, Provider};
 use crate::settings::ProviderConfigs;
@@ -19,7 +19,11 @@ pub struct Managed<'c, 'r, M> {
     choices: Vec<(&'static str, String, &'static [&'static str])>,
     labels: Vec<(&'static str, &'static str)>,
     orphan: bool,
+    observe_only: bool,
     publishes: bool,
+    secret: Option<SecretName>,
+    beside: Object,
+    shown_as: Option<String>,
     needs: Option<String>,
     config: Option<String>,
 }
@@ -37,7 +41,11 @@ impl<'r> Composition<'r> {
             choices: Vec::new(),
             labels: Vec::new(),
             orphan: false,
+            observe_only: false,
             publishes: false,
+            secret: None,
+            beside: Object::new(),
+            shown_as: None,
             needs: None,
             config: None,
         }
@@ -56,12 +64,14 @@ impl Composition<'_> {
         }
     }
 
-    /// The provider config of what runs already in the same cloud: an environment never spans two accounts. Objects and
-    /// releases may be in several clusters.
+    /// The provider config of what runs already in the same cloud, or in the same cluster: an environment never spans two
+    /// accounts. What goes through a provider config that the environment composes is elsewhere.
     fn sibling_config(&self, provider: Provider) -> Option<Object> {
-        if matches!(provider, Provider::Kubernetes | Provider::Helm) {
-            return None;
-        }
+        let composed = |name: &str| {
+            self.observed.values().any(|resource| {
+                text(&resource.object, &["kind"]) == Some("ProviderConfig") && resource.name() == Some(name)
+            })
+        };
         let (family, domain) = provider.group();
         let of_family = |api_version: &str| {
             let group = api_version.split('/').next().unwrap_or_default();
@@ -74,7 +84,7 @@ impl Composition<'_> {
             })
             .find_map(|resource| {
                 let running = at(&resource.object, &["spec", "providerConfigRef"])?.as_object()?;
-                text(running, &["name"])?;
+                text(running, &["name"]).filter(|name| !composed(name))?;
                 let ours = running.iter().filter(|(key, _)| ["name", "kind"].contains(&key.as_str()));
                 Some(ours.map(|(key, value)| (key.clone(), value.clone())).collect())
             })
@@ -129,9 +139,33 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self
     }
 
+    /// Only looked at: the provider neither makes it nor changes nor deletes it.
+    pub(super) fn observe_only(mut self) -> Self {
+        self.observe_only = true;
+        self
+    }
+
     /// Has the provider write its connection details to a Secret, from which core hands them to us.
     pub fn publishes(mut self) -> Self {
         self.publishes = true;
+        self
+    }
+
+    /// The same, to a Secret of this name: one that others read. The namespaced flavour writes it to the composite's namespace.
+    pub fn publishes_to(mut self, secret: SecretName) -> Self {
+        self.secret = Some(secret);
+        self.publishes()
+    }
+
+    /// A field of `spec` beside `forProvider`, one of those that the model's [`Kind`](models::Kind) names.
+    pub fn beside(mut self, field: &'static str, value: impl Into<Value>) -> Self {
+        self.beside.insert(field.to_owned(), value.into());
+        self
+    }
+
+    /// The kind by which people know it, where it is a wrapper.
+    pub(super) fn shown_as(mut self, kind: String) -> Self {
+        self.shown_as = Some(kind);
         self
     }
 
@@ -147,7 +181,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     pub fn add(self) -> Result<Observed<M::Status>, Error> {
         let observed = Observed::read(self.composition.observed.get(&self.slot));
         if let Some(what) = self.needs.as_ref().filter(|_| !self.composition.exists(&self.slot)) {
-            self.composition.wait(&self.slot, M::KIND.kind, format!("waits for {what}"), true);
+            let kind = self.shown_as.unwrap_or_else(|| M::KIND.kind.to_owned());
+            self.composition.wait(&self.slot, kind, format!("waits for {what}"), true);
             return Ok(observed);
         }
         let object = self.object()?;
@@ -193,14 +228,18 @@ impl<M: models::Managed> Managed<'_, '_, M> {
             self.pinned("providerConfigRef", || composition.config(M::KIND.provider, self.config.as_deref())),
         );
         if self.publishes {
-            spec.insert(
-                "writeConnectionSecretToRef".into(),
-                self.pinned("writeConnectionSecretToRef", || {
-                    xr.secret_reference(&xr.object_name(&self.slot))
-                }),
-            );
+            let reference = || match &self.secret {
+                Some(secret) => xr.reference_to(secret),
+                None => xr.secret_reference(&xr.object_name(&self.slot)),
+            };
+            let reference = self.pinned("writeConnectionSecretToRef", reference);
+            spec.insert("writeConnectionSecretToRef".into(), reference);
         }
+        spec.extend(self.spec_beside());
         match (self.orphan, xr.scope) {
+            _ if self.observe_only => {
+                spec.insert("managementPolicies".into(), ["Observe"].as_slice().into());
+            }
             (true, Scope::LegacyCluster) => put(&mut spec, &["deletionPolicy"], Some("Orphan".into())),
             (true, Scope::Namespaced) => {
                 spec.insert(
@@ -211,6 +250,16 @@ impl<M: models::Managed> Managed<'_, '_, M> {
             (false, _) => {}
         }
         Ok(spec)
+    }
+
+    /// The fields beside `forProvider`: as they run, else as asked for.
+    fn spec_beside(&self) -> Object {
+        let Some(running) = self.running() else { return self.beside.clone() };
+        let kept = |field: &&str| {
+            let value = at(&running.object, &["spec", field])?;
+            Some(((*field).to_owned(), value.clone()))
+        };
+        M::KIND.beside.iter().filter_map(kept).collect()
     }
 
     fn for_provider(&self) -> Result<Object, Error> {

@@ -1,41 +1,72 @@
 //! `object` and `inside`: Kubernetes objects, in the cluster that Crossplane runs in and in clusters that we made; and the
 //! provider configs by which the latter are reached.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::health::{Health, State};
-use super::{Composition, Observed, Scope};
+use super::{CHOICE_PREFIX, Composition, Observed, Scope, pin};
 use crate::error::Error;
 use crate::models::kubernetes;
-use crate::value::Object;
+use crate::value::{Object, at, put, text};
 
-impl Composition<'_> {
-    /// A Kubernetes object in the cluster that Crossplane runs in: native in the namespaced flavour, wrapped in a
-    /// provider-kubernetes Object in the claims flavour, whose composites cannot own what has a namespace. Gives back the
-    /// object as the cluster has it.
+/// A Kubernetes object about to be added; [`Manifest::add`] does it.
+#[must_use = "nothing is composed before `add`"]
+pub struct Manifest<'c, 'r> {
+    composition: &'c mut Composition<'r>,
+    slot: String,
+    object: Object,
+    config: Option<String>,
+    live: Vec<&'static str>,
+    choices: Vec<(&'static str, String, &'static [&'static str])>,
+    orphan: bool,
+    observe: bool,
+    needs: Option<String>,
+}
+
+impl<'r> Composition<'r> {
+    /// A Kubernetes object in the cluster that Crossplane runs in. In the namespaced flavour it is native; what lives outside
+    /// the composite's namespace, and everything in the claims flavour, whose composites cannot own what has a namespace, is
+    /// wrapped in a provider-kubernetes Object.
     ///
-    /// # Errors
-    /// A Secret in the claims flavour: every reader of Objects would see it.
-    pub fn object(&mut self, slot: &str, object: Object) -> Result<Observed<Value>, Error> {
-        if self.xr.scope == Scope::LegacyCluster {
-            return self.wrapped(slot, object, None);
-        }
-        let observed = self.observed.get(slot).map(|resource| Value::Object(resource.object.clone()));
-        self.insert(slot, object, true)?;
-        Ok(Observed::of(observed))
+    /// Once it was observed, its fields keep the values that they have there, but for those named by
+    /// [`live`](Manifest::live) and [`choice`](Manifest::choice).
+    pub fn object(&mut self, slot: impl Into<String>, object: Value) -> Manifest<'_, 'r> {
+        self.manifest(slot.into(), object, None)
     }
 
     /// A Kubernetes object in a cluster that we made, reached by the provider config `config`: always wrapped.
-    ///
-    /// # Errors
-    /// A Secret: every reader of Objects would see it.
-    pub fn inside(&mut self, config: &str, slot: &str, object: Object) -> Result<Observed<Value>, Error> {
-        self.wrapped(slot, object, Some(config))
+    pub fn inside(
+        &mut self,
+        config: impl Into<String>,
+        slot: impl Into<String>,
+        object: Value,
+    ) -> Manifest<'_, 'r> {
+        self.manifest(slot.into(), object, Some(config.into()))
+    }
+
+    fn manifest(&mut self, slot: String, object: Value, config: Option<String>) -> Manifest<'_, 'r> {
+        Manifest {
+            composition: self,
+            slot,
+            object: match object {
+                Value::Object(object) => object,
+                _ => Object::new(),
+            },
+            config,
+            live: Vec::new(),
+            choices: Vec::new(),
+            orphan: false,
+            observe: false,
+            needs: None,
+        }
     }
 
     /// A provider config in `slot`. It has no condition: it is ready once the Secret that it reads was observed. It is
     /// plumbing, and does not count in `status.progress`.
-    pub fn provider_config(&mut self, slot: &str, object: Object, secret: bool) -> Result<(), Error> {
+    pub fn provider_config(&mut self, slot: &str, object: Value, secret: bool) -> Result<(), Error> {
+        let Value::Object(object) = object else {
+            return Err(Error::Defect(format!("slot `{slot}` holds no object")));
+        };
         self.insert(slot, object, false)?;
         let exists = self.exists(slot);
         if let Some(desired) = self.desired.get_mut(slot).filter(|_| exists) {
@@ -47,140 +78,181 @@ impl Composition<'_> {
         }
         Ok(())
     }
+}
 
-    fn wrapped(
-        &mut self,
-        slot: &str,
-        object: Object,
-        config: Option<&str>,
-    ) -> Result<Observed<Value>, Error> {
-        if object.get("kind").and_then(Value::as_str) == Some("Secret") {
-            let message = format!("slot `{slot}` would show a Secret in a provider-kubernetes Object");
+impl Manifest<'_, '_> {
+    /// Fields that follow the user's at every call, by their paths. An entry of a list is found by its `name`:
+    /// `spec.template.spec.containers.web.image`.
+    pub fn live(mut self, paths: &[&'static str]) -> Self {
+        self.live.extend(paths);
+        self
+    }
+
+    /// Fields that follow from a choice of the user's, through a table that Settings or a later release may change.
+    pub fn choice(
+        mut self,
+        name: &'static str,
+        value: impl Into<String>,
+        paths: &'static [&'static str],
+    ) -> Self {
+        self.choices.push((name, value.into(), paths));
+        self
+    }
+
+    /// Whether deleting the environment leaves the object where it is. Only what is wrapped can stay.
+    pub fn orphan(mut self, orphan: bool) -> Self {
+        self.orphan = orphan;
+        self
+    }
+
+    /// Only looked at, through a wrapper: somebody else makes it.
+    pub fn observe(mut self) -> Self {
+        self.observe = true;
+        self
+    }
+
+    /// Not created before `met`; what exists stays. `what` is what it waits for.
+    pub fn needs(mut self, met: bool, what: impl Into<String>) -> Self {
+        if !met && self.needs.is_none() {
+            self.needs = Some(what.into());
+        }
+        self
+    }
+
+    /// Adds it, and gives back the object as its cluster has it.
+    ///
+    /// # Errors
+    /// A Secret that would be wrapped, for every reader of Objects would see it; and what is no Kubernetes object.
+    pub fn add(self) -> Result<Observed<Value>, Error> {
+        if text(&self.object, &["kind"]).is_none() {
+            return Err(Error::Defect(format!("slot `{}` holds no object", self.slot)));
+        }
+        if self.is_wrapped() { self.add_wrapped() } else { self.add_native() }
+    }
+
+    fn is_wrapped(&self) -> bool {
+        let xr = &self.composition.xr;
+        let namespace = text(&self.object, &["metadata", "namespace"]);
+        let elsewhere = namespace.is_some_and(|namespace| xr.namespace.as_deref() != Some(namespace));
+        let cluster_wide = text(&self.object, &["kind"]) == Some("Namespace");
+        xr.scope == Scope::LegacyCluster || self.config.is_some() || self.observe || elsewhere || cluster_wide
+    }
+
+    fn add_native(mut self) -> Result<Observed<Value>, Error> {
+        let running = self.composition.observed.get(&self.slot).map(|resource| resource.object.clone());
+        if let (Some(what), None) = (self.needs.take(), &running) {
+            let message = format!("waits for {what}");
+            let kind = text(&self.object, &["kind"]).unwrap_or_default().to_owned();
+            self.composition.wait(&self.slot, kind, message, true);
+            return Ok(Observed::of(None));
+        }
+        let mut object = match &running {
+            Some(running) => pin::native(&self.object, running, &self.live_now()),
+            None => self.object.clone(),
+        };
+        for (name, value, _) in &self.choices {
+            let key = format!("{CHOICE_PREFIX}{name}");
+            put(&mut object, &["metadata", "annotations", &key], Some(value.as_str().into()));
+        }
+        self.composition.insert(&self.slot, object, true)?;
+        Ok(Observed::of(running.map(Value::Object)))
+    }
+
+    fn add_wrapped(self) -> Result<Observed<Value>, Error> {
+        if text(&self.object, &["kind"]) == Some("Secret") {
+            let message = format!("slot `{}` would show a Secret in a provider-kubernetes Object", self.slot);
             return Err(Error::Defect(message));
         }
-        let wrapper = kubernetes::Object { manifest: Some(Value::Object(object)) };
-        let mut wrapper = self.managed(slot, wrapper).live(&["manifest"]);
-        if let Some(config) = config {
+        let kind = text(&self.object, &["kind"]).unwrap_or_default().to_owned();
+        let readiness = readiness(&kind).filter(|_| !self.observe);
+        let running = self.composition.running(&self.slot, &["manifest"]).and_then(Value::as_object);
+        let manifest = match running {
+            Some(running) => pin::wrapped(&self.object, running, &self.live_now()),
+            None => self.object,
+        };
+        let wrapper = kubernetes::Object { manifest: Some(Value::Object(manifest)) };
+        let mut wrapper = self.composition.managed(self.slot, wrapper).live(&["manifest"]).shown_as(kind);
+        for (name, value, _) in self.choices {
+            wrapper = wrapper.note(name, value);
+        }
+        if let Some(config) = self.config {
             wrapper = wrapper.by(config);
         }
-        let observed = wrapper.add()?;
+        if let Some(readiness) = readiness {
+            wrapper = wrapper.beside("readiness", readiness).beside("watch", true);
+        }
+        if let Some(what) = self.needs {
+            wrapper = wrapper.needs(false, what);
+        }
+        if self.observe {
+            wrapper = wrapper.observe_only();
+        }
+        let observed = wrapper.orphan(self.orphan).add()?;
         Ok(Observed::of(observed.get(|status| status.manifest.clone())))
     }
+
+    /// The live paths, with those of each choice that differs from the one noted.
+    fn live_now(&self) -> Vec<&'static str> {
+        let changed = |(name, value, _): &&(&'static str, String, _)| {
+            self.composition.noted(&self.slot, name).is_some_and(|noted| noted != value)
+        };
+        let chosen = self.choices.iter().filter(changed).flat_map(|(_, _, paths)| paths.iter());
+        self.live.iter().chain(chosen).copied().collect()
+    }
+}
+
+/// How provider-kubernetes tells that an object is ready, for kinds that are not ready by being there. A query must be boolean
+/// whatever the object lacks, or it holds nothing in silence.
+fn readiness(kind: &str) -> Option<Value> {
+    const DEPLOYMENT: &str = "has(object.status) && has(object.status.observedGeneration) && \
+        object.status.observedGeneration >= object.metadata.generation && (object.spec.replicas == 0 || \
+        (has(object.status.updatedReplicas) && object.status.updatedReplicas >= object.spec.replicas && \
+        has(object.status.availableReplicas) && object.status.availableReplicas >= object.spec.replicas))";
+    const APPLICATION: &str = "has(object.status) && has(object.status.health) && has(object.status.sync) && \
+        object.status.health.status == 'Healthy' && object.status.sync.status == 'Synced'";
+    match kind {
+        "Deployment" => Some(json!({"policy": "DeriveFromCelQuery", "celQuery": DEPLOYMENT})),
+        "Application" => Some(json!({"policy": "DeriveFromCelQuery", "celQuery": APPLICATION})),
+        "KnativeServing" => Some(json!({"policy": "DeriveFromObject"})),
+        _ => None,
+    }
+}
+
+impl Health {
+    /// This health, unless what was observed is not yet what is asked for now: then nothing is known of the latter.
+    pub(super) fn unless_behind(self, asked: &Object, seen: &Object) -> Self {
+        if self.ready && is_behind(asked, seen) {
+            return Self::pending(State::Creating, "Creating", "is being changed");
+        }
+        self
+    }
+}
+
+/// Whether an object was observed before it became what is asked for.
+fn is_behind(asked: &Object, seen: &Object) -> bool {
+    let manifest = ["spec", "forProvider", "manifest"];
+    match text(asked, &["kind"]) {
+        Some("Object") => at(asked, &manifest) != at(seen, &manifest),
+        Some("Deployment") => {
+            let replicas = ["spec", "replicas"];
+            let (ours, running) = (containers(asked), containers(seen));
+            let runs = |ours: &Value| {
+                running.iter().any(|seen| same(ours, seen, "name") && same(ours, seen, "image"))
+            };
+            at(asked, &replicas) != at(seen, &replicas) || !ours.iter().all(runs)
+        }
+        _ => false,
+    }
+}
+
+fn containers(deployment: &Object) -> &[Value] {
+    let pod = at(deployment, &["spec", "template", "spec"]);
+    pod.and_then(|pod| pod["containers"].as_array()).map_or(&[], Vec::as_slice)
+}
+
+fn same(one: &Value, other: &Value, field: &str) -> bool {
+    one.get(field) == other.get(field)
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use serde_json::{Value, json};
-
-    use crate::compose::{Answer, Composite, Composition};
-    use crate::error::Error;
-    use crate::settings::Common;
-    use crate::value::Object;
-
-    fn map(value: Value) -> Object {
-        match value {
-            Value::Object(map) => map,
-            other => panic!("no object: {other}"),
-        }
-    }
-
-    fn compose(xr: Value, observed: Option<Value>, object: Value) -> Result<Answer, Error> {
-        let xr = Composite::read(map(xr), BTreeMap::new())?;
-        let settings = Common::default();
-        let observed = observed.map(|object| ("namespace".to_owned(), map(object), BTreeMap::new()));
-        let mut random = |_: &mut [u8]| {};
-        let mut cx =
-            Composition::new(xr, "test", &settings, observed, jiff::Timestamp::UNIX_EPOCH, &mut random);
-        cx.object("namespace", map(object))?;
-        cx.finish(Object::new(), &[])
-    }
-
-    fn namespace(phase: &str) -> Value {
-        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}, "status": {"phase": phase}})
-    }
-
-    #[test]
-    fn the_namespaced_flavour_composes_it_natively() -> Result<(), Error> {
-        let xr = json!({"kind": "X", "metadata": {"name": "a", "namespace": "b"}});
-        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}});
-        let answer = compose(xr, None, service)?;
-        assert_eq!(answer.resources["namespace"].0["kind"], "Service");
-        Ok(())
-    }
-
-    #[test]
-    fn the_claims_flavour_wraps_it_and_looks_inside_for_readiness() -> Result<(), Error> {
-        let xr = json!({"kind": "X", "metadata": {"name": "a"}});
-        for (phase, ready) in [("Active", true), ("Terminating", false)] {
-            let wrapper = json!({
-                "apiVersion": "kubernetes.crossplane.io/v1alpha2",
-                "kind": "Object",
-                "status": {
-                    "atProvider": {"manifest": namespace(phase)},
-                    "conditions": [{"type": "Ready", "status": "True"}, {"type": "Synced", "status": "True"}],
-                },
-            });
-            let answer = compose(xr.clone(), Some(wrapper), namespace(phase))?;
-            let (object, is_ready) = &answer.resources["namespace"];
-            assert_eq!(object["spec"]["forProvider"]["manifest"]["kind"], "Namespace");
-            assert_eq!(*is_ready, ready, "{phase}");
-            assert_eq!(answer.status["resources"][0]["kind"], "Namespace");
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn a_secret_is_never_wrapped() {
-        let xr = json!({"kind": "X", "metadata": {"name": "a"}});
-        let secret = json!({"apiVersion": "v1", "kind": "Secret"});
-        assert!(matches!(compose(xr, None, secret), Err(Error::Defect(_))));
-    }
-
-    /// Composes with a composite whose slot `config` was observed.
-    fn composed(
-        namespaced: bool,
-        verbs: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>,
-    ) -> Result<Answer, Error> {
-        let mut xr = json!({"kind": "X", "metadata": {"name": "a"}});
-        if namespaced {
-            xr["metadata"]["namespace"] = json!("b");
-        }
-        let xr = Composite::read(map(xr), BTreeMap::new())?;
-        let settings = Common::default();
-        let config = [("config".to_owned(), map(json!({"kind": "ProviderConfig"})), BTreeMap::new())];
-        let mut random = |_: &mut [u8]| {};
-        let mut cx =
-            Composition::new(xr, "test", &settings, config, jiff::Timestamp::UNIX_EPOCH, &mut random);
-        verbs(&mut cx)?;
-        cx.finish(Object::new(), &[])
-    }
-
-    #[test]
-    fn what_is_inside_goes_through_the_config_that_we_made() -> Result<(), Error> {
-        let reference = [json!({"name": "inner"}), json!({"name": "inner", "kind": "ProviderConfig"})];
-        for (namespaced, reference) in [false, true].into_iter().zip(reference) {
-            let answer = composed(namespaced, |cx| {
-                cx.inside("inner", "namespace", map(namespace("Active"))).map(|_| ())
-            })?;
-            let object = &answer.resources["namespace"].0;
-            assert_eq!(
-                (&object["kind"], &object["spec"]["providerConfigRef"]),
-                (&json!("Object"), &reference)
-            );
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn a_provider_config_is_ready_once_its_secret_was_observed() -> Result<(), Error> {
-        let config = || map(json!({"apiVersion": "helm.crossplane.io/v1beta1", "kind": "ProviderConfig"}));
-        for secret in [true, false] {
-            let answer = composed(false, |cx| cx.provider_config("config", config(), secret))?;
-            assert_eq!(answer.resources["config"].1, secret);
-            assert_eq!(answer.status["progress"], "0/0");
-        }
-        Ok(())
-    }
-}
+mod tests;

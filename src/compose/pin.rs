@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::observed::lenient;
 use crate::models;
-use crate::value::{Object, at, put};
+use crate::value::{Object, at, put, text};
 
 /// The `forProvider` to ask for when `observed` already runs: the fields of the model as observed, and those at the paths
 /// in `live` as wanted now. A field of the model that is absent there stays absent.
@@ -16,6 +16,92 @@ pub(super) fn pin<M: models::Managed>(wanted: &Object, observed: &Value, live: &
         put(&mut pinned, &path, at(wanted, &path).cloned());
     }
     pinned
+}
+
+/// The native object to ask for when `running` is there: our fields, which are those of `wanted`, as they run. What
+/// others put into the object is theirs.
+pub(super) fn native(wanted: &Object, running: &Object, live: &[&str]) -> Object {
+    let pinned = fields_like(wanted, running);
+    finished(wanted, pinned, live)
+}
+
+/// The manifest to wrap when `running` is wrapped already: nobody else writes there, so all of it is ours.
+pub(super) fn wrapped(wanted: &Object, running: &Object, live: &[&str]) -> Object {
+    finished(wanted, running.clone(), live)
+}
+
+/// A pinned object with what is live as wanted now. It is of the wanted kind, whatever was observed, and has a name.
+fn finished(wanted: &Object, mut pinned: Object, live: &[&str]) -> Object {
+    for path in live {
+        let path: Vec<&str> = path.split('.').collect();
+        replace(&mut pinned, wanted, &path);
+    }
+    for path in [["apiVersion"].as_slice(), &["kind"], &["metadata", "name"], &["metadata", "namespace"]] {
+        if path.len() == 1 || text(&pinned, path).is_none() {
+            put(&mut pinned, path, at(wanted, path).cloned());
+        }
+    }
+    pinned
+}
+
+/// The fields of `running` that `wanted` has too.
+fn fields_like(wanted: &Object, running: &Object) -> Object {
+    let both = wanted.iter().filter_map(|(key, wanted)| Some((key, wanted, running.get(key)?)));
+    both.map(|(key, wanted, running)| (key.clone(), like(wanted, running))).collect()
+}
+
+fn like(wanted: &Value, running: &Value) -> Value {
+    match (wanted, running) {
+        (Value::Object(wanted), Value::Object(running)) => fields_like(wanted, running).into(),
+        (Value::Array(wanted), Value::Array(running)) => {
+            let ours = |(index, running): (usize, &Value)| {
+                let twin = match name(running) {
+                    Some(name) => wanted.iter().find(|wanted| self::name(wanted) == Some(name)),
+                    None => wanted.get(index),
+                };
+                // What stands in a list under a name that is none of ours is somebody else's.
+                twin.map_or_else(
+                    || name(running).is_none().then(|| running.clone()),
+                    |twin| Some(like(twin, running)),
+                )
+            };
+            running.iter().enumerate().filter_map(ours).collect()
+        }
+        _ => running.clone(),
+    }
+}
+
+/// Puts the wanted value at a path into a pinned object. An entry of a list is found by its name in both.
+fn replace(pinned: &mut Object, wanted: &Object, path: &[&str]) {
+    let [first, rest @ ..] = path else { return };
+    match (pinned.get_mut(*first), wanted.get(*first)) {
+        (Some(Value::Object(pinned)), Some(Value::Object(wanted))) if !rest.is_empty() => {
+            replace(pinned, wanted, rest);
+        }
+        (Some(Value::Array(pinned)), Some(Value::Array(wanted))) if !rest.is_empty() => {
+            replace_entry(pinned, wanted, rest);
+        }
+        (_, Some(wanted)) => {
+            pinned.insert((*first).to_owned(), wanted.clone());
+        }
+        (_, None) => {
+            pinned.remove(*first);
+        }
+    }
+}
+
+fn replace_entry(pinned: &mut [Value], wanted: &[Value], path: &[&str]) {
+    let [entry, rest @ ..] = path else { return };
+    let pinned = pinned.iter_mut().find(|pinned| name(pinned) == Some(entry)).and_then(Value::as_object_mut);
+    let wanted = wanted.iter().find(|wanted| name(wanted) == Some(entry)).and_then(Value::as_object);
+    if let (Some(pinned), Some(wanted)) = (pinned, wanted) {
+        replace(pinned, wanted, rest);
+    }
+}
+
+/// The name of an entry of a list.
+fn name(entry: &Value) -> Option<&str> {
+    entry.get("name")?.as_str()
 }
 
 /// The model's fields of what was observed.

@@ -5,9 +5,9 @@
 use base64::Engine as _;
 use serde_json::Value;
 
-use super::{CONNECTION_SLOT, Composite, Composition, Scope};
+use super::{CONNECTION_SLOT, Composite, Composition, Scope, SecretName};
 use crate::error::Error;
-use crate::value::Object;
+use crate::value::{Object, at, text};
 
 /// Characters of a generated password; 64 of them, so that six random bits choose one evenly.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -76,15 +76,41 @@ impl Composition<'_> {
     }
 }
 
+impl Composition<'_> {
+    /// The Secret that the resource in a slot publishes its connection details to.
+    pub fn secret_of(&self, slot: &str) -> SecretName {
+        let new = self.xr.secret_named(&self.xr.object_name(slot));
+        let running = self
+            .observed
+            .get(slot)
+            .and_then(|resource| at(&resource.object, &["spec", "writeConnectionSecretToRef"])?.as_object());
+        let field = |key| running.and_then(|reference| text(reference, &[key])).map(str::to_owned);
+        SecretName {
+            name: field("name").unwrap_or(new.name),
+            namespace: field("namespace").unwrap_or(new.namespace),
+        }
+    }
+}
+
 impl Composite {
     /// `writeConnectionSecretToRef` of a managed resource: in the namespace that holds the composite's own, or in the XR's.
     pub(super) fn secret_reference(&self, name: &str) -> Object {
+        self.reference_to(&self.secret_named(name))
+    }
+
+    /// Where a Secret of ours is, that a managed resource writes: in the namespace that holds the composite's own, or in the XR's.
+    pub(super) fn secret_named(&self, name: &str) -> SecretName {
+        let own = || self.connection_secret.as_ref().map_or("crossplane-system", |secret| &secret.namespace);
+        let namespace = self.namespace.as_deref().unwrap_or_else(own);
+        SecretName { name: name.to_owned(), namespace: namespace.to_owned() }
+    }
+
+    /// `writeConnectionSecretToRef` for a Secret; the namespaced flavour knows no other namespace than the XR's.
+    pub(super) fn reference_to(&self, secret: &SecretName) -> Object {
         let mut reference = Object::new();
-        reference.insert("name".into(), name.into());
+        reference.insert("name".into(), secret.name.as_str().into());
         if self.scope == Scope::LegacyCluster {
-            let namespace =
-                self.connection_secret.as_ref().map_or("crossplane-system", |secret| &secret.namespace);
-            reference.insert("namespace".into(), namespace.into());
+            reference.insert("namespace".into(), secret.namespace.as_str().into());
         }
         reference
     }

@@ -84,7 +84,7 @@ impl Composition<'_> {
             self.desired.iter().map(|(slot, desired)| self.leaf(slot, desired, &refused)).collect();
         leaves.extend(self.waiting.iter().map(|(slot, absent)| {
             let health = Health::pending(State::Waiting, "Waiting", absent.message.clone());
-            self.line(slot, absent.kind, health, absent.counted)
+            self.line(slot, &absent.kind, health, absent.counted)
         }));
         leaves.sort_by(|a, b| a.status.slot.cmp(&b.status.slot));
         excuse(&mut leaves);
@@ -204,7 +204,7 @@ fn since(now: &ResourceStatus, before: &[ResourceStatus], clock: Timestamp) -> S
 }
 
 /// RFC 3339 in whole seconds, as Kubernetes writes times.
-fn seconds(clock: Timestamp) -> String {
+pub(super) fn seconds(clock: Timestamp) -> String {
     Timestamp::from_second(clock.as_second()).unwrap_or(clock).to_string()
 }
 

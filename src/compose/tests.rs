@@ -4,6 +4,8 @@
 
 mod condition;
 mod envelope;
+mod leaving;
+mod native;
 mod pinned;
 mod presence;
 mod secret;

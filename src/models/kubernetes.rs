@@ -12,6 +12,7 @@ impl Managed for Object {
         cluster_version: "v1alpha2",
         namespaced_version: "v1alpha1",
         tags: None,
+        beside: &["readiness", "watch"],
     };
     type Status = ObjectStatus;
 }

@@ -1,0 +1,109 @@
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::compose::{Answer, Composite, Composition};
+use crate::error::Error;
+use crate::settings::Common;
+use crate::value::Object;
+
+fn map(value: Value) -> Object {
+    match value {
+        Value::Object(map) => map,
+        other => panic!("no object: {other}"),
+    }
+}
+
+fn compose(xr: Value, observed: Option<Value>, object: Value) -> Result<Answer, Error> {
+    let xr = Composite::read(map(xr), BTreeMap::new())?;
+    let settings = Common::default();
+    let observed = observed.map(|object| ("namespace".to_owned(), map(object), BTreeMap::new()));
+    let mut random = |_: &mut [u8]| {};
+    let mut cx = Composition::new(xr, "test", &settings, observed, jiff::Timestamp::UNIX_EPOCH, &mut random);
+    cx.object("namespace", object).add()?;
+    cx.finish(Object::new(), &[])
+}
+
+fn namespace(phase: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}, "status": {"phase": phase}})
+}
+
+#[test]
+fn the_namespaced_flavour_composes_it_natively() -> Result<(), Error> {
+    let xr = json!({"kind": "X", "metadata": {"name": "a", "namespace": "b"}});
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}});
+    let answer = compose(xr, None, service)?;
+    assert_eq!(answer.resources["namespace"].0["kind"], "Service");
+    Ok(())
+}
+
+#[test]
+fn the_claims_flavour_wraps_it_and_looks_inside_for_readiness() -> Result<(), Error> {
+    let xr = json!({"kind": "X", "metadata": {"name": "a"}});
+    for (phase, ready) in [("Active", true), ("Terminating", false)] {
+        let wrapper = json!({
+            "apiVersion": "kubernetes.crossplane.io/v1alpha2",
+            "kind": "Object",
+            "spec": {"forProvider": {"manifest": namespace(phase)}},
+            "status": {
+                "atProvider": {"manifest": namespace(phase)},
+                "conditions": [{"type": "Ready", "status": "True"}, {"type": "Synced", "status": "True"}],
+            },
+        });
+        let answer = compose(xr.clone(), Some(wrapper), namespace(phase))?;
+        let (object, is_ready) = &answer.resources["namespace"];
+        assert_eq!(object["spec"]["forProvider"]["manifest"]["kind"], "Namespace");
+        assert_eq!(*is_ready, ready, "{phase}");
+        assert_eq!(answer.status["resources"][0]["kind"], "Namespace");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_secret_is_never_wrapped() {
+    let xr = json!({"kind": "X", "metadata": {"name": "a"}});
+    let secret = json!({"apiVersion": "v1", "kind": "Secret"});
+    assert!(matches!(compose(xr, None, secret), Err(Error::Defect(_))));
+}
+
+/// Composes with a composite whose slot `config` was observed.
+fn composed(
+    namespaced: bool,
+    verbs: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>,
+) -> Result<Answer, Error> {
+    let mut xr = json!({"kind": "X", "metadata": {"name": "a"}});
+    if namespaced {
+        xr["metadata"]["namespace"] = json!("b");
+    }
+    let xr = Composite::read(map(xr), BTreeMap::new())?;
+    let settings = Common::default();
+    let config = [("config".to_owned(), map(json!({"kind": "ProviderConfig"})), BTreeMap::new())];
+    let mut random = |_: &mut [u8]| {};
+    let mut cx = Composition::new(xr, "test", &settings, config, jiff::Timestamp::UNIX_EPOCH, &mut random);
+    verbs(&mut cx)?;
+    cx.finish(Object::new(), &[])
+}
+
+#[test]
+fn what_is_inside_goes_through_the_config_that_we_made() -> Result<(), Error> {
+    let reference = [json!({"name": "inner"}), json!({"name": "inner", "kind": "ProviderConfig"})];
+    for (namespaced, reference) in [false, true].into_iter().zip(reference) {
+        let answer = composed(namespaced, |cx| {
+            cx.inside("inner", "namespace", namespace("Active")).add().map(|_| ())
+        })?;
+        let object = &answer.resources["namespace"].0;
+        assert_eq!((&object["kind"], &object["spec"]["providerConfigRef"]), (&json!("Object"), &reference));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_provider_config_is_ready_once_its_secret_was_observed() -> Result<(), Error> {
+    let config = || json!({"apiVersion": "helm.crossplane.io/v1beta1", "kind": "ProviderConfig"});
+    for secret in [true, false] {
+        let answer = composed(false, |cx| cx.provider_config("config", config(), secret))?;
+        assert_eq!(answer.resources["config"].1, secret);
+        assert_eq!(answer.status["progress"], "0/0");
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Native objects, and wrapped ones, keep what they run with.
+
+use serde_json::{Value, json};
+
+use super::{Test, legacy, namespaced, object};
+use crate::compose::Composition;
+use crate::error::Error;
+
+/// A Deployment as a release of ours wants it.
+fn deployment(image: &str, cpu: &str, replicas: i64) -> Value {
+    let container = json!({"name": "web", "image": image, "resources": {"limits": {"cpu": cpu}}});
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"replicas": replicas, "template": {"spec": {"containers": [container]}}},
+    })
+}
+
+fn web(size: &str, wanted: Value) -> impl FnOnce(&mut Composition<'_>) -> Result<(), Error> {
+    move |cx| {
+        cx.object("web", wanted)
+            .live(&["spec.replicas", "spec.template.spec.containers.web.image"])
+            .choice("size", size, &["spec.template.spec.containers.web.resources"])
+            .add()
+            .map(|_| ())
+    }
+}
+
+/// The Deployment as its cluster has it: with defaults, somebody's sidecar, and all replicas available.
+fn running() -> Value {
+    let mut running = deployment("web:1", "1", 2);
+    running["metadata"] =
+        json!({"name": "web", "generation": 3, "annotations": {"paved-road.fn.crossplane.io/size": "small"}});
+    running["spec"]["progressDeadlineSeconds"] = json!(600);
+    running["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"] = json!("Always");
+    let containers = running["spec"]["template"]["spec"]["containers"].as_array_mut().unwrap();
+    containers.push(json!({"name": "proxy", "image": "proxy:1"}));
+    running["status"] = json!({"observedGeneration": 3, "updatedReplicas": 2, "availableReplicas": 2});
+    running
+}
+
+/// The same in a wrapper that its provider calls ready.
+fn wrapper() -> Value {
+    json!({
+        "apiVersion": "kubernetes.crossplane.io/v1alpha2", "kind": "Object",
+        "metadata": {"annotations": {"paved-road.fn.crossplane.io/size": "small"}},
+        "spec": {"forProvider": {"manifest": deployment("web:1", "1", 2)}, "providerConfigRef": {"name": "default"}},
+        "status": {"atProvider": {"manifest": running()}, "conditions": [
+            {"type": "Ready", "status": "True"}, {"type": "Synced", "status": "True"},
+        ]},
+    })
+}
+
+fn flavours() -> [(Test, &'static str); 2] {
+    [
+        (namespaced().with("web", running()), ""),
+        (legacy().with("web", wrapper()), "/spec/forProvider/manifest"),
+    ]
+}
+
+#[test]
+fn only_what_is_the_users_follows() {
+    for (test, at) in flavours() {
+        let answer = test.compose(web("small", deployment("web:2", "4", 3))).unwrap();
+        let composed = object(&answer, "web").pointer(at).unwrap().clone();
+        let expected = deployment("web:2", "1", 3);
+        assert_eq!(composed["spec"], expected["spec"], "{at}");
+        assert!(!answer.resources["web"].1, "ready before the change was seen: {at}");
+    }
+}
+
+#[test]
+fn another_choice_is_resolved_anew() {
+    for (test, at) in flavours() {
+        let answer = test.compose(web("large", deployment("web:1", "4", 2))).unwrap();
+        let composed = object(&answer, "web").pointer(at).unwrap().clone();
+        assert_eq!(composed["spec"], deployment("web:1", "4", 2)["spec"], "{at}");
+        assert_eq!(
+            object(&answer, "web")["metadata"]["annotations"]["paved-road.fn.crossplane.io/size"],
+            "large"
+        );
+    }
+}
+
+#[test]
+fn what_runs_as_asked_for_is_ready() {
+    for (test, at) in flavours() {
+        let answer = test.compose(web("small", deployment("web:1", "1", 2))).unwrap();
+        assert!(answer.resources["web"].1, "{at}");
+    }
+}
+
+#[test]
+fn a_field_of_a_later_release_does_not_reach_what_runs() {
+    for (test, at) in flavours() {
+        let mut later = deployment("web:1", "1", 2);
+        later["spec"]["template"]["spec"]["hostNetwork"] = json!(false);
+        let composed = object(&test.compose(web("small", later)).unwrap(), "web");
+        assert_eq!(composed.pointer(&format!("{at}/spec/template/spec/hostNetwork")), None, "{at}");
+    }
+}
+
+#[test]
+fn a_wrapped_deployment_tells_its_readiness_by_a_query() {
+    let answer = legacy().compose(web("small", deployment("web:1", "1", 2))).unwrap();
+    let composed = object(&answer, "web");
+    assert_eq!(composed["spec"]["readiness"]["policy"], "DeriveFromCelQuery");
+    assert_eq!(composed["spec"]["watch"], true);
+}
+
+#[test]
+fn a_namespace_and_what_lies_in_another_one_are_wrapped_in_both_flavours() {
+    let elsewhere =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "other"}});
+    for object in [json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}), elsewhere] {
+        let answer = namespaced().compose(|cx| cx.object("it", object).add().map(|_| ())).unwrap();
+        assert_eq!(super::object(&answer, "it")["kind"], "Object");
+    }
+}
+
+#[test]
+fn what_waits_is_told_by_its_own_kind() {
+    for test in [legacy(), namespaced()] {
+        let answer = test
+            .compose(|cx| {
+                cx.object("web", deployment("web:1", "1", 1)).needs(false, "its password").add().map(|_| ())
+            })
+            .unwrap();
+        let line = &answer.status["resources"][0];
+        assert_eq!(
+            (&line["kind"], &line["message"]),
+            (&json!("Deployment"), &json!("waits for its password"))
+        );
+        assert!(answer.resources.is_empty());
+    }
+}
+
+#[test]
+fn a_deployment_that_gave_up_fails_with_the_reason_why_it_has_no_pods() {
+    let mut failed = running();
+    failed["status"] = json!({"observedGeneration": 3, "conditions": [
+        {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "timed out progressing"},
+        {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota: gpus"},
+    ]});
+    let answer = namespaced().with("web", failed).compose(web("small", deployment("web:1", "1", 2))).unwrap();
+    assert_eq!(answer.message, "web (Deployment): timed out progressing: exceeded quota: gpus");
+    assert_eq!(answer.reason, "Failed");
+}
