@@ -7,6 +7,8 @@ use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 
+pub mod kubernetes;
+pub mod location;
 mod ssh;
 #[cfg(test)]
 mod tests;

@@ -245,3 +245,118 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_image_is_a_reference_with_a_repository_in_lower_case() {
+    let digest = format!("ghcr.io/a/b:1@sha256:{}", "0123456789abcdef".repeat(4));
+    for good in [
+        "nginx",
+        "nginx:1.27",
+        "registry.k8s.io/pause:3.10",
+        "localhost:5000/a/b-c__d.e:v1_2",
+        digest.as_str(),
+    ] {
+        assert_eq!(kubernetes::image(good), Ok(good));
+    }
+    let long = format!("a/{}", "b".repeat(600));
+    for bad in [
+        "",
+        " ",
+        "a b",
+        "Nginx",
+        "acme/App",
+        "http://x/y",
+        ":tag",
+        "x:",
+        "x@sha256:12",
+        "-a",
+        "a/",
+        "/a",
+        "a//b",
+        &long,
+    ] {
+        assert!(kubernetes::image(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn memory_is_a_quantity_above_nothing() {
+    for (good, bytes) in [
+        ("1", 1),
+        ("0.5", 1),
+        ("1k", 1000),
+        ("1.5Ki", 1536),
+        ("512Mi", 512 << 20),
+        ("16Gi", 16 << 30),
+        ("7Ei", 7 << 60),
+    ] {
+        assert_eq!(kubernetes::memory(good), Ok(bytes), "{good}");
+    }
+    for bad in [
+        "", "16 gigs", "16GB", "16gi", "-1Gi", "1m", "0", "0Gi", "0.000", "8Ei", "1e3", ".5Gi", "Gi", "1.Gi",
+        "١Gi",
+    ] {
+        let error = kubernetes::memory(bad).unwrap_err();
+        assert!(error.allowed.contains("16Gi"), "{bad}: {error}");
+    }
+}
+
+#[test]
+fn a_repository_holds_no_secret_and_a_refusal_shows_none() {
+    for good in [
+        "https://git.example.org/team/app.git",
+        "ssh://git@git.example.org:22/a",
+        "git@git.example.org:a/b.git",
+        "http://10.0.0.1:3000/a",
+    ] {
+        assert_eq!(location::git_repository(good), Ok(good));
+    }
+    for secret in [
+        "https://bob:hunter2@git.example.org/a",
+        "https://ghp_hunter2@git.example.org/a",
+        "ssh://bob:hunter2@h/a",
+        "https://h/a?token=hunter2",
+        "bob:hunter2@h:a",
+    ] {
+        for error in
+            [location::git_repository(secret).unwrap_err(), location::chart_repository(secret).unwrap_err()]
+        {
+            assert!(!error.to_string().contains("hunter2") && error.allowed.contains("secrets"), "{error}");
+        }
+    }
+    for bad in [
+        "",
+        "git.example.org/a",
+        "ftp://h/a",
+        "https://",
+        "https:///a",
+        "javascript:alert(1)",
+        "https://h/a b",
+        "file:///etc",
+    ] {
+        assert!(location::git_repository(bad).is_err(), "{bad}");
+    }
+    for good in ["https://charts.example.org", "http://127.0.0.1:8080/", "oci://ghcr.io/acme/charts"] {
+        assert_eq!(location::chart_repository(good), Ok(good));
+    }
+    assert!(location::chart_repository("charts.example.org").is_err());
+}
+
+#[test]
+fn names_in_kubernetes_have_their_shapes() {
+    assert!(
+        kubernetes::label("a-1").is_ok()
+            && kubernetes::label("-a").is_err()
+            && kubernetes::label(&"a".repeat(64)).is_err()
+    );
+    assert!(
+        kubernetes::label_value("g1.1").is_ok()
+            && kubernetes::label_value("g1.").is_err()
+            && kubernetes::label_value("").is_err()
+    );
+    assert!(
+        kubernetes::variable("LOG_LEVEL").is_ok()
+            && kubernetes::variable("1A").is_err()
+            && kubernetes::variable("a-b").is_err()
+    );
+}
