@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "../support/mod.rs"]
 mod support;
 
 use function_paved_road::apis::Flavour;
@@ -15,7 +16,7 @@ use function_sdk_rust::proto::v1::{
 use serde_json::{Value, json};
 use support::world::{Mood, World, desired, is_fatal};
 
-const RSA_1024: &str = include_str!("refusals/rsa1024.pub");
+const RSA_1024: &str = include_str!("rsa1024.pub");
 
 /// What somebody wrote, by a JSON pointer below the XR or the step's input, and the message they get.
 struct Case {
