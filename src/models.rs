@@ -174,7 +174,7 @@ impl Provider {
     }
 
     /// A tag as this cloud takes it: Google's labels hold lower-case letters, digits, `_` and `-`, at most 63 of them; a key begins
-    /// with a letter.
+    /// with a letter. Azure's keys hold none of `<>%&\?/`.
     pub fn tag(self, key: &str, value: &str) -> (String, String) {
         let label = |text: &str| -> String {
             let fit = |c: char| {
@@ -186,6 +186,7 @@ impl Provider {
         match self {
             Self::Gcp if key.starts_with(|c: char| c.is_ascii_alphabetic()) => (label(key), label(value)),
             Self::Gcp => (label(&format!("x{key}")), label(value)),
+            Self::Azure => (key.replace(['<', '>', '%', '&', '\\', '?', '/'], "_"), value.to_owned()),
             _ => (key.to_owned(), value.to_owned()),
         }
     }

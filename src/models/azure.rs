@@ -83,9 +83,9 @@ model! {
         pub tenant_id: Option<String>,
     }
 
-    /// The network between pods. It cannot be changed later.
+    /// The network between pods. Most of it cannot be changed later.
     pub struct NetworkProfile {
-        /// `azure`, or `none`.
+        /// `azure`, `kubenet` or `none`.
         pub network_plugin: Option<String>,
         /// `overlay`: pods take no addresses of the nodes' subnet.
         pub network_plugin_mode: Option<String>,

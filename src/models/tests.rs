@@ -154,6 +154,16 @@ fn every_provider_has_a_group_of_its_own_in_each_flavour() {
 }
 
 #[test]
+fn a_tag_is_as_its_cloud_takes_it() {
+    let tag = |provider: Provider| provider.tag("acme.io/Team", "A & B");
+    let expected = [("acme.io/Team", "A & B"), ("acme.io_Team", "A & B"), ("acme_io_team", "a___b")];
+    for (provider, (key, value)) in [Provider::Aws, Provider::Azure, Provider::Gcp].into_iter().zip(expected)
+    {
+        assert_eq!(tag(provider), (key.to_owned(), value.to_owned()));
+    }
+}
+
+#[test]
 fn a_field_that_says_nothing_is_left_out() {
     let group = aws::ec2::SecurityGroup { region: Some("eu-west-1".into()), ..Default::default() };
     assert_eq!(serde_json::to_value(group).unwrap(), json!({"region": "eu-west-1"}));

@@ -79,7 +79,7 @@ model! {
 
     /// How requests are answered.
     pub struct CacheBehavior {
-        /// Methods that are answered, such as `GET` and `HEAD`. A set: in AWS's order they would differ.
+        /// Methods that are answered, such as `GET` and `HEAD`; their order means nothing.
         pub allowed_methods: Vec<String>,
         /// Methods whose answers are kept.
         pub cached_methods: Vec<String>,
