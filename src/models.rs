@@ -126,11 +126,6 @@ impl Kind {
         Self { tags: Some(path), ..self }
     }
 
-    /// The same kind, of which we set these fields of `spec` beside `forProvider` too.
-    pub const fn beside(self, fields: &'static [&'static str]) -> Self {
-        Self { beside: fields, ..self }
-    }
-
     /// The same kind, which takes neither tags nor labels.
     pub const fn untagged(self) -> Self {
         Self { tags: None, ..self }
