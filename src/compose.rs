@@ -162,11 +162,6 @@ impl<'r> Composition<'r> {
         self.health(slot).is_some_and(|health| health.ready)
     }
 
-    /// Whether what a slot holds is ready as this call asks for it: what is being changed is not, nor what waits.
-    pub fn is_ready_as_asked(&self, slot: &str) -> bool {
-        self.desired.get(slot).is_some_and(|desired| desired.health.ready)
-    }
-
     /// The Kubernetes object that runs in a slot: a native one as it was observed, a wrapped one as its wrapper asks for it.
     pub fn manifest_of(&self, slot: &str) -> Option<&Object> {
         let object = &self.observed.get(slot)?.object;

@@ -147,22 +147,6 @@ fn a_deployment_that_gave_up_fails_with_the_reason_why_it_has_no_pods() {
 }
 
 #[test]
-fn what_is_being_changed_is_not_ready_as_asked() {
-    for (test, at) in flavours() {
-        for (image, ready) in [("web:1", true), ("web:2", false)] {
-            let check = |cx: &mut Composition<'_>| {
-                web("small", deployment(image, "1", 2))(cx)?;
-                assert!(cx.is_ready("web"));
-                assert_eq!(cx.is_ready_as_asked("web"), ready, "{at} {image}");
-                assert!(!cx.is_ready_as_asked("other"));
-                Ok(())
-            };
-            test.compose(check).unwrap();
-        }
-    }
-}
-
-#[test]
 fn the_object_that_runs_is_found_inside_its_wrapper_too() {
     for (test, at) in flavours() {
         let check = |cx: &mut Composition<'_>| {
