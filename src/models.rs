@@ -130,6 +130,11 @@ impl Kind {
     pub const fn untagged(self) -> Self {
         Self { tags: None, ..self }
     }
+
+    /// The same kind, of whose `spec` we set these fields beside `forProvider`.
+    pub const fn beside(self, fields: &'static [&'static str]) -> Self {
+        Self { beside: fields, ..self }
+    }
 }
 
 impl Kind {
