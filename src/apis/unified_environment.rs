@@ -183,11 +183,11 @@ impl Api for UnifiedEnvironment {
         let ready = self.backend.answers(cx) && site.is_served(cx);
         Ok(UnifiedEnvironmentStatus {
             database_host: database.host,
-            frontend_bucket_name: Some(site.bucket),
+            region: site.bucket.is_some().then_some(site.region),
+            frontend_bucket_name: site.bucket,
             frontend_url: site.domain.map(|domain| format!("https://{domain}")),
             frontend_distribution_id: site.distribution_id,
             frontend_files_on_deletion: Some(self.frontend.files_on_deletion()),
-            region: Some(site.region),
             backend_url: url,
             ready: Some(ready),
         })

@@ -25,8 +25,10 @@ const CACHING_OPTIMIZED: &str = "658327ea-f89d-4fab-a63d-7e88639e58f6";
 
 /// What is known of a site.
 pub(super) struct Site {
-    pub bucket: String,
+    /// Where the bucket is, or will be.
     pub region: String,
+    /// The bucket's name, once it was asked for.
+    pub bucket: Option<String>,
     pub domain: Option<String>,
     pub distribution_id: Option<String>,
     /// Whether every edge has it.
@@ -61,8 +63,8 @@ impl Frontend {
         policy(&bucket, &region, site.text(|site| site.arn.clone()), settings, cx)?;
         cx.usage(ACCESS, SITE)?;
         Ok(Site {
-            bucket,
             region,
+            bucket: cx.exists(BUCKET).then_some(bucket),
             domain: site.text(|site| site.domain_name.clone()),
             distribution_id: site.text(|site| site.id.clone()),
             deployed: site.text(|site| site.status.clone()).as_deref() == Some("Deployed"),
