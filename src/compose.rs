@@ -38,7 +38,7 @@ pub use status::{CommonStatus, Phase, ResourceStatus};
 use crate::error::Error;
 pub use crate::models::Scope;
 use crate::settings::Common;
-use crate::value::{Object, at, put};
+use crate::value::{Object, at, put, text};
 
 /// The label on every resource we compose: what carries it is ours to account for.
 pub const MARK: &str = "paved-road.fn.crossplane.io/composed";
@@ -160,6 +160,15 @@ impl<'r> Composition<'r> {
     /// Whether what this call asks for in a slot was observed to be ready.
     pub fn is_ready(&self, slot: &str) -> bool {
         self.health(slot).is_some_and(|health| health.ready)
+    }
+
+    /// The Kubernetes object that runs in a slot: a native one as it was observed, a wrapped one as its wrapper asks for it.
+    pub fn manifest_of(&self, slot: &str) -> Option<&Object> {
+        let object = &self.observed.get(slot)?.object;
+        match text(object, &["kind"]) {
+            Some("Object") => at(object, &["spec", "forProvider", "manifest"])?.as_object(),
+            _ => Some(object),
+        }
     }
 
     /// What `forProvider` of an observed resource holds at a path.
