@@ -22,6 +22,7 @@ pub use settings::UnifiedEnvironmentSettings;
 
 /// A site, a backend and a database that belong together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct UnifiedEnvironment {
     /// The service that answers.
     pub backend: Backend,

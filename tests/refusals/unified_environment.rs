@@ -95,6 +95,8 @@ fn variables() {
 
 #[test]
 fn databases_and_sites() {
+    let mut misspelt = unified(Flavour::Claims);
+    misspelt.xr["spec"]["databse"] = json!({"size": "small"});
     let app = |name: &str| with("frontend", "appName", json!(name));
     check(vec![
         spec_case(
@@ -105,6 +107,10 @@ fn databases_and_sites() {
         spec_case(
             with("database", "sise", json!("small")),
             "spec.database.sise: there is no such field; allowed: size (nearest: size)",
+        ),
+        spec_case(
+            misspelt,
+            "spec.databse: there is no such field; allowed: backend, database, frontend (nearest: database)",
         ),
         spec_case(without("frontend", "appName"), "spec.frontend.appName: missing; a value is required"),
         spec_case(
