@@ -147,7 +147,8 @@ fn fingerprint(password: &[u8], uid: &str) -> String {
     // HMAC takes keys of any length.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(password) else { return String::new() };
     mac.update(uid.as_bytes());
-    mac.finalize().into_bytes().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    let code = mac.finalize().into_bytes();
+    code.first_chunk().map(|first| format!("{:016x}", u64::from_be_bytes(*first))).unwrap_or_default()
 }
 
 /// What a Service finds the pods by.

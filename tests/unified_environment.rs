@@ -1,0 +1,219 @@
+//! Unified environments that run: what follows the user, what follows the credentials, and what stays.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use function_sdk_rust::proto::v1::RunFunctionResponse;
+use serde_json::{Map, Value, json};
+use support::world::{desired, is_fatal, status};
+
+const MARK: &str = "/spec/template/metadata/annotations/paved-road.fn.crossplane.io~1credentials";
+
+/// An environment of the examples, in a state that a test may change.
+#[derive(Clone)]
+struct Environment {
+    xr: Value,
+    input: Value,
+    observed: Vec<Value>,
+}
+
+/// Both flavours, as they run.
+fn ready() -> Vec<Environment> {
+    let of_ours = |example: &support::Example| {
+        example.api.info().name == "unified-environment" && example.state == "ready"
+    };
+    let environments: Vec<_> = support::examples()
+        .into_iter()
+        .filter(of_ours)
+        .map(|example| Environment { xr: example.xr(), input: example.input(), observed: example.observed() })
+        .collect();
+    assert_eq!(environments.len(), 2);
+    environments
+}
+
+impl Environment {
+    fn answer(&self) -> RunFunctionResponse {
+        let response = support::answer(support::request(&self.xr, &self.observed, &self.input));
+        assert!(!is_fatal(&response), "{:?}", response.results);
+        response
+    }
+
+    /// What is asked for in a slot; of a wrapper what it wraps.
+    fn manifest(&self, slot: &str) -> Value {
+        let object = self.object(slot);
+        if object["kind"] == "Object" { object["spec"]["forProvider"]["manifest"].clone() } else { object }
+    }
+
+    fn object(&self, slot: &str) -> Value {
+        self.desired().remove(slot).unwrap_or_else(|| panic!("{slot} is not asked for")).into()
+    }
+
+    fn desired(&self) -> std::collections::BTreeMap<String, Map<String, Value>> {
+        desired(&self.answer())
+    }
+
+    /// The Secret that the database's provider wrote.
+    fn credentials(&mut self) -> &mut Value {
+        let ours = |object: &&mut Value| {
+            object["kind"] == "Secret"
+                && object["metadata"]["name"].as_str().unwrap().ends_with("db-connection-details")
+        };
+        self.observed.iter_mut().find(ours).unwrap()
+    }
+
+    fn seen(&mut self, slot: &str) -> &mut Value {
+        let of_slot = |object: &&mut Value| {
+            object["metadata"]["annotations"]["crossplane.io/composition-resource-name"] == slot
+        };
+        self.observed.iter_mut().find(of_slot).unwrap()
+    }
+
+    fn forget(&mut self, slot: &str) {
+        let name = self.seen(slot)["metadata"]["name"].clone();
+        self.observed.retain(|object| object["metadata"]["name"] != name);
+    }
+
+    fn is_ready(&self) -> bool {
+        status(&self.answer())["ready"].as_bool().unwrap()
+    }
+}
+
+#[test]
+fn another_password_rolls_the_pods_and_changes_nothing_else() {
+    for mut environment in ready() {
+        let before = environment.manifest("backend-deployment");
+        environment.credentials()["data"]["password"] = json!("QW5vdGhlckV4YW1wbGU=");
+        let mut after = environment.manifest("backend-deployment");
+        assert_ne!(after.pointer(MARK), before.pointer(MARK));
+        *after.pointer_mut(MARK).unwrap() = before.pointer(MARK).unwrap().clone();
+        assert_eq!(after, before);
+    }
+}
+
+#[test]
+fn credentials_that_are_not_seen_roll_nothing() {
+    for mut environment in ready() {
+        let before = environment.manifest("backend-deployment");
+        environment.credentials()["data"] = json!({});
+        assert_eq!(environment.manifest("backend-deployment"), before);
+    }
+}
+
+#[test]
+fn a_backend_is_not_made_before_the_whole_way_into_its_database_is_written_down() {
+    for environment in ready() {
+        for key in ["username", "password", "endpoint", "port"] {
+            let mut environment = environment.clone();
+            environment.forget("backend-deployment");
+            assert!(environment.desired().contains_key("backend-deployment"));
+            environment.credentials()["data"].as_object_mut().unwrap().remove(key);
+            assert!(!environment.desired().contains_key("backend-deployment"), "without {key}");
+        }
+    }
+}
+
+#[test]
+fn a_backend_finds_its_database_whatever_the_user_adds() {
+    for mut environment in ready() {
+        environment.xr["spec"]["backend"]["env"] =
+            json!({"A": "$(DATABASE_URL)", "PGSSLMODE": "verify-full"});
+        let deployment = environment.manifest("backend-deployment");
+        let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+        let variables = container["env"].as_array().unwrap();
+        let names: Vec<_> = variables.iter().map(|variable| variable["name"].as_str().unwrap()).collect();
+        let whole =
+            ["PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE", "DATABASE_URL", "A", "PGSSLMODE"];
+        assert_eq!(names, whole, "each before what is made of it, none twice");
+        assert_eq!(variables[7]["value"], "verify-full");
+        let secret = &container["envFrom"][0]["secretRef"]["name"];
+        assert_eq!(variables[0]["valueFrom"]["secretKeyRef"], json!({"name": secret, "key": "endpoint"}));
+        assert!(!deployment.to_string().contains("AnExampleAndNoRealPassword1"));
+    }
+}
+
+#[test]
+fn ready_is_what_a_request_would_find() {
+    for environment in ready() {
+        assert!(environment.is_ready());
+        let mut none = environment.clone();
+        none.xr["spec"]["backend"]["replicas"] = json!(0);
+        assert!(!none.is_ready(), "nobody answers");
+        let mut newer = environment.clone();
+        newer.xr["spec"]["backend"]["image"] = json!("ghcr.io/acme/checkout:1.5.0");
+        assert!(!newer.is_ready(), "the new image does not run yet");
+        for slot in ["backend-deployment", "backend-service", "frontend-site", "frontend-bucket-policy"] {
+            let mut missing = environment.clone();
+            missing.forget(slot);
+            assert!(!missing.is_ready(), "without {slot}");
+        }
+        let mut spreading = environment.clone();
+        spreading.seen("frontend-site")["status"]["atProvider"]["status"] = json!("InProgress");
+        assert!(!spreading.is_ready(), "not every edge has the site");
+    }
+}
+
+#[test]
+fn what_becomes_of_the_files_follows_the_user() {
+    for environment in ready() {
+        for (retain, told) in [(true, "Retained"), (false, "Deleted")] {
+            let mut environment = environment.clone();
+            environment.xr["spec"]["frontend"]["retainFiles"] = json!(retain);
+            assert_eq!(status(&environment.answer())["frontendFilesOnDeletion"], told);
+            assert_eq!(environment.object("frontend-bucket")["spec"]["forProvider"]["forceDestroy"], !retain);
+            let stays = |slot: &str| {
+                let spec = environment.object(slot)["spec"].clone();
+                spec["deletionPolicy"] == "Orphan" || spec["managementPolicies"].is_array()
+            };
+            for slot in ["", "-ownership", "-public-access", "-encryption"] {
+                assert_eq!(stays(&format!("frontend-bucket{slot}")), retain, "{slot}");
+            }
+            for slot in ["frontend-bucket-policy", "frontend-access", "frontend-site", "postgres-db"] {
+                assert!(!stays(slot), "{slot}");
+            }
+        }
+    }
+}
+
+#[test]
+fn another_size_reaches_what_follows_from_it() {
+    for mut environment in ready() {
+        environment.xr["spec"]["database"]["size"] = json!("large");
+        assert_eq!(environment.object("postgres-role")["spec"]["forProvider"]["connectionLimit"], 200);
+        let deployment = environment.manifest("backend-deployment");
+        let resources = &deployment["spec"]["template"]["spec"]["containers"][0]["resources"];
+        assert_eq!(
+            *resources,
+            json!({"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"memory": "2Gi"}})
+        );
+    }
+}
+
+#[test]
+fn settings_neither_move_a_database_nor_take_an_ingress_away() {
+    for mut environment in ready() {
+        let before = environment.desired();
+        let url = status(&environment.answer())["backendUrl"].clone();
+        environment.input["unifiedEnvironment"] = json!({
+            "region": "eu-west-1", "database": {"mode": "rds"}, "resources": {"medium": {"cpu": "4"}},
+            "publisherRoleArns": ["arn:aws:iam::123456789012:role/site-publisher"],
+        });
+        assert_eq!(environment.desired(), before);
+        assert_eq!(status(&environment.answer())["backendUrl"], url);
+    }
+}
+
+#[test]
+fn publishers_follow_settings_and_the_policy_stays_while_its_distribution_is_not_seen() {
+    for mut environment in ready() {
+        let policy = |environment: &Environment| {
+            environment.object("frontend-bucket-policy")["spec"]["forProvider"]["policy"].clone()
+        };
+        let before = policy(&environment);
+        let other = "arn:aws:iam::123456789012:role/other";
+        environment.input["unifiedEnvironment"]["publisherRoleArns"] = json!([other]);
+        assert!(policy(&environment).as_str().unwrap().contains(other));
+        environment.seen("frontend-site")["status"] = json!({});
+        assert_eq!(policy(&environment), before);
+    }
+}
