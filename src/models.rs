@@ -13,8 +13,11 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 mod declare;
 
 pub mod aws;
+pub mod azure;
 pub mod gcp;
+pub mod helm;
 pub mod kubernetes;
+pub mod sql;
 
 /// A managed resource: `Self` is `spec.forProvider`, [`Managed::Status`] is `status.atProvider`.
 pub trait Managed: Serialize + DeserializeOwned + JsonSchema {
@@ -89,6 +92,30 @@ impl Kind {
         Self { provider: Provider::Gcp, cluster_version: "v1beta2", tags: None, ..Self::aws(service, kind) }
     }
 
+    /// A kind of `<service>.azure.upbound.io`, v1beta2 beside a namespaced v1beta1, with `tags`.
+    pub const fn azure(service: &'static str, kind: &'static str) -> Self {
+        Self { provider: Provider::Azure, cluster_version: "v1beta2", ..Self::aws(service, kind) }
+    }
+
+    /// A kind of `kubernetes.crossplane.io`: v1alpha2 beside a namespaced v1alpha1.
+    pub const fn kubernetes(kind: &'static str) -> Self {
+        Self { provider: Provider::Kubernetes, ..Self::aws("", kind) }
+            .versions("v1alpha2", "v1alpha1")
+            .untagged()
+    }
+
+    /// A kind of `helm.crossplane.io`, v1beta1 in both flavours.
+    pub const fn helm(kind: &'static str) -> Self {
+        Self { provider: Provider::Helm, ..Self::aws("", kind) }.untagged()
+    }
+
+    /// A kind of `postgresql.sql.crossplane.io`, v1alpha1 in both flavours.
+    pub const fn sql(kind: &'static str) -> Self {
+        Self { provider: Provider::Sql, ..Self::aws("postgresql", kind) }
+            .versions("v1alpha1", "v1alpha1")
+            .untagged()
+    }
+
     /// The same kind in other versions.
     pub const fn versions(self, cluster: &'static str, namespaced: &'static str) -> Self {
         Self { cluster_version: cluster, namespaced_version: namespaced, ..self }
@@ -99,14 +126,14 @@ impl Kind {
         Self { tags: Some(path), ..self }
     }
 
-    /// The same kind, of which we set these fields of `spec` beside `forProvider` too.
-    pub const fn beside(self, fields: &'static [&'static str]) -> Self {
-        Self { beside: fields, ..self }
-    }
-
     /// The same kind, which takes neither tags nor labels.
     pub const fn untagged(self) -> Self {
         Self { tags: None, ..self }
+    }
+
+    /// The same kind, of whose `spec` we set these fields beside `forProvider`.
+    pub const fn beside(self, fields: &'static [&'static str]) -> Self {
+        Self { beside: fields, ..self }
     }
 }
 
@@ -147,7 +174,7 @@ impl Provider {
     }
 
     /// A tag as this cloud takes it: Google's labels hold lower-case letters, digits, `_` and `-`, at most 63 of them; a key begins
-    /// with a letter.
+    /// with a letter. Azure's keys hold none of `<>%&\?/`.
     pub fn tag(self, key: &str, value: &str) -> (String, String) {
         let label = |text: &str| -> String {
             let fit = |c: char| {
@@ -159,6 +186,7 @@ impl Provider {
         match self {
             Self::Gcp if key.starts_with(|c: char| c.is_ascii_alphabetic()) => (label(key), label(value)),
             Self::Gcp => (label(&format!("x{key}")), label(value)),
+            Self::Azure => (key.replace(['<', '>', '%', '&', '\\', '?', '/'], "_"), value.to_owned()),
             _ => (key.to_owned(), value.to_owned()),
         }
     }
@@ -198,6 +226,11 @@ pub struct SecretKeyRef {
     pub key: String,
 }
 
+model! {
+    /// `status.atProvider` of a kind of which we read nothing but its conditions.
+    pub struct Unread {}
+}
+
 /// One model as data: what of a provider's CRD our code relies on.
 #[derive(Clone, Copy, Debug)]
 pub struct KindInfo {
@@ -218,13 +251,25 @@ impl KindInfo {
 /// Every model. What follows from a model (the slices of the providers' CRDs, the test that its fields exist there)
 /// follows from this list.
 pub static KINDS: &[KindInfo] = &[
-    KindInfo::of::<aws::Instance>(),
-    KindInfo::of::<aws::SecurityGroup>(),
-    KindInfo::of::<aws::SecurityGroupIngressRule>(),
-    KindInfo::of::<aws::SecurityGroupEgressRule>(),
-    KindInfo::of::<aws::Role>(),
-    KindInfo::of::<aws::RolePolicyAttachment>(),
-    KindInfo::of::<aws::InstanceProfile>(),
+    KindInfo::of::<aws::ec2::Instance>(),
+    KindInfo::of::<aws::ec2::SecurityGroup>(),
+    KindInfo::of::<aws::ec2::SecurityGroupIngressRule>(),
+    KindInfo::of::<aws::ec2::SecurityGroupEgressRule>(),
+    KindInfo::of::<aws::iam::Role>(),
+    KindInfo::of::<aws::iam::RolePolicyAttachment>(),
+    KindInfo::of::<aws::iam::InstanceProfile>(),
+    KindInfo::of::<aws::s3::Bucket>(),
+    KindInfo::of::<aws::s3::BucketOwnershipControls>(),
+    KindInfo::of::<aws::s3::BucketPublicAccessBlock>(),
+    KindInfo::of::<aws::s3::BucketServerSideEncryptionConfiguration>(),
+    KindInfo::of::<aws::s3::BucketPolicy>(),
+    KindInfo::of::<aws::cloudfront::OriginAccessControl>(),
+    KindInfo::of::<aws::cloudfront::Distribution>(),
+    KindInfo::of::<aws::rds::Instance>(),
+    KindInfo::of::<aws::eks::Cluster>(),
+    KindInfo::of::<aws::eks::NodeGroup>(),
+    KindInfo::of::<aws::eks::ClusterAuth>(),
+    KindInfo::of::<azure::KubernetesCluster>(),
     KindInfo::of::<gcp::Cluster>(),
     KindInfo::of::<gcp::NodePool>(),
     KindInfo::of::<gcp::DatabaseInstance>(),
@@ -232,6 +277,10 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<gcp::User>(),
     KindInfo::of::<gcp::Bucket>(),
     KindInfo::of::<kubernetes::Object>(),
+    KindInfo::of::<helm::Release>(),
+    KindInfo::of::<sql::Database>(),
+    KindInfo::of::<sql::Role>(),
+    KindInfo::of::<sql::Grant>(),
 ];
 
 /// One tree without `$ref`, so that a reader can walk it beside a CRD's schema, which knows none either.

@@ -14,7 +14,7 @@ use super::{Api, Info, Names};
 use crate::catalog::gpu::{self, Machine};
 use crate::compose::{Composition, Observed};
 use crate::error::Error;
-use crate::models::aws::InstanceStatus;
+use crate::models::aws::ec2::InstanceStatus;
 use cloud_init::CloudInit;
 pub use settings::{GpuWorkspaceSettings, Images, Network};
 

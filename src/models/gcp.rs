@@ -1,4 +1,4 @@
-//! Google Cloud: what an application environment is made of.
+//! Google Cloud: clusters, databases and buckets.
 //!
 //! Fields and their types are those of provider-upjet-gcp 3.0; both flavours take the same ones.
 
@@ -45,12 +45,18 @@ model! {
         pub node_locations: Vec<String>,
         /// The VPC network, by name.
         pub network: Option<String>,
+        /// The subnet of the nodes, by name; none: that of the region in an automatic network.
+        pub subnetwork: Option<String>,
         /// `VPC_NATIVE`: pods have addresses of the VPC, which a private database can answer.
         pub networking_mode: Option<String>,
         /// Whether the pool that GKE insists on making is removed; node pools are resources of their own.
         pub remove_default_node_pool: Option<bool>,
         /// Nodes of the pool that is removed; GKE wants at least 1.
         pub initial_node_count: Option<i64>,
+        /// Whether nodes and API server have public addresses.
+        pub private_cluster_config: Option<PrivateClusterConfig>,
+        /// Who reaches the API server; absent: everyone.
+        pub master_authorized_networks_config: Option<MasterAuthorizedNetworksConfig>,
         /// Who chooses the version.
         pub release_channel: Option<ReleaseChannel>,
         /// Lets pods act as Google service accounts without keys.
@@ -59,6 +65,30 @@ model! {
         pub deletion_protection: Option<bool>,
         /// Labels.
         pub resource_labels: BTreeMap<String, String>,
+    }
+
+    /// Whether nodes and API server have public addresses.
+    pub struct PrivateClusterConfig {
+        /// Nodes have private addresses only: without Cloud NAT they reach nothing outside of Google.
+        pub enable_private_nodes: Option<bool>,
+        /// The API server has a private address only.
+        pub enable_private_endpoint: Option<bool>,
+        /// The API server's own network, a `/28`; none: GKE takes addresses of the subnet.
+        pub master_ipv4_cidr_block: Option<String>,
+    }
+
+    /// Who reaches an API server, beside the cluster's own nodes.
+    pub struct MasterAuthorizedNetworksConfig {
+        /// From where; none: from nowhere.
+        pub cidr_blocks: Vec<CidrBlock>,
+    }
+
+    /// A network that reaches an API server.
+    pub struct CidrBlock {
+        /// The network.
+        pub cidr_block: Option<String>,
+        /// What it is called in the console.
+        pub display_name: Option<String>,
     }
 
     /// Which stream of GKE releases a cluster follows.

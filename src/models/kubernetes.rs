@@ -2,18 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Kind, Managed, Provider};
+use super::{Kind, Managed};
 
 impl Managed for Object {
-    const KIND: Kind = Kind {
-        kind: "Object",
-        service: "",
-        provider: Provider::Kubernetes,
-        cluster_version: "v1alpha2",
-        namespaced_version: "v1alpha1",
-        tags: None,
-        beside: &["readiness", "watch"],
-    };
+    const KIND: Kind = Kind::kubernetes("Object").beside(&["readiness", "watch"]);
     type Status = ObjectStatus;
 }
 

@@ -96,6 +96,9 @@ fn every_field_exists_in_both_flavours() {
             let name = info.kind.kind;
             let written = for_flavour(without_null((info.for_provider)().as_value()), namespaced);
             compare(name, &written, &crd["spec"]["properties"]["forProvider"]);
+            for field in info.kind.beside {
+                assert!(crd["spec"]["properties"][field].is_object(), "{name} has no spec.{field}");
+            }
             let read = without_null((info.status)().as_value());
             compare(name, &read, &crd["status"]["properties"]["atProvider"]);
         }
@@ -125,11 +128,47 @@ fn kinds_that_take_tags_name_them() {
 }
 
 #[test]
+fn every_provider_has_a_group_of_its_own_in_each_flavour() {
+    let versions =
+        |kind: Kind| [Scope::LegacyCluster, Scope::Namespaced].map(|scope| kind.api_version(scope));
+    let expected = [
+        (aws::s3::Bucket::KIND, ["s3.aws.upbound.io/v1beta2", "s3.aws.m.upbound.io/v1beta1"]),
+        (gcp::NodePool::KIND, ["container.gcp.upbound.io/v1beta2", "container.gcp.m.upbound.io/v1beta1"]),
+        (
+            azure::KubernetesCluster::KIND,
+            ["containerservice.azure.upbound.io/v1beta2", "containerservice.azure.m.upbound.io/v1beta1"],
+        ),
+        (
+            kubernetes::Object::KIND,
+            ["kubernetes.crossplane.io/v1alpha2", "kubernetes.m.crossplane.io/v1alpha1"],
+        ),
+        (helm::Release::KIND, ["helm.crossplane.io/v1beta1", "helm.m.crossplane.io/v1beta1"]),
+        (
+            sql::Role::KIND,
+            ["postgresql.sql.crossplane.io/v1alpha1", "postgresql.sql.m.crossplane.io/v1alpha1"],
+        ),
+    ];
+    for (kind, expected) in expected {
+        assert_eq!(versions(kind), expected);
+    }
+}
+
+#[test]
+fn a_tag_is_as_its_cloud_takes_it() {
+    let tag = |provider: Provider| provider.tag("acme.io/Team", "A & B");
+    let expected = [("acme.io/Team", "A & B"), ("acme.io_Team", "A & B"), ("acme_io_team", "a___b")];
+    for (provider, (key, value)) in [Provider::Aws, Provider::Azure, Provider::Gcp].into_iter().zip(expected)
+    {
+        assert_eq!(tag(provider), (key.to_owned(), value.to_owned()));
+    }
+}
+
+#[test]
 fn a_field_that_says_nothing_is_left_out() {
-    let group = aws::SecurityGroup { region: Some("eu-west-1".into()), ..Default::default() };
+    let group = aws::ec2::SecurityGroup { region: Some("eu-west-1".into()), ..Default::default() };
     assert_eq!(serde_json::to_value(group).unwrap(), json!({"region": "eu-west-1"}));
 
-    let rule = aws::SecurityGroupIngressRule {
+    let rule = aws::ec2::SecurityGroupIngressRule {
         security_group_id_selector: Some(siblings([("role", "front")])),
         cidr_ipv4: Some("203.0.113.0/24".into()),
         to_port: Some(22),
@@ -141,14 +180,14 @@ fn a_field_that_says_nothing_is_left_out() {
         "toPort": 22,
     });
     assert_eq!(serde_json::to_value(&rule).unwrap(), expected);
-    assert_eq!(serde_json::from_value::<aws::SecurityGroupIngressRule>(expected).unwrap(), rule);
+    assert_eq!(serde_json::from_value::<aws::ec2::SecurityGroupIngressRule>(expected).unwrap(), rule);
 }
 
 #[test]
 fn what_others_wrote_is_passed_over() {
     let seen = json!({"id": "i-0abc", "arn": "arn:aws:…", "vpcSecurityGroupIds": ["sg-1"]});
-    let status: aws::InstanceStatus = serde_json::from_value(seen).unwrap();
-    assert_eq!(status, aws::InstanceStatus { id: Some("i-0abc".into()), ..Default::default() });
+    let status: aws::ec2::InstanceStatus = serde_json::from_value(seen).unwrap();
+    assert_eq!(status, aws::ec2::InstanceStatus { id: Some("i-0abc".into()), ..Default::default() });
 }
 
 #[test]

@@ -26,8 +26,14 @@ use self::{
 use crate::workspace;
 
 /// What we compose whole, without a model: group and kind.
-const WHOLE: &[(&str, &str)] =
-    &[("apiextensions.crossplane.io", "Usage"), ("protection.crossplane.io", "Usage")];
+const WHOLE: &[(&str, &str)] = &[
+    ("apiextensions.crossplane.io", "Usage"),
+    ("protection.crossplane.io", "Usage"),
+    ("helm.crossplane.io", "ProviderConfig"),
+    ("helm.m.crossplane.io", "ProviderConfig"),
+    ("kubernetes.crossplane.io", "ProviderConfig"),
+    ("kubernetes.m.crossplane.io", "ProviderConfig"),
+];
 
 /// Flags of `cargo xtask schemas`.
 #[derive(clap::Args)]
@@ -105,7 +111,10 @@ fn both_flavours(snapshot: &Snapshot, model: &KindInfo) -> Result<[(String, Stri
     let one = |group: &str, version: &str| {
         let entry = snapshot.find(group, kind.kind)?;
         let mut gaps = Gaps::default();
-        let text = slice(snapshot, entry, version, |whole| cut::managed(whole, &spec, &status, &mut gaps))?;
+        let text = slice(snapshot, entry, version, |whole| {
+            cut::require(whole, kind.beside, &mut gaps);
+            cut::managed(whole, &spec, &status, &mut gaps)
+        })?;
         ensure!(gaps.wrong.is_empty(), "{}: {}", entry.file, gaps.wrong.join("; "));
         Ok(((entry.file.clone(), text), gaps.missing))
     };

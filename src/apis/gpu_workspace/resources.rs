@@ -10,10 +10,11 @@ use crate::catalog::opencv;
 use crate::compose::{Composition, NameRule, Observed};
 use crate::error::Error;
 use crate::models::SIBLING;
-use crate::models::aws::{
-    Instance, InstanceProfile, InstanceStatus, MetadataOptions, Role, RolePolicyAttachment, RootBlockDevice,
-    SecurityGroup, SecurityGroupEgressRule, SecurityGroupIngressRule,
+use crate::models::aws::ec2::{
+    Instance, InstanceStatus, MetadataOptions, RootBlockDevice, SecurityGroup, SecurityGroupEgressRule,
+    SecurityGroupIngressRule,
 };
+use crate::models::aws::iam::{InstanceProfile, Role, RolePolicyAttachment};
 
 impl Parameters {
     pub(super) fn tags(&self, cx: &Composition<'_>) -> BTreeMap<String, String> {

@@ -28,6 +28,13 @@ pub fn managed(schema: &Value, for_provider: &Shape, at_provider: &Shape, gaps: 
     schema
 }
 
+/// Notes which of the fields that we set in `spec` beside `forProvider` the CRD lacks; those it has, [`managed`] keeps whole.
+pub fn require(schema: &Value, beside: &[&str], gaps: &mut Gaps) {
+    let properties = &schema["properties"]["spec"]["properties"];
+    let lacking = beside.iter().filter(|name| properties.get(**name).is_none());
+    gaps.wrong.extend(lacking.map(|name| format!("spec.{name}: the CRD has no such field")));
+}
+
 /// The same schema without its descriptions.
 pub fn without_prose(schema: &Value) -> Value {
     match schema {
@@ -217,6 +224,19 @@ mod tests {
         managed(&schema(), &model, &Shape::Any, &mut gaps);
         assert_eq!(gaps.missing, BTreeSet::from(["spec.forProvider.colour".to_owned()]));
         assert_eq!(gaps.wrong, ["spec.forProvider.size: the model says string, the CRD number"]);
+    }
+
+    #[test]
+    fn what_we_set_beside_for_provider_stays_whole_and_has_to_be_there() {
+        let mut schema = schema();
+        let readiness = json!({ "properties": { "policy": { "type": "string", "enum": ["AllTrue"] } },
+            "x-kubernetes-validations": [{ "rule": "has(self.policy)" }] });
+        schema["properties"]["spec"]["properties"]["readiness"] = readiness.clone();
+        let mut gaps = Gaps::default();
+        require(&schema, &["readiness", "watch"], &mut gaps);
+        assert_eq!(gaps.wrong, ["spec.watch: the CRD has no such field"]);
+        let cut = managed(&schema, &model(&[]), &model(&[]), &mut gaps);
+        assert_eq!(cut["properties"]["spec"]["properties"]["readiness"], readiness);
     }
 
     #[test]

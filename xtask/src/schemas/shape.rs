@@ -65,9 +65,8 @@ fn fields(object: &Map<String, Value>) -> Shape {
         );
     }
     match object.get("additionalProperties") {
-        Some(Value::Bool(false)) => Shape::Fields(BTreeMap::new()),
+        None | Some(Value::Bool(false)) => Shape::Fields(BTreeMap::new()),
         Some(values) => Shape::Map(Box::new(Shape::of(values))),
-        None => Shape::Any,
     }
 }
 
@@ -96,6 +95,7 @@ mod tests {
                 "names": { "type": ["array", "null"], "items": { "type": "string" } },
                 "tags": { "type": "object", "additionalProperties": { "type": "string" } },
                 "manifest": true,
+                "nothing": { "type": "object" },
             },
         });
         let string = || Box::new(Shape::Scalar("string".into()));
@@ -105,6 +105,7 @@ mod tests {
             ("names".to_owned(), Shape::List(string())),
             ("tags".to_owned(), Shape::Map(string())),
             ("manifest".to_owned(), Shape::Any),
+            ("nothing".to_owned(), Shape::Fields(BTreeMap::new())),
         ];
         assert_eq!(Shape::of(&schema), Shape::Fields(expected.into()));
     }
