@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use function_paved_road::manifests;
+use function_sdk_rust::proto::v1::RunFunctionResponse;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
-use proptest::sample::{Index, select};
+use proptest::sample::{Index, select, subsequence};
 use proptest::strategy::Union;
 use serde_json::{Value, json};
+use simulator::schema::Schemas;
 
 use crate::support::world::{Mood, NOT_A_NUMBER, World};
 use crate::support::{self, Example};
@@ -57,18 +59,34 @@ pub fn running() -> impl Strategy<Value = World> {
     select(RUNNING.as_slice())
 }
 
-/// A beginning with a spec of its own: what the schema lets vary varies, the rest is as in the example.
+/// A beginning with a spec of its own: what the schema lets vary varies, the rest is as in the example. What the schema's rules
+/// refuse is left out, and what the example's Settings do not provide for.
 pub fn beginning() -> impl Strategy<Value = World> {
     let with_specs = |world: &World| {
         let world = world.clone();
-        let parameters = varied(&spec_schema(&world)["properties"]["parameters"], &parameters(&world));
-        parameters.prop_map(move |parameters| {
+        let spec = varied(spec_schema(&world), Some(&world.xr["spec"])).unwrap();
+        let beginnings = spec.prop_map(move |spec| {
             let mut world = world.clone();
-            world.xr["spec"]["parameters"] = parameters;
+            world.xr["spec"] = spec;
             world
-        })
+        });
+        beginnings.prop_filter("refused by the schema, or not provided for", is_possible)
     };
     Union::new(BEGINNINGS.iter().map(|world| with_specs(world).boxed()))
+}
+
+/// Whether the API server takes an XR, and Settings have what it asks for.
+fn is_possible(world: &World) -> bool {
+    static SCHEMAS: LazyLock<Schemas> = LazyLock::new(|| {
+        let xrd = |world: &World| manifests::xrd(world.api(), world.flavour, world.flavour.default_group());
+        let xrds: Vec<Value> = BEGINNINGS.iter().map(xrd).collect();
+        Schemas::new(&xrds).unwrap()
+    });
+    let violations = SCHEMAS.of(&world.xr).unwrap().validate(&world.xr, None);
+    let for_want_of_settings = |response: &RunFunctionResponse| {
+        response.results.iter().any(|result| result.reason.as_deref() == Some("InvalidSettings"))
+    };
+    violations.is_empty() && !for_want_of_settings(&world.answer())
 }
 
 /// A mood for every slot.
@@ -101,45 +119,67 @@ pub fn xrd_schema(world: &World) -> &'static Value {
     &SCHEMAS[&(world.xr["apiVersion"].to_string() + world.api().info().name)]
 }
 
-fn parameters(world: &World) -> Value {
-    world.xr["spec"]["parameters"].clone()
-}
-
-/// Valid values near an example: enumerations, numbers and switches as the schema has them, lists cut short, optional fields
-/// left out, everything else as in the example.
-fn varied(schema: &Value, example: &Value) -> BoxedStrategy<Value> {
+/// Valid values near an example: enumerations, numbers and switches as the schema has them, lists and maps cut short, optional
+/// fields left out, everything else as in the example. `None` where there is no example and a schema alone does not say enough.
+fn varied(schema: &Value, example: Option<&Value>) -> Option<BoxedStrategy<Value>> {
     if let Some(choices) = schema["enum"].as_array() {
-        return select(choices.clone()).boxed();
+        return Some(select(choices.clone()).boxed());
     }
     match (schema["type"].as_str().unwrap_or_default(), example) {
-        ("object", _) if schema["properties"].is_object() => {
-            let required =
-                |key: &String| schema["required"].as_array().is_some_and(|all| all.contains(&json!(key)));
-            let fields = schema["properties"].as_object().into_iter().flatten().map(|(key, schema)| {
-                let given = &example[key];
-                let known = !given.is_null() || schema["enum"].is_array() || schema["minimum"].is_number();
-                let field =
-                    if known { varied(schema, given).prop_map(Some).boxed() } else { Just(None).boxed() };
-                let field = if required(key) { field } else { prop_oneof![field, Just(None)].boxed() };
-                field.prop_map({
-                    let key = key.clone();
-                    move |value| value.map(|value| (key.clone(), value))
-                })
-            });
-            let fields: Vec<_> = fields.collect();
-            fields.prop_map(|fields| Value::Object(fields.into_iter().flatten().collect())).boxed()
+        ("object", _) if schema["properties"].is_object() => varied_object(schema, example),
+        ("integer", None) if schema["minimum"].is_null() => None,
+        ("integer", _) => Some(integer(schema, 1 << 40)),
+        ("boolean", _) => Some(any::<bool>().prop_map(Value::from).boxed()),
+        ("object", Some(Value::Object(fields))) => {
+            let fields: Vec<_> = fields.clone().into_iter().collect();
+            Some(
+                subsequence(fields.clone(), 0..=fields.len())
+                    .prop_map(|some| Value::Object(some.into_iter().collect()))
+                    .boxed(),
+            )
         }
-        ("integer", _) => {
-            let bound = |key: &str, other| schema[key].as_i64().unwrap_or(other);
-            (bound("minimum", 0)..=bound("maximum", 1 << 40)).prop_map(Value::from).boxed()
-        }
-        ("boolean", _) => any::<bool>().prop_map(Value::from).boxed(),
-        ("array", Value::Array(items)) => {
+        ("array", Some(Value::Array(items))) => {
             let items = items.clone();
-            (0..=items.len()).prop_map(move |count| json!(items[..count])).boxed()
+            let least = usize::try_from(schema["minItems"].as_u64().unwrap_or(0)).unwrap();
+            Some((least.min(items.len())..=items.len()).prop_map(move |count| json!(items[..count])).boxed())
         }
-        (_, example) => Just(example.clone()).boxed(),
+        (_, example) => Some(Just(example?.clone()).boxed()),
     }
+}
+
+/// The fields that the schema knows vary; others, which are core's, stay.
+fn varied_object(schema: &Value, example: Option<&Value>) -> Option<BoxedStrategy<Value>> {
+    let properties = schema["properties"].as_object()?;
+    let mut fields = Vec::new();
+    for (key, schema_of_field) in properties {
+        let required = schema["required"].as_array().is_some_and(|all| all.contains(&json!(key)));
+        let given = example.and_then(|example| example.get(key)).filter(|given| !given.is_null());
+        let field = match (varied(schema_of_field, given), required) {
+            (None, true) => return None,
+            (None, false) => continue,
+            (Some(field), true) => field.prop_map(Some).boxed(),
+            (Some(field), false) => prop_oneof![field.prop_map(Some), Just(None)].boxed(),
+        };
+        let key = key.clone();
+        fields.push(field.prop_map(move |value| value.map(|value| (key.clone(), value))));
+    }
+    let theirs = example.and_then(Value::as_object).into_iter().flatten();
+    let theirs: Vec<(String, Value)> = theirs
+        .filter(|(key, _)| !properties.contains_key(*key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let whole = move |fields: Vec<Option<(String, Value)>>| {
+        Value::Object(fields.into_iter().flatten().chain(theirs.clone()).collect())
+    };
+    Some(fields.prop_map(whole).boxed())
+}
+
+/// An integer within its bounds, at most `most` where the schema names no other.
+fn integer(schema: &Value, most: i64) -> BoxedStrategy<Value> {
+    let bound = |key: &str, other| schema[key].as_i64().unwrap_or(other);
+    let most = if schema["format"] == "int32" { most.min(i64::from(i32::MAX)) } else { most };
+    let least = bound("minimum", 0);
+    (least..=bound("maximum", most).max(least)).prop_map(Value::from).boxed()
 }
 
 /// Values that a schema allows.
@@ -168,20 +208,30 @@ pub fn valid(schema: &Value) -> BoxedStrategy<Value> {
             btree_map(keys(), valid(&schema["additionalProperties"]), 0..3).prop_map(|map| json!(map)).boxed()
         }
         "object" => Just(json!({})).boxed(),
-        "array" => vec(valid(&schema["items"]), 0..3).prop_map(Value::from).boxed(),
-        "integer" => {
-            let bound = |key: &str, other| schema[key].as_i64().unwrap_or(other);
-            (bound("minimum", 0)..=bound("maximum", 100)).prop_map(Value::from).boxed()
+        "array" => {
+            let least = usize::try_from(schema["minItems"].as_u64().unwrap_or(0)).unwrap();
+            vec(valid(&schema["items"]), least..least + 3).prop_map(Value::from).boxed()
         }
+        "integer" => integer(schema, 100),
         "boolean" => any::<bool>().prop_map(Value::from).boxed(),
-        _ => match schema["pattern"].as_str() {
-            Some(pattern) => {
-                let pattern = pattern.trim_start_matches('^').trim_end_matches('$');
-                proptest::string::string_regex(pattern).unwrap().prop_map(Value::from).boxed()
-            }
-            None => "[a-z][a-z0-9-]{0,12}".prop_map(Value::from).boxed(),
-        },
+        _ => text(schema),
     }
+}
+
+/// A text as the schema wants it. Where a pattern is more than a pattern generator takes, it is found by trying.
+fn text(schema: &Value) -> BoxedStrategy<Value> {
+    let allowed = {
+        let schema = schema.clone();
+        move |text: &Value| allows(&schema, text)
+    };
+    let bare =
+        schema["pattern"].as_str().map(|pattern| pattern.trim_start_matches('^').trim_end_matches('$'));
+    let matching = bare.and_then(|pattern| proptest::string::string_regex(pattern).ok());
+    let texts = match matching {
+        Some(matching) => matching.boxed(),
+        None => prop_oneof!["[a-z][a-z0-9-]{0,12}", almost()].boxed(),
+    };
+    texts.prop_map(Value::from).prop_filter("not as the schema wants it", allowed).boxed()
 }
 
 /// Keys of maps: those that the examples' settings and namespaces have, and others.
@@ -291,19 +341,39 @@ pub fn put(target: &mut Value, path: &[String], rubbish: &Rubbish) {
 
 /// Spoils what the user wrote: a field that is there, or one that the schema knows.
 pub fn spoil_spec(world: &mut World, at: Index, rubbish: &Rubbish) {
-    let mut all: Vec<Path> = paths(&world.xr)
-        .into_iter()
-        .filter(|path| path.len() > 1 && path[0] == "spec" && path[1] == "parameters")
-        .collect();
-    let known = &spec_schema(world)["properties"]["parameters"]["properties"];
-    if world.xr["spec"]["parameters"].is_object() {
-        let keys = known.as_object().into_iter().flatten().map(|(key, _)| key.clone());
-        all.extend(keys.map(|key| vec!["spec".to_owned(), "parameters".to_owned(), key]));
-    }
+    let schema = spec_schema(world);
+    let ours = |path: &Path| {
+        path[0] == "spec" && path.get(1).is_some_and(|key| !schema["properties"][key].is_null())
+    };
+    let mut all: Vec<Path> = paths(&world.xr).into_iter().filter(ours).collect();
+    all.extend(known(schema, &world.xr["spec"]).into_iter().map(|(path, _)| path));
     if !all.is_empty() {
         let path = at.get(&all).clone();
         put(&mut world.xr, &path, rubbish);
     }
+}
+
+/// The fields with bounds that a world's spec has, or could have, with their schemas.
+pub fn bounded(world: &World) -> Vec<(Path, &'static Value)> {
+    let all = known(spec_schema(world), &world.xr["spec"]);
+    all.into_iter().filter(|(_, schema)| is_bounded(schema)).collect()
+}
+
+/// Every field that a schema knows, by its path in an XR, as far as what would hold it is there.
+fn known<'s>(schema: &'s Value, spec: &Value) -> Vec<(Path, &'s Value)> {
+    let mut found = Vec::new();
+    let mut open = vec![(vec!["spec".to_owned()], schema, spec)];
+    while let Some((path, schema, value)) = open.pop() {
+        if !value.is_object() {
+            continue;
+        }
+        for (key, field) in schema["properties"].as_object().into_iter().flatten() {
+            let below: Path = path.iter().chain([key]).cloned().collect();
+            found.push((below.clone(), field));
+            open.push((below, field, &value[key]));
+        }
+    }
+    found
 }
 
 /// A network in canonical CIDR notation.

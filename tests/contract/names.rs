@@ -8,7 +8,7 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 
 use crate::generate;
-use crate::support::world::{self, Mood, World};
+use crate::support::world::{self, Mood, World, answers};
 
 proptest! {
     #![proptest_config(generate::config())]
@@ -24,74 +24,166 @@ proptest! {
         }
         let two = if same_name { &one } else { &two };
         let uid = if same_uid { &uids.0 } else { &uids.1 };
-        let (first, second) = (names(called(&world, &one, &uids.0)), names(called(&world, two, uid)));
-        for (kind, name) in first.iter().chain(&second) {
-            prop_assert!(is_valid(kind, name), "{kind}: {name}");
+        let mut other = called(&world, two, uid);
+        if same_name && world.flavour == Flavour::Namespaced {
+            other.xr["metadata"]["namespace"] = json!("another-team");
         }
-        let shared: Vec<_> = first.intersection(&second).filter(|(kind, _)| !lives_in_another(kind)).collect();
+        let (first, second) = (names(called(&world, &one, &uids.0)), names(other));
+        for taken in first.iter().chain(&second) {
+            prop_assert!(is_valid(&taken.what, &taken.name), "{taken:?}");
+        }
+        // A cluster-scoped composite of the same name comes after one that is gone: what Kubernetes names alike went with it.
+        let free = |taken: &&Taken| {
+            taken.place.is_none() || same_name && world.flavour == Flavour::Claims && taken.readable
+        };
+        let shared: Vec<_> = first.intersection(&second).filter(|taken| !free(taken)).collect();
         prop_assert!(shared.is_empty(), "{one} and {two} share {shared:?}");
     }
 }
 
-/// The same environment under another name.
+/// A name that an environment takes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Taken {
+    /// What it is a name of: service and kind as in `ec2 Instance`, or `object` or `secret`.
+    what: String,
+    /// Within what nobody else may have it: a namespace, or, where empty, the whole world. `None`: in a server or a cluster of
+    /// the environment's own.
+    place: Option<String>,
+    name: String,
+    /// Whether it is a Kubernetes name that people can know, without a part of the uid.
+    readable: bool,
+}
+
+/// The same environment under another name; its claim has that name too.
 fn called(world: &World, name: &str, uid: &str) -> World {
     let mut world = world.clone();
     world.xr["metadata"]["name"] = json!(name);
     world.xr["metadata"]["uid"] = json!(uid);
+    if world.flavour == Flavour::Claims {
+        world.xr["metadata"]["labels"]["crossplane.io/claim-name"] = json!(name);
+        world.xr["spec"]["claimRef"]["name"] = json!(name);
+    }
     world
 }
 
-/// Every name that an environment takes, by what it is a name of.
-fn names(mut world: World) -> BTreeSet<(String, String)> {
-    world.reconcile(|_| Mood::Ready);
-    let namespaced = world.flavour == Flavour::Namespaced;
+/// Every name that an environment takes.
+fn names(world: World) -> BTreeSet<Taken> {
+    let world = world.settle(|_| Mood::Ready);
+    let namespace = world.xr["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
     let all = world::desired(&world.answer());
-    all.into_values().flat_map(|object| names_of(&object.into(), namespaced)).collect()
+    let configs: BTreeSet<String> = all
+        .values()
+        .filter(|object| object["kind"] == "ProviderConfig")
+        .filter_map(|config| Some(config["metadata"]["name"].as_str()?.to_owned()))
+        .collect();
+    all.into_values().flat_map(|object| names_of(&object.into(), &namespace, &configs)).collect()
 }
 
-fn names_of(object: &Value, namespaced: bool) -> Vec<(String, String)> {
-    let kind = object["kind"].as_str().unwrap();
-    // A namespaced composite's own Secret has a name that people can know; its name is taken in one namespace only.
-    let fixed = namespaced && kind == "Secret";
-    let found = [
-        (kind.to_owned(), &object["metadata"]["annotations"]["crossplane.io/external-name"]),
-        (kind.to_owned(), &object["spec"]["forProvider"]["name"]),
-        ("object".to_owned(), if fixed { &Value::Null } else { &object["metadata"]["name"] }),
-        ("secret".to_owned(), &object["spec"]["writeConnectionSecretToRef"]["name"]),
-    ];
-    found.into_iter().filter_map(|(what, name)| Some((what, name.as_str()?.to_owned()))).collect()
+/// The names that a resource takes, in an XR of this namespace that composes these provider configs.
+fn names_of(object: &Value, namespace: &str, configs: &BTreeSet<String>) -> Vec<Taken> {
+    let (service, kind) = (service(object), object["kind"].as_str().unwrap());
+    let is_managed = object["spec"].get("forProvider").is_some();
+    let own = &object["metadata"];
+    let manifest = &object["spec"]["forProvider"]["manifest"];
+    let secret = &object["spec"]["writeConnectionSecretToRef"];
+    let mut found = Vec::new();
+    let mut take = |what: String, place: Option<String>, name: &Value, readable: bool| {
+        let name = name.as_str().map(str::to_owned);
+        found.extend(name.map(|name| Taken { what, place, name, readable }));
+    };
+    let object_kind = if is_managed { "object".to_owned() } else { format!("{service} {kind}") };
+    take(object_kind, Some(namespace.to_owned()), &own["name"], !is_managed);
+    let of_the_environment =
+        !["", "crossplane-system"].contains(&secret["namespace"].as_str().unwrap_or_default());
+    let secrets = secret["namespace"].as_str().unwrap_or(namespace).to_owned();
+    take("secret".to_owned(), Some(secrets), &secret["name"], of_the_environment);
+    let external = &own["annotations"]["crossplane.io/external-name"];
+    let (service, place) = (format!("{service} {kind}"), place_of(object, configs));
+    take(service.clone(), place.clone(), external, false);
+    take(service, place.clone(), &object["spec"]["forProvider"]["name"], false);
+    let wrapped = format!("{} {}", self::service(manifest), manifest["kind"].as_str().unwrap_or_default());
+    take(wrapped, place, &manifest["metadata"]["name"], true);
+    found
 }
 
-/// A database and its user live in a server of their own.
-fn lives_in_another(kind: &str) -> bool {
-    ["Database", "User"].contains(&kind)
+/// The first label of a kind's group: `ec2`, `postgresql`, `apps`; empty for the core's.
+fn service(object: &Value) -> &str {
+    answers::group(object).split('.').next().unwrap_or_default()
+}
+
+/// Where an external name, or the name of what is wrapped, must be the only one.
+fn place_of(object: &Value, configs: &BTreeSet<String>) -> Option<String> {
+    let params = &object["spec"]["forProvider"];
+    match (service(object), object["kind"].as_str().unwrap()) {
+        ("sql", "Database" | "User") | ("eks", "NodeGroup") => None,
+        ("helm" | "kubernetes", "Release" | "Object") => {
+            let config = object["spec"]["providerConfigRef"]["name"].as_str().unwrap_or_default();
+            let inner = params["namespace"].as_str().or(params["manifest"]["metadata"]["namespace"].as_str());
+            (!configs.contains(config)).then(|| inner.unwrap_or_default().to_owned())
+        }
+        _ => Some(String::new()),
+    }
 }
 
 /// What each service takes, from its documentation.
-fn is_valid(kind: &str, name: &str) -> bool {
+fn is_valid(what: &str, name: &str) -> bool {
     let length = |range: std::ops::RangeInclusive<usize>| range.contains(&name.len());
     let of =
         |more: &str| name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || more.contains(c));
     let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    let edges = ends(name.chars().next()) && ends(name.chars().last());
     let begins_with_letter = name.starts_with(|c: char| c.is_ascii_lowercase());
-    match kind {
-        "object" | "secret" => {
-            let label = |label: &str| ends(label.chars().next()) && ends(label.chars().last());
-            length(1..=253) && of("-.") && name.split('.').all(label)
-        }
-        "Cluster" | "NodePool" => {
+    let subdomain = || {
+        let label = |label: &str| ends(label.chars().next()) && ends(label.chars().last());
+        length(1..=253) && of("-.") && name.split('.').all(label)
+    };
+    let of_words = |more: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c));
+    match what {
+        "object" | "secret" => subdomain(),
+        "container Cluster" | "container NodePool" => {
             length(1..=40) && of("-") && begins_with_letter && ends(name.chars().last())
         }
-        "DatabaseInstance" => length(1..=80) && of("-") && begins_with_letter && ends(name.chars().last()),
-        "Bucket" => {
+        "sql DatabaseInstance" => {
+            length(1..=80) && of("-") && begins_with_letter && ends(name.chars().last())
+        }
+        "storage Bucket" => {
             let reserved = ["google", "g00gle", "go0gle", "g0ogle"].iter().any(|word| name.contains(word));
-            let edges = ends(name.chars().next()) && ends(name.chars().last());
             length(3..=63) && of("-") && edges && !name.starts_with("goog") && !reserved
         }
-        "Role" | "InstanceProfile" => length(1..=64) && of("-"),
-        "SecurityGroup" => length(1..=255) && of("-") && !name.starts_with("sg-"),
-        "Database" | "User" => length(1..=63) && of("_") && begins_with_letter,
-        _ => panic!("{kind} is given the name {name}: say here what names its service takes"),
+        "s3 Bucket" => {
+            let reserved = ["xn--", "sthree-", "amzn-s3-demo-"].iter().any(|word| name.starts_with(word))
+                || ["-s3alias", "--ol-s3", "--x-s3"].iter().any(|word| name.ends_with(word));
+            length(3..=63) && of("-") && edges && !reserved
+        }
+        "iam Role" | "iam InstanceProfile" => length(1..=64) && of("-"),
+        "ec2 SecurityGroup" => length(1..=255) && of("-") && !name.starts_with("sg-"),
+        "sql Database" | "sql User" => length(1..=63) && of("_") && begins_with_letter,
+        // Quoted by the provider, so that any letter is allowed; it is cut where it is longer.
+        "postgresql Database" | "postgresql Role" => {
+            length(1..=63) && of("-_") && begins_with_letter && !name.starts_with("pg_")
+        }
+        "rds Instance" => {
+            length(1..=63) && of("-") && begins_with_letter && !name.contains("--") && !name.ends_with('-')
+        }
+        "cloudfront OriginAccessControl" => length(1..=64) && of_words("-_."),
+        "eks Cluster" => {
+            length(1..=100) && of_words("-_") && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        }
+        "eks NodeGroup" => {
+            length(1..=63) && of_words("-_") && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        }
+        "containerservice KubernetesCluster" => {
+            let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+            length(1..=63) && of_words("-_") && edge(name.chars().next()) && edge(name.chars().last())
+        }
+        "helm Release" => length(1..=53) && of("-") && edges,
+        // An RFC 1035 label: newer clusters would take a digit at the start.
+        " Service" => length(1..=63) && of("-") && begins_with_letter && edges,
+        " Namespace" => length(1..=63) && of("-") && edges,
+        " Secret" | " ConfigMap" | " ServiceAccount" | "apps Deployment" => subdomain(),
+        "networking Ingress" | "argoproj Application" | "operator KnativeServing" => subdomain(),
+        "helm ProviderConfig" | "kubernetes ProviderConfig" => subdomain(),
+        _ => panic!("{what} is given the name {name}: say here what names its service takes"),
     }
 }
 
@@ -135,9 +227,7 @@ fn names_that_are_cut_or_cleaned_alike_stay_apart() {
     for world in generate::BEGINNINGS.iter() {
         let mut owner = BTreeMap::new();
         for name in alike {
-            for taken in
-                names(called(world, name, uid)).into_iter().filter(|(kind, _)| !lives_in_another(kind))
-            {
+            for taken in names(called(world, name, uid)).into_iter().filter(|taken| taken.place.is_some()) {
                 assert_eq!(
                     owner.insert(taken.clone(), name).filter(|other| *other != name),
                     None,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, dead_code)]
 
+pub mod simulated;
 pub mod world;
 
 use std::collections::BTreeMap;
@@ -134,6 +135,28 @@ pub fn answer_at(now: &str, request: RunFunctionRequest) -> RunFunctionResponse 
         |bytes: &mut [u8]| bytes.iter_mut().zip(7_u8..).for_each(|(byte, n)| *byte = n.wrapping_mul(37));
     let now = now.parse().unwrap();
     function::run(request, &mut Outside { now, random: &mut random }).unwrap()
+}
+
+/// The paths at which `now` no longer asks for what `before` did; it may ask for more.
+pub fn rewritten(before: &Value, now: &Value) -> Vec<String> {
+    match (before, now) {
+        (Value::Object(before), Value::Object(now)) => {
+            let below = |(key, value): (&String, &Value)| {
+                let found = rewritten(value, now.get(key).unwrap_or(&Value::Null));
+                found.into_iter().map(|path| format!(".{key}{path}")).collect::<Vec<_>>()
+            };
+            before.iter().flat_map(below).collect()
+        }
+        (Value::Array(before), Value::Array(now)) if before.len() <= now.len() => {
+            let below = |(index, (before, now)): (usize, (&Value, &Value))| {
+                let found = rewritten(before, now);
+                found.into_iter().map(|path| format!("[{index}]{path}")).collect::<Vec<_>>()
+            };
+            before.iter().zip(now).enumerate().flat_map(below).collect()
+        }
+        (before, now) if before == now => Vec::new(),
+        (before, now) => vec![format!(": {before} became {now}")],
+    }
 }
 
 /// A response as documents, one after another: what a golden file shows.

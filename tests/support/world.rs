@@ -1,10 +1,10 @@
 //! A small world around the function: core applies what was desired, providers answer in the mood that a test wants.
 
+pub mod answers;
+
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use function_paved_road::apis::{self, AnyApi, Flavour};
-use function_paved_road::models::KINDS;
 use function_paved_road::value;
 use function_sdk_rust::proto::v1::{
     Capability, RequestMeta, Resource, RunFunctionRequest, RunFunctionResponse, Severity, State,
@@ -34,6 +34,16 @@ pub enum Mood {
     /// All was well, but what it should become was refused.
     Stuck,
 }
+
+impl Mood {
+    /// Whether the resource exists, and all was well with it once.
+    pub fn is_made(self) -> bool {
+        matches!(self, Self::Ready | Self::Stuck)
+    }
+}
+
+/// More reconciles than any environment needs.
+const LIMIT: usize = 8;
 
 /// What core would send next.
 #[derive(Clone)]
@@ -107,12 +117,16 @@ impl World {
         response
     }
 
-    /// As many reconciles as an environment needs until nothing is left to ask for.
+    /// As many reconciles as an environment needs until nothing changes any more.
     pub fn settle(mut self, mood: impl Fn(&str) -> Mood) -> Self {
-        for _ in 0..3 {
+        for _ in 0..LIMIT {
+            let before = (self.composed.clone(), self.details.clone());
             self.reconcile(&mood);
+            if before == (self.composed.clone(), self.details.clone()) {
+                return self;
+            }
         }
-        self
+        panic!("{} is still changing after {LIMIT} reconciles: {self:?}", self.api().info().name)
     }
 
     pub fn apply(&mut self, response: &RunFunctionResponse, mood: impl Fn(&str) -> Mood) {
@@ -169,39 +183,13 @@ impl World {
     }
 
     fn provide(&self, slot: &str, object: &mut Value, details: &mut Details, mood: Mood) {
-        if object["apiVersion"] == "v1" {
-            return;
-        }
-        let condition = |kind: &str, status: &str, reason: &str, message: &str| {
-            json!({"type": kind, "status": status, "reason": reason, "message": message,
-                   "lastTransitionTime": "2026-11-21T08:30:00Z"})
-        };
-        let synced = condition("Synced", "True", "ReconcileSuccess", "");
-        let conditions = match mood {
-            Mood::Silent => return,
-            Mood::Creating => json!([synced, condition("Ready", "False", "Creating", "")]),
-            Mood::Ready => json!([synced, condition("Ready", "True", "Available", "")]),
-            Mood::Failing => json!([
-                condition("Synced", "False", "ReconcileError", "create failed: quota exceeded"),
-                condition("Ready", "False", "Creating", ""),
-            ]),
-            Mood::Stuck => json!([
-                condition("Synced", "False", "ReconcileError", "update failed: cannot change"),
-                condition("Ready", "True", "Available", ""),
-            ]),
-        };
-        object["status"] = json!({"conditions": conditions});
-        if [Mood::Ready, Mood::Stuck].contains(&mood) {
-            let kind = object["kind"].as_str().unwrap();
-            if let Some(seen) = AT_PROVIDER.get(kind) {
-                object["status"]["atProvider"] = seen.clone();
-            }
-            if object["spec"].get("writeConnectionSecretToRef").is_some() {
-                let keys = self.api().info().connection_keys.iter();
-                details.extend(
-                    keys.map(|key| ((*key).to_owned(), format!("{key} that {slot} wrote").into_bytes())),
-                );
-            }
+        answers::answer(object, mood);
+        if mood.is_made() {
+            let keys = answers::connection_keys(object, self.api().info().connection_keys);
+            details.extend(keys.into_iter().map(|key| {
+                let value = format!("{key} that {slot} wrote").into_bytes();
+                (key, value)
+            }));
         }
     }
 
@@ -249,29 +237,6 @@ fn hash(slot: &str) -> u64 {
 fn copy_status(object: &mut Value, existing: Option<&Composed>) {
     if let Some(status) = existing.and_then(|existing| existing.object.get("status")) {
         object["status"] = status.clone();
-    }
-}
-
-/// `status.atProvider` of every kind we know, with something in every field that we read.
-static AT_PROVIDER: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| {
-    KINDS.iter().map(|info| (info.kind.kind, sample("it", (info.status)().as_value()))).collect()
-});
-
-fn sample(name: &str, schema: &Value) -> Value {
-    let types = match &schema["type"] {
-        Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
-        kind => kind.as_str().into_iter().collect::<Vec<_>>(),
-    };
-    match types.first() {
-        Some(&"string") => json!(format!("some-{name}")),
-        Some(&"integer") => json!(7),
-        Some(&"boolean") => json!(true),
-        Some(&"array") => json!([sample(name, &schema["items"])]),
-        _ => {
-            let fields = schema["properties"].as_object();
-            let fields = fields.into_iter().flatten().map(|(key, schema)| (key.clone(), sample(key, schema)));
-            Value::Object(fields.collect())
-        }
     }
 }
 

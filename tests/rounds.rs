@@ -1,0 +1,134 @@
+//! Rounds: how many function calls an environment takes until everything it wants has been asked for, where every provider
+//! answers at once. No round takes back or rewrites what an earlier one asked for.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use function_paved_road::apis::Flavour;
+use serde_json::{Map, Value};
+use simulator::provider::{Pace, Provider};
+use support::simulated::{self, Case};
+use support::world;
+
+/// The function calls of each API, in the claims flavour and in the namespaced one: as few as its data flow allows. A new
+/// API adds its row.
+const ROUNDS: &[(&str, usize, usize)] = &[
+    ("gpu-workspace", 1, 1),
+    // Its database user waits for the password to be published.
+    ("application-environment", 2, 2),
+    ("stock-pool", 1, 1),
+    ("unified-environment", 3, 3),
+    ("virtual-environment", 4, 4),
+];
+
+/// What a later round may ask for otherwise than an earlier one: API, slot, path. Nothing, as it should be.
+const REWRITTEN: &[(&str, &str, &str)] = &[];
+
+/// More calls than any environment needs.
+const LIMIT: usize = 12;
+
+#[test]
+fn everything_is_asked_for_in_as_few_calls_as_the_data_flow_allows() {
+    let cases = simulated::examples();
+    let calls: Vec<_> = cases.iter().map(|case| (case, expected(case), calls(case).len())).collect();
+    let wrong: Vec<String> = calls
+        .iter()
+        .filter(|(_, expected, calls)| expected != calls)
+        .map(|(case, expected, calls)| format!("{}: {calls} calls, the table says {expected}", case.name()))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_round_takes_back_or_rewrites_what_an_earlier_one_asked_for() {
+    for case in simulated::all() {
+        let name = case.name();
+        let rounds = rounds(&case);
+        for (number, pair) in rounds.windows(2).enumerate() {
+            let (before, now) = (&pair[0].desired, &pair[1].desired);
+            for (slot, object) in before {
+                let now = now.get(slot).unwrap_or_else(|| panic!("{name}: call {} drops {slot}", number + 2));
+                let rewritten = support::rewritten(&object.clone().into(), &now.clone().into());
+                let allowed = |path: &String| {
+                    REWRITTEN.iter().any(|(api, one, at)| {
+                        *api == case.api().info().name && one == slot && path.starts_with(at)
+                    })
+                };
+                let rewritten: Vec<_> = rewritten.into_iter().filter(|path| !allowed(path)).collect();
+                assert!(
+                    rewritten.is_empty(),
+                    "{name}: call {} rewrites {slot}: {}",
+                    number + 2,
+                    rewritten.join("; ")
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn whatever_is_asked_for_becomes_ready() {
+    for case in simulated::all() {
+        let last = rounds(&case).pop().unwrap();
+        assert!(last.waiting.is_empty(), "{} still waits with {:?}", case.name(), last.waiting);
+        assert_eq!(last.phase, "Ready", "{}: {:#}", case.name(), last.unready);
+    }
+}
+
+/// What one function call asked for.
+struct Round {
+    desired: BTreeMap<String, Map<String, Value>>,
+    /// The slots that status names and that are not asked for yet.
+    waiting: BTreeSet<String>,
+    phase: String,
+    unready: Value,
+}
+
+/// The calls until everything was asked for: the last of them is the last that asked for something new.
+fn calls(case: &Case) -> Vec<Round> {
+    let mut rounds = rounds(case);
+    let grown = (1..rounds.len()).rev().find(|at| rounds[*at].desired.len() > rounds[at - 1].desired.len());
+    rounds.truncate(grown.unwrap_or(0) + 1);
+    rounds
+}
+
+/// All calls until nothing changes any more.
+fn rounds(case: &Case) -> Vec<Round> {
+    let mut world = case.world();
+    let mut provider = Provider::new(Pace::Instant);
+    let mut rounds: Vec<Round> = Vec::new();
+    for _ in 0..LIMIT {
+        let response = case.call(&world);
+        let (desired, status) = (world::desired(&response), world::status(&response));
+        let lines = status["resources"].as_array().cloned().unwrap_or_default();
+        let slots = lines.iter().map(|line| line["slot"].as_str().unwrap().to_owned());
+        let waiting = slots.filter(|slot| !desired.contains_key(slot)).collect();
+        let unready = lines.into_iter().filter(|line| line["ready"] != true).collect();
+        let phase = status["phase"].as_str().unwrap_or_default().to_owned();
+        rounds.push(Round { desired, waiting, phase, unready });
+        let applied = world.apply(&response).unwrap_or_else(|error| panic!("{}: {error}", case.name()));
+        assert_eq!(applied.fatal, None, "{}", case.name());
+        let before = simulated::timeless(&world);
+        provider.answer(&mut world);
+        let quiet = applied.created.is_empty() && applied.changed.is_empty();
+        if quiet && before == simulated::timeless(&world) {
+            return rounds;
+        }
+    }
+    panic!("{}: still changing after {LIMIT} calls", case.name());
+}
+
+/// The row of the table.
+fn expected(case: &Case) -> usize {
+    let api = case.api().info().name;
+    let row = ROUNDS.iter().find(|(name, ..)| *name == api);
+    let (_, claims, namespaced) =
+        row.unwrap_or_else(|| panic!("{api} has no row in ROUNDS in tests/rounds.rs: add one"));
+    match case.flavour() {
+        Flavour::Claims => *claims,
+        Flavour::Namespaced => *namespaced,
+    }
+}

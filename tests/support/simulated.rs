@@ -1,0 +1,146 @@
+//! Environments in the simulator's world: every example and every variant of one, with the real Composition around it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use function_paved_road::apis::{AnyApi, Flavour};
+use function_paved_road::function::{self, Outside};
+use function_paved_road::{manifests, settings};
+use function_sdk_rust::proto::v1::RunFunctionResponse;
+use serde_json::Value;
+use simulator::core::World;
+use simulator::provider::{Pace, Provider};
+use simulator::schema::Schemas;
+
+use super::{Example, read};
+
+/// More calls than any environment needs.
+const LIMIT: usize = 12;
+
+/// An environment that somebody could ask for: an example, or one of the files in its `variants/`.
+pub struct Case {
+    example: Example,
+    variant: Option<PathBuf>,
+}
+
+/// The example of every API in both flavours.
+pub fn examples() -> Vec<Case> {
+    let beginnings = super::examples().into_iter().filter(|example| example.state == "nothing");
+    beginnings.map(|example| Case { example, variant: None }).collect()
+}
+
+/// The same, and their variants: `variants/*.yaml` beside an example, each an XR and, if it needs others, Settings that are
+/// laid over those of the example's Composition.
+pub fn all() -> Vec<Case> {
+    let mut all = Vec::new();
+    for case in examples() {
+        for file in variants(&case.example.folder) {
+            all.push(Case { example: copy(&case.example), variant: Some(file) });
+        }
+        all.push(case);
+    }
+    all
+}
+
+fn copy(example: &Example) -> Example {
+    Example { state: example.state.clone(), folder: example.folder.clone(), ..*example }
+}
+
+fn variants(folder: &Path) -> Vec<PathBuf> {
+    let Ok(files) = fs::read_dir(folder.join("variants")) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+    files.sort();
+    files
+}
+
+impl Case {
+    pub fn api(&self) -> &'static dyn AnyApi {
+        self.example.api
+    }
+
+    pub fn flavour(&self) -> Flavour {
+        self.example.flavour
+    }
+
+    /// `virtual-environment, claims flavour, variant gke`
+    pub fn name(&self) -> String {
+        let flavour = match self.flavour() {
+            Flavour::Claims => "claims flavour",
+            Flavour::Namespaced => "namespaced flavour",
+        };
+        let variant = self.variant.as_ref().map(|file| format!(", variant {}", super::stem(file)));
+        format!("{}, {flavour}{}", self.api().info().name, variant.unwrap_or_default())
+    }
+
+    fn documents(&self) -> Vec<Value> {
+        match &self.variant {
+            Some(file) => read(file),
+            None => vec![self.example.xr()],
+        }
+    }
+
+    /// The environment before anything exists, as the API server stores its XR.
+    pub fn world(&self) -> World {
+        let group = self.flavour().default_group();
+        let xrd = manifests::xrd(self.api(), self.flavour(), group);
+        let mut xr =
+            self.documents().into_iter().find(|document| document["kind"] != "Settings").expect("an XR");
+        let schemas = Schemas::new([&xrd]).unwrap();
+        let definition =
+            schemas.of(&xr).unwrap_or_else(|| panic!("{}: the XR is of another kind", self.name()));
+        definition.apply_defaults(&mut xr);
+        let violations = definition.validate(&xr, None);
+        assert!(violations.is_empty(), "{}: {violations:?}", self.name());
+        World::new(xr).defined_by(&xrd).select(&read(&self.example.folder.join("composition.yaml"))[0])
+    }
+
+    fn input(&self) -> Value {
+        let mut input = self.example.input().as_object().cloned().unwrap_or_default();
+        let over = self.documents().into_iter().find(|document| document["kind"] == "Settings");
+        if let Some(Value::Object(over)) = over {
+            settings::merge(&mut input, over);
+        }
+        input.into()
+    }
+
+    /// One function call, as core makes it.
+    pub fn call(&self, world: &World) -> RunFunctionResponse {
+        // No two calls get the same bytes: what is made anew shows.
+        static CALLS: AtomicU8 = AtomicU8::new(0);
+        let mut random = |bytes: &mut [u8]| bytes.fill(CALLS.fetch_add(1, Ordering::Relaxed));
+        let mut outside = Outside { now: world.now(), random: &mut random };
+        world.run(Some(&self.input()), |request| function::run(request, &mut outside)).unwrap()
+    }
+
+    /// The environment with everything composed and ready.
+    pub fn settled(&self) -> World {
+        let mut world = self.world();
+        let mut provider = Provider::new(Pace::Instant);
+        for _ in 0..LIMIT {
+            let before = timeless(&world);
+            let response = self.call(&world);
+            let applied = world.apply(&response).unwrap_or_else(|error| panic!("{}: {error}", self.name()));
+            assert_eq!(applied.fatal, None, "{}", self.name());
+            provider.answer(&mut world);
+            if before == timeless(&world) {
+                return world;
+            }
+        }
+        panic!("{}: still changing after {LIMIT} calls", self.name());
+    }
+}
+
+/// What a function could see: everything but the times of conditions.
+pub fn timeless(world: &World) -> Vec<Value> {
+    let all = std::iter::once(world.composite()).chain(world.resources().values()).chain(world.secrets());
+    let mut all: Vec<Value> = all.cloned().collect();
+    for object in &mut all {
+        let conditions = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+        for condition in conditions.into_iter().flatten().filter_map(Value::as_object_mut) {
+            condition.remove("lastTransitionTime");
+        }
+    }
+    all
+}

@@ -1,0 +1,184 @@
+//! Teardown: whatever the order in which an environment's resources go, as far as its Usages allow, nothing is ever left
+//! whose provider config, credentials, namespace, cluster or server is gone; and in the end nothing is left at all.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod graph;
+mod needs;
+#[path = "../support/mod.rs"]
+mod support;
+
+use graph::Graph;
+use support::simulated;
+
+/// Orders in which each environment is deleted, beside those that try to break each need.
+const ORDERS: u64 = 300;
+
+#[test]
+fn nothing_goes_before_what_still_needs_it() {
+    let problems: Vec<String> = simulated::all()
+        .iter()
+        .flat_map(|case| {
+            let graph = Graph::of(case.settled().resources());
+            let name = case.name();
+            problems(&graph).into_iter().map(move |problem| format!("{name}: {problem}"))
+        })
+        .collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// Everything that can go wrong when a graph is deleted.
+fn problems(graph: &Graph) -> Vec<String> {
+    let mut problems = graph.dangling.clone();
+    problems.extend(graph.broken());
+    problems.extend((1..=ORDERS).filter_map(|seed| graph.delete(seed).err()));
+    problems.sort();
+    problems.dedup();
+    problems
+}
+
+mod that_it_can_fail {
+    //! Graphs made by hand: the test sees what is missing.
+
+    use std::collections::BTreeMap;
+
+    use serde_json::{Value, json};
+
+    use super::Graph;
+
+    /// A cluster, a provider config for what is inside, and a Release there.
+    fn inside() -> BTreeMap<String, Value> {
+        let resource = |api_version: &str, kind: &str, name: &str, spec: Value| json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec});
+        let secret = json!({"name": "kubeconfig", "namespace": "crossplane-system", "key": "kubeconfig"});
+        let config = json!({"credentials": {"source": "Secret", "secretRef": secret}});
+        let app = json!({"providerConfigRef": {"name": "inner"}, "forProvider": {"namespace": "shop"}});
+        let namespace = json!({
+            "providerConfigRef": {"name": "inner-kubernetes"},
+            "forProvider": {"manifest": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}},
+        });
+        [
+            (
+                "cluster",
+                resource(
+                    "container.gcp.upbound.io/v1beta2",
+                    "Cluster",
+                    "c",
+                    json!({"forProvider": {}, "writeConnectionSecretToRef": secret}),
+                ),
+            ),
+            (
+                "helm-config",
+                resource("helm.crossplane.io/v1beta1", "ProviderConfig", "inner", config.clone()),
+            ),
+            (
+                "kubernetes-config",
+                resource("kubernetes.crossplane.io/v1alpha1", "ProviderConfig", "inner-kubernetes", config),
+            ),
+            ("namespace", resource("kubernetes.crossplane.io/v1alpha2", "Object", "n", namespace)),
+            ("app", resource("helm.crossplane.io/v1beta1", "Release", "a", app)),
+        ]
+        .map(|(slot, object)| (slot.to_owned(), object))
+        .into()
+    }
+
+    fn usage(resources: &mut BTreeMap<String, Value>, of: &str, by: &str) {
+        let end = |slot: &str| {
+            let object = &resources[slot];
+            json!({"apiVersion": object["apiVersion"], "kind": object["kind"],
+                   "resourceRef": {"name": object["metadata"]["name"]}})
+        };
+        let spec = json!({"of": end(of), "by": end(by), "replayDeletion": true});
+        let usage = json!({"apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "Usage",
+                           "metadata": {"name": format!("{of}-{by}")}, "spec": spec});
+        resources.insert(format!("usage-{of}-by-{by}"), usage);
+    }
+
+    /// What [`inside`] needs.
+    const USAGES: [(&str, &str); 6] = [
+        ("cluster", "app"),
+        ("cluster", "namespace"),
+        ("helm-config", "app"),
+        ("kubernetes-config", "namespace"),
+        ("namespace", "app"),
+        ("cluster", "helm-config"),
+    ];
+
+    fn problems(usages: &[(&str, &str)]) -> Vec<String> {
+        let mut resources = inside();
+        usages.iter().for_each(|(of, by)| usage(&mut resources, of, by));
+        super::problems(&Graph::of(&resources))
+    }
+
+    #[test]
+    fn a_graph_with_all_its_usages_is_fine() {
+        assert_eq!(problems(&USAGES), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_usage_that_is_missing_is_seen() {
+        let needed = |(of, by): &&(&str, &str)| (*of, *by) != ("cluster", "helm-config");
+        for missing in USAGES.iter().filter(needed) {
+            let rest: Vec<_> = USAGES.into_iter().filter(|usage| usage != missing).collect();
+            // One that follows from two others is no loss.
+            if *missing == ("cluster", "app") {
+                assert_eq!(problems(&rest), Vec::<String>::new());
+                continue;
+            }
+            let expected = format!("{} needs {}", missing.1, missing.0);
+            let found = problems(&rest);
+            assert!(found.iter().any(|problem| problem.starts_with(&expected)), "{missing:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_orphaned_needs_nothing() {
+        let mut resources = inside();
+        for slot in ["app", "namespace"] {
+            resources.get_mut(slot).unwrap()["spec"]["deletionPolicy"] = json!("Orphan");
+        }
+        assert_eq!(super::problems(&Graph::of(&resources)), Vec::<String>::new());
+        resources.get_mut("app").unwrap()["spec"] = json!({"providerConfigRef": {"name": "inner"}, "forProvider": {}, "managementPolicies": ["Observe"]});
+        assert_eq!(super::problems(&Graph::of(&resources)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn usages_in_a_circle_are_seen() {
+        let circle: Vec<_> = USAGES.into_iter().chain([("app", "cluster")]).collect();
+        let found = problems(&circle);
+        assert!(found.iter().any(|problem| problem.starts_with("never gone: ")), "{found:?}");
+    }
+
+    #[test]
+    fn databases_go_after_their_grants_and_users_and_before_their_owner() {
+        let sql = |kind: &str| {
+            json!({"apiVersion": "postgresql.sql.m.crossplane.io/v1alpha1", "kind": kind,
+                   "metadata": {"name": kind.to_lowercase()}, "spec": {"forProvider": {}}})
+        };
+        let native = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}});
+        let wrapped = json!({"apiVersion": "kubernetes.crossplane.io/v1alpha2", "kind": "Object",
+            "metadata": {"name": "d"}, "spec": {"forProvider": {"manifest": native}}});
+        for deployment in [native, wrapped] {
+            let resources = [
+                ("db", sql("Database")),
+                ("role", sql("Role")),
+                ("grant", sql("Grant")),
+                ("web", deployment),
+            ];
+            let resources = resources.map(|(slot, object)| (slot.to_owned(), object)).into();
+            let found: Vec<String> = super::problems(&Graph::of(&resources))
+                .iter()
+                .filter_map(|problem| problem.split_once(',').map(|(need, _)| need.to_owned()))
+                .collect();
+            assert_eq!(found, ["db needs role", "grant needs db", "grant needs role", "web needs db"]);
+        }
+    }
+
+    #[test]
+    fn a_usage_of_nothing_is_seen() {
+        let mut resources = inside();
+        usage(&mut resources, "namespace", "app");
+        resources.remove("namespace");
+        let found = super::problems(&Graph::of(&resources));
+        assert!(found.iter().any(|problem| problem.contains("usage-namespace-by-app")), "{found:?}");
+    }
+}
