@@ -2,6 +2,7 @@
 
 pub mod application_environment;
 pub mod gpu_workspace;
+pub mod stock_pool;
 
 use std::marker::PhantomData;
 
@@ -19,6 +20,7 @@ use crate::value::Object;
 pub static APIS: &[&dyn AnyApi] = &[
     &Entry::<gpu_workspace::GpuDevWorkspace>::NEW,
     &Entry::<application_environment::ApplicationEnvironment>::NEW,
+    &Entry::<stock_pool::StockPool>::NEW,
 ];
 
 /// The API that serves a kind of composite, in either flavour. The group does not matter: a company can rename it.

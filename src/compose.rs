@@ -152,9 +152,14 @@ impl<'r> Composition<'r> {
         self.observed.get(slot)?.annotation(EXTERNAL_NAME).filter(|name| !name.is_empty()).map(str::to_owned)
     }
 
-    /// Whether what was observed in a slot is ready.
+    /// The health of what this call asks for in a slot.
+    pub fn health(&self, slot: &str) -> Option<&Health> {
+        self.desired.get(slot).map(|desired| &desired.health)
+    }
+
+    /// Whether what this call asks for in a slot was observed to be ready.
     pub fn is_ready(&self, slot: &str) -> bool {
-        self.observed.get(slot).is_some_and(|resource| resource.health().ready)
+        self.health(slot).is_some_and(|health| health.ready)
     }
 
     /// What `forProvider` of an observed resource holds at a path.

@@ -50,7 +50,9 @@ pub fn xrd(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
     let api_version = match flavour {
         Flavour::Claims => {
             spec["claimNames"] = naming(&info.claim, true);
-            spec["connectionSecretKeys"] = json!(info.connection_keys);
+            if !info.connection_keys.is_empty() {
+                spec["connectionSecretKeys"] = json!(info.connection_keys);
+            }
             spec["defaultCompositeDeletePolicy"] = json!("Foreground");
             "apiextensions.crossplane.io/v1"
         }

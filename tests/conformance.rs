@@ -12,7 +12,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use function_paved_road::value;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Namespace, Secret, Service};
+use k8s_openapi::api::networking::v1::Ingress;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use simulator::schema::Schemas;
@@ -57,6 +59,14 @@ fn what_a_schema_does_not_know_does_not_conform() {
     assert_eq!(violations_of(&schemas, group(json!({}))).len(), 1);
     let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "x" }, "datta": {} });
     assert_eq!(violations_of(&schemas, secret).len(), 1);
+    let wrapped = |manifest: Value| {
+        json!({ "apiVersion": "kubernetes.crossplane.io/v1alpha2", "kind": "Object",
+            "metadata": { "name": "x" }, "spec": { "forProvider": { "manifest": manifest } } })
+    };
+    let service = |spec: Value| json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": "x" }, "spec": spec });
+    let (good, bad) = (json!({ "ports": [{ "port": 80 }] }), json!({ "prots": [{ "port": 80 }] }));
+    assert_eq!(violations_of(&schemas, wrapped(service(good))), Vec::<String>::new());
+    assert_eq!(violations_of(&schemas, wrapped(service(bad))).len(), 1);
 }
 
 /// The slices of the providers' CRDs, and our own XRDs.
@@ -69,16 +79,44 @@ fn schemas() -> Schemas {
 }
 
 /// What an API server would refuse, unknown fields included. Core gives a resource its name, and the server its defaults.
+/// What a provider-kubernetes Object wraps another API server checks.
 fn violations_of(schemas: &Schemas, mut object: Value) -> Vec<String> {
-    if object["apiVersion"] == "v1" && object["kind"] == "Secret" {
-        return Vec::from_iter(lost_by::<Secret>(&object));
+    if let Some(lost) = lost_by_kubernetes(&object) {
+        return Vec::from_iter(lost);
     }
-    let definition = schemas.of(&object).unwrap_or_else(|| panic!("no schema of {object}"));
+    let Some(definition) = schemas.of(&object) else {
+        return vec![format!("no schema of {} {}", object["apiVersion"], object["kind"])];
+    };
     if object["metadata"]["name"].is_null() {
         object["metadata"]["name"] = "name".into();
     }
+    let wrapped = object["spec"]["forProvider"]["manifest"].clone();
     definition.apply_defaults(&mut object);
-    definition.validate(&object, None).iter().map(ToString::to_string).collect()
+    let mut violations: Vec<_> = definition.validate(&object, None).iter().map(ToString::to_string).collect();
+    if wrapped.is_object() && !elsewhere(&wrapped) {
+        violations.extend(violations_of(schemas, wrapped));
+    }
+    violations
+}
+
+/// Kinds whose CRDs a chart brings, and whose schemas are not kept here.
+fn elsewhere(object: &Value) -> bool {
+    ["argoproj.io/v1alpha1", "operator.knative.dev/v1beta1"]
+        .iter()
+        .any(|version| object["apiVersion"] == *version)
+}
+
+/// What a built-in kind's own type loses of an object; `None` for other kinds.
+fn lost_by_kubernetes(object: &Value) -> Option<Option<String>> {
+    let kind = (object["apiVersion"].as_str()?, object["kind"].as_str()?);
+    Some(match kind {
+        ("v1", "Namespace") => lost_by::<Namespace>(object),
+        ("v1", "Secret") => lost_by::<Secret>(object),
+        ("v1", "Service") => lost_by::<Service>(object),
+        ("apps/v1", "Deployment") => lost_by::<Deployment>(object),
+        ("networking.k8s.io/v1", "Ingress") => lost_by::<Ingress>(object),
+        _ => return None,
+    })
 }
 
 /// Says so when a Kubernetes type does not hold all of an object.

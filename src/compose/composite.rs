@@ -31,6 +31,8 @@ pub struct Composite {
     pub namespace: Option<String>,
     /// `metadata.uid`; empty in a local preview of a manifest that has none.
     pub uid: String,
+    /// `metadata.generation`; none in a local preview.
+    pub generation: Option<i64>,
     /// Name and namespace of the claim, where there is one.
     pub claim: Option<(String, String)>,
     /// Where the XR and its resources live.
@@ -67,6 +69,7 @@ impl Composite {
             api_version: owned(&["apiVersion"]).unwrap_or_default(),
             kind: owned(&["kind"]).unwrap_or_default(),
             uid: owned(&["metadata", "uid"]).unwrap_or_default(),
+            generation: at(&xr, &["metadata", "generation"]).and_then(Value::as_i64),
             resource_refs: resource_refs(&xr),
             status: match xr.remove("status") {
                 Some(Value::Object(status)) => status,
@@ -85,6 +88,22 @@ impl Composite {
     /// The namespace of the person who asked: the claim's, or the XR's own.
     pub fn user_namespace(&self) -> Option<&str> {
         self.namespace.as_deref().or_else(|| self.claim.as_ref().map(|(_, namespace)| namespace.as_str()))
+    }
+
+    /// Name and namespace under which somebody asked for it: the claim's, or the XR's own. `what` is what needs a namespace.
+    ///
+    /// # Errors
+    /// A composite of the claims flavour without a claim.
+    pub fn asked_as(&self, what: &str) -> Result<(&str, &str), Error> {
+        match (&self.namespace, &self.claim) {
+            (Some(namespace), _) => Ok((&self.name, namespace)),
+            (None, Some((name, namespace))) => Ok((name, namespace)),
+            (None, None) => {
+                let message =
+                    format!("found none; allowed: a claim, for {what} lives in its claim's namespace");
+                Err(Error::spec("spec.claimRef", message))
+            }
+        }
     }
 
     /// Five characters that tell this XR from every other of its name: the beginning of its uid.

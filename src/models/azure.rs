@@ -54,6 +54,9 @@ model! {
         pub name: Option<String>,
         /// Machine type, such as `Standard_D2s_v5`.
         pub vm_size: Option<String>,
+        /// Name of the pool that stands in while another machine type is rolled out, of the same shape: without it the type
+        /// cannot change.
+        pub temporary_name_for_rotation: Option<String>,
         /// How many nodes.
         pub node_count: Option<i64>,
         /// Id of the nodes' subnet; none: AKS makes a network.

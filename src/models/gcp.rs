@@ -81,6 +81,8 @@ model! {
     pub struct MasterAuthorizedNetworksConfig {
         /// From where; none: from nowhere.
         pub cidr_blocks: Vec<CidrBlock>,
+        /// Whether everything with a public address of Google Cloud's reaches it too.
+        pub gcp_public_cidrs_access_enabled: Option<bool>,
     }
 
     /// A network that reaches an API server.

@@ -5,10 +5,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod stock_pool;
 #[path = "../support/mod.rs"]
 mod support;
 
-use function_paved_road::apis::Flavour;
+use function_paved_road::apis::{self, Flavour};
 use function_paved_road::function::{self, Outside};
 use function_sdk_rust::proto::v1::{
     Resource, RunFunctionRequest, RunFunctionResponse, Severity, State, Status, Target,
@@ -18,7 +19,8 @@ use support::world::{Mood, World, desired, is_fatal};
 
 const RSA_1024: &str = include_str!("rsa1024.pub");
 
-/// What somebody wrote, by a JSON pointer below the XR or the step's input, and the message they get.
+/// What somebody wrote, by a JSON pointer below the XR or the step's input, and the message they get. `{kinds}` and
+/// `{sections}` stand for those of all APIs.
 struct Case {
     world: World,
     reason: &'static str,
@@ -80,7 +82,10 @@ fn check(cases: Vec<Case>) {
             "nothing of earlier steps is dropped, nothing of ours half done"
         );
         let found = refused(&response);
-        if found != (reason.to_owned(), message.to_owned()) {
+        let message = message
+            .replace("{kinds}", &apis::kinds().join(", "))
+            .replace("{sections}", &apis::sections().join(", "));
+        if found != (reason.to_owned(), message.clone()) {
             wrong.push(format!("expected {reason}: {message}\n   found {}: {}", found.0, found.1));
         }
     }
@@ -471,7 +476,7 @@ fn settings_that_do_not_exist_or_say_something_else() {
         Case {
             world: top("gpuWorkspaces", json!({})),
             reason: SETTINGS,
-            message: "settings.gpuWorkspaces: there is no such field; allowed: schemaRevision, settingsFrom, tags, providerConfigs, gpuWorkspace, applicationEnvironment (nearest: gpuWorkspace)",
+            message: "settings.gpuWorkspaces: there is no such field; allowed: schemaRevision, settingsFrom, tags, providerConfigs, {sections} (nearest: gpuWorkspace)",
         },
         Case {
             world: gpu("ami", json!("ami-1")),
@@ -557,12 +562,12 @@ fn composites_that_are_not_ours() {
         Case {
             world: kind("Bucket"),
             reason: "UnsupportedKind",
-            message: "Bucket is not a kind of Paved Road; its kinds are ApplicationEnvironment, GpuDevWorkspace, XApplicationEnvironment",
+            message: "Bucket is not a kind of Paved Road; its kinds are {kinds}",
         },
         Case {
             world: kind("GpuDevWorkspaceClaim"),
             reason: "UnsupportedKind",
-            message: "GpuDevWorkspaceClaim is not a kind of Paved Road; its kinds are ApplicationEnvironment, GpuDevWorkspace, XApplicationEnvironment",
+            message: "GpuDevWorkspaceClaim is not a kind of Paved Road; its kinds are {kinds}",
         },
         Case {
             world: cluster,

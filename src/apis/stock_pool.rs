@@ -1,0 +1,173 @@
+//! GPU stock pool: pods that hold GPU capacity in stock, as one Deployment.
+
+mod deployment;
+
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Api, Info, Names};
+use crate::check::{self, kubernetes};
+use crate::compose::{Composition, Observed, State};
+use crate::error::Error;
+use deployment::SLOT;
+
+/// A number of pods of one specification, each with its memory and GPUs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StockPool {
+    /// Name of the specification that the pool stocks, such as g1.1.
+    #[schemars(length(min = 1, max = 63), regex(pattern = kubernetes::LABEL_VALUE))]
+    pub spec_name: String,
+    /// Image of the pods. Default: one that does nothing.
+    #[serde(default = "default_image")]
+    #[schemars(length(min = 1, max = kubernetes::LONGEST_IMAGE), regex(pattern = kubernetes::IMAGE))]
+    pub image: String,
+    /// Memory of each pod, which is asked for and never exceeded: a Kubernetes quantity such as 16Gi. Default: as the
+    /// namespace has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32), regex(pattern = kubernetes::MEMORY))]
+    pub memory: Option<String>,
+    /// GPUs of each pod.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 16))]
+    pub gpu: i64,
+    /// How many pods to keep in stock.
+    #[schemars(range(min = 0, max = 2_147_483_647))]
+    pub replicas: i64,
+}
+
+/// What the platform team decides about stock pools.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct StockPoolSettings {
+    /// RuntimeClass of pods with GPUs, where the cluster's nodes need one. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63), regex(pattern = kubernetes::LABEL))]
+    pub runtime_class_name: Option<String>,
+}
+
+/// What is known of a pool.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StockPoolStatus {
+    /// ScaledToZero, Progressing, Ready or Failed.
+    pub phase: PoolPhase,
+    /// Pods that are available.
+    pub available: Option<i64>,
+    /// Pods that are not yet available: replicas less available.
+    pub allocated: Option<i64>,
+    /// Generation of the composite that the pods were last seen to follow.
+    pub observed_generation: Option<i64>,
+    /// When any other field of the status changed last (RFC 3339).
+    pub last_sync_time: Option<String>,
+}
+
+/// Where a pool stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum PoolPhase {
+    /// No pods are wanted, and none are left.
+    ScaledToZero,
+    /// Pods are on their way, or the newest change was not seen yet.
+    #[default]
+    Progressing,
+    /// All pods are available.
+    Ready,
+    /// The cluster gave up on the pods, or refused them.
+    Failed,
+}
+
+impl Api for StockPool {
+    const INFO: Info = Info {
+        name: "stock-pool",
+        title: "GPU stock pool",
+        summary: "Pods that keep GPU capacity in stock.",
+        provider: "kubernetes",
+        settings: "stockPool",
+        composite: Names { kind: "XStockPool", plural: "xstockpools", singular: "xstockpool", short: &[] },
+        claim: Names { kind: "StockPool", plural: "stockpools", singular: "stockpool", short: &["pool"] },
+        namespaced: Names {
+            kind: "StockPool",
+            plural: "stockpools",
+            singular: "stockpool",
+            short: &["pool"],
+        },
+        connection_keys: &[],
+        columns: &[
+            ("Spec", ".spec.specName", "string"),
+            ("Desired", ".spec.replicas", "integer"),
+            ("Available", ".status.available", "integer"),
+        ],
+        since_revision: &[],
+    };
+    type Settings = StockPoolSettings;
+    type Status = StockPoolStatus;
+
+    fn compose(&self, settings: &Self::Settings, cx: &mut Composition<'_>) -> Result<Self::Status, Error> {
+        self.check()?;
+        settings.check()?;
+        let deployment = self.deployment(settings, cx)?;
+        cx.dates("lastSyncTime");
+        Ok(self.status(&deployment, cx))
+    }
+}
+
+impl StockPool {
+    /// Every field, as the schema says it and beyond.
+    fn check(&self) -> Result<(), Error> {
+        let wrong = |name: &str| {
+            let path = format!("spec.{name}");
+            move |error: check::Refused| Error::spec(path, error)
+        };
+        kubernetes::label_value(&self.spec_name).map_err(wrong("specName"))?;
+        kubernetes::image(&self.image).map_err(wrong("image"))?;
+        if let Some(memory) = &self.memory {
+            kubernetes::memory(memory).map_err(wrong("memory"))?;
+        }
+        check::range(self.gpu, 0..=16, "GPUs").map_err(wrong("gpu"))?;
+        check::range(self.replicas, 0..=i64::from(i32::MAX), "pods").map_err(wrong("replicas"))?;
+        Ok(())
+    }
+
+    /// Never better than what the Deployment has seen of its newest generation.
+    fn status(&self, deployment: &Observed<Value>, cx: &Composition<'_>) -> StockPoolStatus {
+        let health = cx.health(SLOT);
+        let ready = health.is_some_and(|health| health.ready);
+        let seen = deployment.get(|deployment| deployment.get("status").cloned());
+        let available = seen.map(|status| status["availableReplicas"].as_i64().unwrap_or(0));
+        StockPoolStatus {
+            phase: match health.map(|health| health.state) {
+                Some(State::Failed) => PoolPhase::Failed,
+                _ if ready && self.replicas == 0 => PoolPhase::ScaledToZero,
+                _ if ready => PoolPhase::Ready,
+                _ => PoolPhase::Progressing,
+            },
+            available,
+            allocated: available.map(|available| (self.replicas - available).max(0)),
+            observed_generation: if ready {
+                cx.xr.generation
+            } else {
+                cx.xr.status.get("observedGeneration").and_then(Value::as_i64)
+            },
+            last_sync_time: None,
+        }
+    }
+}
+
+impl StockPoolSettings {
+    /// What the schema of Settings says, and nobody checks before us.
+    fn check(&self) -> Result<(), Error> {
+        match &self.runtime_class_name {
+            Some(name) => kubernetes::label(name)
+                .map(|_| ())
+                .map_err(|error| Error::settings("stockPool.runtimeClassName", error)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn default_image() -> String {
+    "registry.k8s.io/pause:3.10".to_owned()
+}

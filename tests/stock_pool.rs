@@ -1,0 +1,127 @@
+//! What a stock pool's status says, by what its Deployment has seen.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::world::{Mood, World, status};
+
+/// Both flavours of the example, with all pods available.
+fn ready() -> Vec<World> {
+    let examples = support::examples().into_iter();
+    let pools =
+        examples.filter(|example| example.api.info().name == "stock-pool" && example.state == "nothing");
+    pools.map(|example| World::new(&example).settle(|_| Mood::Ready)).collect()
+}
+
+/// The Deployment as its cluster has it, wrapped or not.
+fn deployment(world: &mut World) -> &mut Value {
+    let object = &mut world.composed.get_mut("deployment").unwrap().object;
+    if object["kind"] == "Object" { &mut object["status"]["atProvider"]["manifest"] } else { object }
+}
+
+/// `phase available/allocated`
+fn told(world: &World) -> String {
+    let status = status(&world.answer());
+    format!("{} {}/{}", status["phase"].as_str().unwrap(), status["available"], status["allocated"])
+}
+
+#[test]
+fn nothing_is_known_before_the_deployment_was_seen() {
+    for example in support::examples() {
+        if example.api.info().name == "stock-pool" && example.state == "nothing" {
+            assert_eq!(told(&World::new(&example)), "Progressing null/null");
+        }
+    }
+}
+
+#[test]
+fn a_pool_is_ready_when_all_its_pods_are_available() {
+    for world in ready() {
+        assert_eq!(told(&world), "Ready 2/0");
+        assert_eq!(status(&world.answer())["observedGeneration"], 2);
+    }
+}
+
+#[test]
+fn a_change_is_not_ready_before_the_deployment_has_seen_it() {
+    for world in ready() {
+        let generation = status(&world.answer())["observedGeneration"].clone();
+        for (field, value) in [("replicas", json!(5)), ("image", json!("registry.k8s.io/pause:3.11"))] {
+            let mut world = world.clone();
+            world.xr["spec"][field] = value;
+            world.xr["metadata"]["generation"] = json!(3);
+            assert!(told(&world).starts_with("Progressing 2/"), "{field}: {}", told(&world));
+            assert_eq!(status(&world.answer())["observedGeneration"], generation, "{field}");
+        }
+    }
+}
+
+#[test]
+fn counts_of_an_older_generation_are_never_called_ready() {
+    for mut world in ready() {
+        deployment(&mut world)["metadata"]["generation"] = json!(8);
+        assert_eq!(told(&world), "Progressing 2/0");
+    }
+}
+
+#[test]
+fn an_empty_pool_is_scaled_to_zero_once_its_pods_are_gone() {
+    for world in ready() {
+        let mut world = world;
+        world.xr["spec"]["replicas"] = json!(0);
+        assert_eq!(told(&world), "Progressing 2/0");
+        world = world.settle(|_| Mood::Ready);
+        assert_eq!(told(&world), "ScaledToZero 0/0");
+    }
+}
+
+#[test]
+fn a_pool_that_gave_up_has_failed_and_says_why() {
+    for mut world in ready() {
+        let status_of = &mut deployment(&mut world)["status"];
+        status_of["availableReplicas"] = json!(0);
+        status_of["conditions"] = json!([
+            {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "timed out"},
+            {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota: gpus"},
+        ]);
+        assert_eq!(told(&world), "Failed 0/2");
+        let status = status(&world.answer());
+        assert_eq!(status["resources"][0]["message"], "timed out: exceeded quota: gpus");
+    }
+}
+
+#[test]
+fn the_time_of_the_last_change_stands_while_nothing_changes() {
+    for mut world in ready() {
+        world.reconcile(|_| Mood::Ready);
+        let before = status(&world.answer())["lastSyncTime"].clone();
+        world.now = "2026-11-21T10:00:00Z";
+        assert_eq!(status(&world.answer())["lastSyncTime"], before);
+        deployment(&mut world)["status"]["availableReplicas"] = json!(1);
+        assert_eq!(status(&world.answer())["lastSyncTime"], "2026-11-21T10:00:00Z");
+    }
+}
+
+#[test]
+fn gpus_come_with_their_toleration_and_go_with_it() {
+    for mut world in ready() {
+        let pod = |world: &World| {
+            let desired = support::world::desired(&world.answer());
+            let object = Value::Object(desired["deployment"].clone());
+            let manifest = object.pointer("/spec/forProvider/manifest").cloned().unwrap_or(object);
+            manifest["spec"]["template"]["spec"].clone()
+        };
+        let with = pod(&world);
+        assert_eq!(with["tolerations"][0]["key"], "nvidia.com/gpu");
+        assert_eq!(
+            with["containers"][0]["resources"]["limits"],
+            json!({"memory": "16Gi", "nvidia.com/gpu": "1"})
+        );
+        world.xr["spec"]["gpu"] = json!(0);
+        let without = pod(&world);
+        assert_eq!(without["tolerations"], Value::Null);
+        assert_eq!(without["containers"][0]["resources"]["requests"], json!({"memory": "16Gi"}));
+    }
+}
