@@ -3,6 +3,7 @@
 pub mod application_environment;
 pub mod gpu_workspace;
 pub mod stock_pool;
+pub mod virtual_environment;
 
 use std::marker::PhantomData;
 
@@ -21,6 +22,7 @@ pub static APIS: &[&dyn AnyApi] = &[
     &Entry::<gpu_workspace::GpuDevWorkspace>::NEW,
     &Entry::<application_environment::ApplicationEnvironment>::NEW,
     &Entry::<stock_pool::StockPool>::NEW,
+    &Entry::<virtual_environment::VirtualEnvironment>::NEW,
 ];
 
 /// The API that serves a kind of composite, in either flavour. The group does not matter: a company can rename it.

@@ -21,7 +21,7 @@ const ROUNDS: &[(&str, usize, usize)] = &[
     ("application-environment", 2, 2),
     ("stock-pool", 1, 1),
     ("unified-environment", 3, 3),
-    ("virtual-environment", 4, 4),
+    ("virtual-environment", 3, 3),
 ];
 
 /// What a later round may ask for otherwise than an earlier one: API, slot, path. Nothing, as it should be.
