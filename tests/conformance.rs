@@ -82,7 +82,7 @@ fn schemas() -> Schemas {
 /// What a provider-kubernetes Object wraps another API server checks.
 fn violations_of(schemas: &Schemas, mut object: Value) -> Vec<String> {
     if let Some(lost) = lost_by_kubernetes(&object) {
-        return Vec::from_iter(lost);
+        return lost;
     }
     let Some(definition) = schemas.of(&object) else {
         return vec![format!("no schema of {} {}", object["apiVersion"], object["kind"])];
@@ -106,17 +106,18 @@ fn elsewhere(object: &Value) -> bool {
         .any(|version| object["apiVersion"] == *version)
 }
 
-/// What a built-in kind's own type loses of an object; `None` for other kinds.
-fn lost_by_kubernetes(object: &Value) -> Option<Option<String>> {
+/// Built-in kinds: the fields that a kind's own type does not know.
+fn lost_by_kubernetes(object: &Value) -> Option<Vec<String>> {
     let kind = (object["apiVersion"].as_str()?, object["kind"].as_str()?);
-    Some(match kind {
+    let lost = match kind {
         ("v1", "Namespace") => lost_by::<Namespace>(object),
         ("v1", "Secret") => lost_by::<Secret>(object),
         ("v1", "Service") => lost_by::<Service>(object),
         ("apps/v1", "Deployment") => lost_by::<Deployment>(object),
         ("networking.k8s.io/v1", "Ingress") => lost_by::<Ingress>(object),
         _ => return None,
-    })
+    };
+    Some(Vec::from_iter(lost))
 }
 
 /// Says so when a Kubernetes type does not hold all of an object.

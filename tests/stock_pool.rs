@@ -12,7 +12,12 @@ fn ready() -> Vec<World> {
     let examples = support::examples().into_iter();
     let pools =
         examples.filter(|example| example.api.info().name == "stock-pool" && example.state == "nothing");
-    pools.map(|example| World::new(&example).settle(|_| Mood::Ready)).collect()
+    let settled = |example| {
+        let mut world = World::new(&example);
+        world.xr["metadata"]["generation"] = json!(2);
+        world.settle(|_| Mood::Ready)
+    };
+    pools.map(settled).collect()
 }
 
 /// The Deployment as its cluster has it, wrapped or not.

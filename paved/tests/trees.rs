@@ -4,15 +4,15 @@
 mod support;
 
 use base64::Engine as _;
+use function_paved_road::apis::APIS;
 use serde_json::Value;
 use support::{assert_golden, example, paved};
 
-const EXAMPLES: [&str; 4] = [
-    "gpu-workspace/claim.yaml",
-    "gpu-workspace/namespaced/xr.yaml",
-    "application-environment/claim.yaml",
-    "application-environment/namespaced/xr.yaml",
-];
+/// What people apply, of each API in each flavour: `gpu-workspace/claim.yaml`, `gpu-workspace/namespaced/xr.yaml`, …
+fn applied() -> impl Iterator<Item = String> {
+    let both = |api: &str| [format!("{api}/claim.yaml"), format!("{api}/namespaced/xr.yaml")];
+    APIS.iter().flat_map(move |api| both(api.info().name))
+}
 
 /// `gpu-workspace-namespaced`
 fn name(example: &str) -> String {
@@ -22,10 +22,10 @@ fn name(example: &str) -> String {
 
 #[test]
 fn a_preview_has_a_line_per_resource() {
-    for file in EXAMPLES {
+    for file in applied() {
         assert_golden(
-            &format!("tree-{}", name(file)),
-            &paved(&["preview", &example(file), "-o", "tree"]).told(),
+            &format!("tree-{}", name(&file)),
+            &paved(&["preview", &example(&file), "-o", "tree"]).told(),
         );
     }
 }
@@ -33,7 +33,7 @@ fn a_preview_has_a_line_per_resource() {
 #[test]
 fn what_exists_is_told_apart_from_what_waits_or_fails() {
     for state in ["half-way", "ready", "failing"] {
-        for api in ["gpu-workspace", "application-environment"] {
+        for api in APIS.iter().map(|api| api.info().name) {
             let (claim, observed) =
                 (example(&format!("{api}/claim.yaml")), example(&format!("{api}/observed/{state}.yaml")));
             let run = paved(&["preview", &claim, "--observed", &observed, "-o", "tree"]);
@@ -44,9 +44,12 @@ fn what_exists_is_told_apart_from_what_waits_or_fails() {
 
 #[test]
 fn every_example_becomes_ready_in_rounds() {
-    for file in EXAMPLES {
-        let run = paved(&["preview", &example(file), "--until-ready"]);
-        assert_golden(&format!("rounds-{}", name(file)), &format!("{}--- exit code {}\n", run.err, run.code));
+    for file in applied() {
+        let run = paved(&["preview", &example(&file), "--until-ready"]);
+        assert_golden(
+            &format!("rounds-{}", name(&file)),
+            &format!("{}--- exit code {}\n", run.err, run.code),
+        );
         let composite = &run.documents()[0];
         assert_eq!(composite["status"]["phase"], "Ready", "{file}");
     }
@@ -54,7 +57,7 @@ fn every_example_becomes_ready_in_rounds() {
 
 #[test]
 fn each_round_is_a_tree_where_a_tree_is_asked_for() {
-    let run = paved(&["preview", &example(EXAMPLES[0]), "--until-ready", "-o", "tree"]);
+    let run = paved(&["preview", &example("gpu-workspace/claim.yaml"), "--until-ready", "-o", "tree"]);
     assert_eq!((run.code, run.err.as_str()), (0, ""));
     assert!(run.out.starts_with("round 1\nGpuDevWorkspace ada-"), "{}", run.out);
     let last = run.out.split("round ").last().unwrap();
@@ -64,7 +67,7 @@ fn each_round_is_a_tree_where_a_tree_is_asked_for() {
 #[test]
 fn an_environment_that_cannot_become_ready_says_why() {
     let fail = "instance=VcpuLimitExceeded: no GPUs left";
-    let run = paved(&["preview", &example(EXAMPLES[0]), "--until-ready", "--fail", fail]);
+    let run = paved(&["preview", &example("gpu-workspace/claim.yaml"), "--until-ready", "--fail", fail]);
     assert_golden("rounds-failing", &run.told());
 }
 
@@ -73,7 +76,7 @@ fn a_tree_never_shows_a_secret() {
     for observed in [None, Some("application-environment/observed/ready.yaml")] {
         let claim = example("application-environment/claim.yaml");
         let mut args = vec!["preview".to_owned(), claim];
-        args.extend(observed.map(|file| format!("--observed={}", example(file))));
+        args.extend(observed.map(|file| format!("--observed={}", example(&file))));
         args.push("--until-ready".to_owned());
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let tree = paved(&[args.as_slice(), &["-o", "tree"]].concat());

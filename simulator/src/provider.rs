@@ -3,9 +3,11 @@
 //! A kind's manner says how it behaves; one that no table names is an ordinary managed resource, ready after one
 //! round. Nothing is random: ids, addresses and passwords follow from a resource's identity.
 
+mod addons;
 mod aws;
 mod azure;
 mod builtin;
+mod clusters;
 mod crossplane;
 mod gcp;
 mod helm;
@@ -126,9 +128,10 @@ impl Provider {
         if let Some(message) = self.failing.get(slot) {
             return State::Failed(message.clone());
         }
-        if let Err(why) =
-            (manner.waits)(object, world).and_then(|()| references::resolve(manner, object, world))
-        {
+        let there = clusters::await_secret_namespace(object, world)
+            .and_then(|()| (manner.waits)(object, world))
+            .and_then(|()| references::resolve(manner, object, world));
+        if let Err(why) = there {
             return State::Waiting(why);
         }
         identify(manner, object);

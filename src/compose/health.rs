@@ -172,7 +172,9 @@ fn deployment(object: &Object) -> Health {
     // What keeps pods from being made at all, such as a quota: nobody says it better.
     let refused = condition(object, "ReplicaFailure").filter(|refused| refused.status == "True");
     let why = |message: &str| match &refused {
-        Some(refused) if !refused.message.is_empty() => format!("{message}: {}", refused.message),
+        Some(refused) if !refused.message.is_empty() => {
+            format!("{}: {}", message.trim_end_matches('.'), refused.message)
+        }
         _ => message.to_owned(),
     };
     if let Some(progress) = condition(object, "Progressing").filter(|progress| progress.status == "False") {

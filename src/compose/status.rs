@@ -169,7 +169,7 @@ fn kind(object: &Object) -> &str {
 /// Who was refused because something is missing merely waits, as long as another resource is not ready: a name that we
 /// gave is known, and referred to, before what it names exists.
 fn excuse(leaves: &mut [Leaf]) {
-    const MISSING: [&str; 7] = [
+    const MISSING: [&str; 8] = [
         "NoSuchEntity",
         "NotFound",
         "not found",
@@ -177,6 +177,7 @@ fn excuse(leaves: &mut [Leaf]) {
         "DoesNotExist",
         "does not exist",
         "Invalid IAM Instance Profile",
+        "no matches for kind",
     ];
     // These no sibling will ever bring: they come from Settings.
     const FOREIGN: [&str; 4] = ["InvalidAMIID", "InvalidSubnetID", "InvalidVpcID", "global/networks"];

@@ -330,7 +330,9 @@ fn damage_conditions(object: &mut Value, damage: Option<&Value>) {
     let is_managed = object["spec"].get("forProvider").is_some();
     let fields = object.as_object_mut().unwrap();
     if !is_managed && fields["kind"] != "Usage" {
-        ["data", "spec", "status"].iter().for_each(|field| _ = fields.remove(*field));
+        for field in ["data", "spec", "status"] {
+            fields.remove(field);
+        }
         fields.get_mut("metadata").and_then(Value::as_object_mut).unwrap().remove("uid");
     }
     match damage {
@@ -402,7 +404,9 @@ fn keep(settings: &mut Value, reaching: &BTreeMap<(String, &'static str), Value>
     for section in
         settings.as_object_mut().into_iter().flatten().filter_map(|(_, section)| section.as_object_mut())
     {
-        REACHING.iter().for_each(|field| _ = section.remove(*field));
+        for field in REACHING {
+            section.remove(field);
+        }
     }
     for ((key, field), value) in reaching {
         if settings.get(key).is_none_or(Value::is_object) {

@@ -139,7 +139,6 @@ fn is_valid(what: &str, name: &str) -> bool {
     };
     let of_words = |more: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c));
     match what {
-        "object" | "secret" => subdomain(),
         "container Cluster" | "container NodePool" => {
             length(1..=40) && of("-") && begins_with_letter && ends(name.chars().last())
         }
@@ -180,9 +179,17 @@ fn is_valid(what: &str, name: &str) -> bool {
         // An RFC 1035 label: newer clusters would take a digit at the start.
         " Service" => length(1..=63) && of("-") && begins_with_letter && edges,
         " Namespace" => length(1..=63) && of("-") && edges,
-        " Secret" | " ConfigMap" | " ServiceAccount" | "apps Deployment" => subdomain(),
-        "networking Ingress" | "argoproj Application" | "operator KnativeServing" => subdomain(),
-        "helm ProviderConfig" | "kubernetes ProviderConfig" => subdomain(),
+        "object"
+        | "secret"
+        | " Secret"
+        | " ConfigMap"
+        | " ServiceAccount"
+        | "apps Deployment"
+        | "networking Ingress"
+        | "argoproj Application"
+        | "operator KnativeServing"
+        | "helm ProviderConfig"
+        | "kubernetes ProviderConfig" => subdomain(),
         _ => panic!("{what} is given the name {name}: say here what names its service takes"),
     }
 }

@@ -105,7 +105,9 @@ mod that_it_can_fail {
 
     fn problems(usages: &[(&str, &str)]) -> Vec<String> {
         let mut resources = inside();
-        usages.iter().for_each(|(of, by)| usage(&mut resources, of, by));
+        for (of, by) in usages {
+            usage(&mut resources, of, by);
+        }
         super::problems(&Graph::of(&resources))
     }
 

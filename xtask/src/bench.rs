@@ -16,6 +16,7 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 
 use client::Figures;
+use requests::Case;
 use servers::{Kind, Server};
 
 /// Options of the benchmark.
@@ -81,6 +82,7 @@ fn succeed(command: &mut Command) -> Result<()> {
 
 /// One line of the report: the same load on each server.
 struct Line {
+    environment: String,
     resources: usize,
     in_flight: usize,
     /// Bytes of the request, and of the function's answer.
@@ -92,30 +94,40 @@ struct Line {
 }
 
 async fn measure(args: &Args) -> Result<()> {
-    let core = Some(cpus::two()?.0);
+    let mut cases = requests::every_api()?;
+    for resources in SIZES {
+        cases.push(requests::gpu_workspace(resources)?);
+    }
     let mut lines = Vec::new();
     let mut memory = Vec::new();
-    for resources in SIZES {
-        let case = requests::gpu_workspace(resources)?;
+    for case in &cases {
         for in_flight in IN_FLIGHT {
-            eprintln!("{resources} resources, {in_flight} in flight");
-            let function = Server::start(Kind::Function, core, &[]).await?;
-            let no_op = Server::start(Kind::NoOp, core, &[]).await?;
-            let idle = function.memory()?;
-            let load = Load { args, in_flight };
-            let figures = load
-                .rounds([(&function, &case.request), (&no_op, &case.request), (&no_op, &case.carrying)])
-                .await?;
-            memory.push((resources, in_flight, idle, function.memory()?));
-            let [function, no_op, carrying] = figures;
-            let bytes = (case.request.len(), case.answer);
-            lines.push(Line { resources, in_flight, bytes, function, no_op, carrying });
+            eprintln!("{}, {} resources, {in_flight} in flight", case.environment, case.resources);
+            let (line, [idle, after]) = compare(args, case, in_flight).await?;
+            memory.push((format!("{}, {}", case.environment, case.resources), in_flight, idle, after));
+            lines.push(line);
         }
     }
     report::speed(&lines);
     report::memory(&memory);
     report::hundred(&hundred().await?);
     Ok(())
+}
+
+/// The same load on the function and on the no-op, and the function's memory before and after.
+async fn compare(args: &Args, case: &Case, in_flight: usize) -> Result<(Line, [servers::Memory; 2])> {
+    let core = Some(cpus::two()?.0);
+    let server = Server::start(Kind::Function, core, &[]).await?;
+    let other = Server::start(Kind::NoOp, core, &[]).await?;
+    let idle = server.memory()?;
+    let load = Load { args, in_flight };
+    let figures =
+        load.rounds([(&server, &case.request), (&other, &case.request), (&other, &case.carrying)]).await?;
+    let [function, no_op, carrying] = figures;
+    let (environment, resources) = (case.environment.clone(), case.resources);
+    let bytes = (case.request.len(), case.answer);
+    let line = Line { environment, resources, in_flight, bytes, function, no_op, carrying };
+    Ok((line, [idle, server.memory()?]))
 }
 
 /// A load, measured several times on each server by turns: what else the machine does hits all of them.

@@ -125,13 +125,14 @@ fn leaves(rendered: &Rendered, response: &RunFunctionResponse) -> Vec<Leaf> {
         let ready = line["ready"].as_bool().unwrap_or(false);
         let leaf = leaves.entry(slot.clone()).or_insert(Leaf {
             slot,
-            kind,
+            kind: kind.clone(),
             name,
             ready,
             failed,
             message: String::new(),
         });
-        (leaf.message, leaf.failed) = (text(&line["message"]), failed);
+        // Of a wrapper people want to know what it wraps.
+        (leaf.kind, leaf.message, leaf.failed) = (kind, text(&line["message"]), failed);
     }
     leaves.into_values().collect()
 }

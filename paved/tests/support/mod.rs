@@ -80,11 +80,13 @@ pub fn within(folder: &tempfile::TempDir, name: &str) -> String {
     folder.path().join(name).display().to_string()
 }
 
-/// Compares with a golden file beside the tests.
+/// Compares with a golden file beside the tests, whatever the time is.
 pub fn assert_golden(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.set_snapshot_path("../snapshots");
+    let times = regex_lite::Regex::new(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z").unwrap();
+    let text = times.replace_all(text, "<time>");
     settings.bind(|| insta::assert_snapshot!(name, text));
 }

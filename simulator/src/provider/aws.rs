@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::manner::{Facts, Id, Manner, Reference, UPJET, details, many, one};
+use crate::core::{ConnectionDetails, World, connection_secret};
+use crate::value::text;
+
+use super::manner::{Facts, Id, Manner, Reference, UPJET, details, each, many, one};
 
 const ACCOUNT: &str = "123456789012";
 
@@ -66,6 +69,7 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
         ("cloudfront", "Distribution") => Manner {
             rounds: 4,
             id: Id::Capital("E"),
+            references: const { &[each("origin", "originAccessControlId", "OriginAccessControl")] },
             at_provider: |f| {
                 json!({
                     "arn": format!("arn:aws:cloudfront::{ACCOUNT}:distribution/{}", f.external()),
@@ -174,8 +178,23 @@ const RDS_INSTANCE: Manner = Manner {
             ("password", &f.password()),
         ])
     },
+    effects: keep_password,
     ..UPJET
 };
+
+/// A generated password goes where the resource's own reference points.
+fn keep_password(instance: &mut Value, before: &World, world: &mut World, _: &mut ConnectionDetails) {
+    let params = &instance["spec"]["forProvider"];
+    let reference = &params["passwordSecretRef"];
+    let (Some(name), Some(key)) = (text(reference, &["name"]), text(reference, &["key"])) else { return };
+    let own = text(instance, &["metadata", "namespace"]);
+    let Some(namespace) = own.or_else(|| text(reference, &["namespace"])) else { return };
+    if params["autoGeneratePassword"] == Value::Bool(true) {
+        let mut data = world.secret_data(namespace, name);
+        data.insert(key.to_owned(), Facts::new(instance, before).password().into_bytes());
+        world.put_secret(connection_secret(namespace, name, &data));
+    }
+}
 
 fn rds_host(f: &Facts<'_>) -> String {
     format!("{}.c{}.{}.rds.amazonaws.com", f.external(), f.hex(11), f.region("us-east-1"))

@@ -2,19 +2,33 @@
 
 use serde_json::{Value, json};
 
+use super::clusters::{await_config, await_namespace, cluster};
 use super::manner::{MANAGED, Manner};
-use super::object::{await_config, copy_details};
+use super::object::copy_details;
 use crate::core::{ConnectionDetails, World, connection_secret};
 use crate::value::{at, text};
 
 /// Deployed after two rounds; it must reach its cluster first.
 pub(super) const RELEASE: Manner = Manner {
     rounds: 2,
-    waits: await_config,
+    waits: await_cluster,
     at_provider: |_| json!({"state": "deployed", "revision": 1}),
     effects: install,
     ..MANAGED
 };
+
+/// A release that does not make its namespace needs one that is there.
+fn await_cluster(release: &Value, world: &World) -> Result<(), String> {
+    await_config(release, world)?;
+    let params = &release["spec"]["forProvider"];
+    match text(params, &["namespace"]) {
+        Some(namespace) if params["skipCreateNamespace"] == Value::Bool(true) => {
+            let there = await_namespace(namespace, cluster(release, world), world);
+            there.map_err(|why| format!("create failed: failed to install release: {why}"))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// What installing a chart leaves in the cluster, as far as anything here reads it: a virtual cluster's kubeconfig,
 /// `vc-<release>` in the release's namespace.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{State, aws, azure, builtin, crossplane, gcp, helm, object, set_condition, sql};
+use super::{State, addons, aws, azure, builtin, crossplane, gcp, helm, object, set_condition, sql};
 use crate::core::{ConnectionDetails, World, naming};
 use crate::value::{at, text};
 
@@ -55,16 +55,23 @@ pub(super) struct Reference {
     pub(super) target: &'static str,
     /// Whether the field holds several.
     pub(super) many: bool,
+    /// The list of `spec.forProvider` in whose entries the field stands, where it stands in one.
+    pub(super) within: Option<&'static str>,
 }
 
 /// A field that refers to one resource.
 pub(super) const fn one(field: &'static str, target: &'static str) -> Reference {
-    Reference { field, base: field, target, many: false }
+    Reference { field, base: field, target, many: false, within: None }
+}
+
+/// A field in the entries of a list that refers to one resource.
+pub(super) const fn each(list: &'static str, field: &'static str, target: &'static str) -> Reference {
+    Reference { within: Some(list), ..one(field, target) }
 }
 
 /// A field that refers to several.
 pub(super) const fn many(field: &'static str, base: &'static str, target: &'static str) -> Reference {
-    Reference { field, base, target, many: true }
+    Reference { field, base, target, many: true, within: None }
 }
 
 /// An ordinary managed resource: ready after one round, under its own name.
@@ -98,6 +105,8 @@ pub(super) fn of(object: &Value) -> Manner {
         ("helm", "crossplane") => helm::RELEASE,
         ("kubernetes", "crossplane") => object::OBJECT,
         ("protection" | "apiextensions", "crossplane") => crossplane::manner(kind),
+        _ if (group, kind) == ("argoproj.io", "Application") => addons::APPLICATION,
+        _ if group == "operator.knative.dev" => addons::KNATIVE,
         _ if is_builtin(group) => builtin::manner(kind),
         _ => MANAGED,
     }

@@ -2,61 +2,88 @@
 
 use kube_cel::KubeCelExt;
 use kube_cel::cel::{self, Context, Program};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use super::clusters::{await_config, await_kind, await_namespace, cluster, is_observe_only};
 use super::manner::{self, MANAGED, Manner};
 use super::{State, condition, set_condition};
-use crate::core::{ConnectionDetails, World};
+use crate::core::{ConnectionDetails, World, naming};
 use crate::value::{at, set, text};
 
 /// Synced once its cluster takes the manifest; Ready as its policy says.
-pub(super) const OBJECT: Manner = Manner { waits: await_config, effects: create, tell, ..MANAGED };
+pub(super) const OBJECT: Manner = Manner { waits: await_cluster, effects: create, tell, ..MANAGED };
 
-/// A provider config that is composed beside the resource must have its secret before anything goes through it.
-pub(super) fn await_config(object: &Value, world: &World) -> Result<(), String> {
-    let Some(name) = text(object, &["spec", "providerConfigRef", "name"]) else { return Ok(()) };
-    let group = |one: &Value| {
-        text(one, &["apiVersion"])
-            .and_then(|version| version.split_once('/'))
-            .map(|(group, _)| group.to_owned())
-    };
-    let config = world.resources().values().find(|one| {
-        text(one, &["kind"]).is_some_and(|kind| kind.ends_with("ProviderConfig"))
-            && text(one, &["metadata", "name"]) == Some(name)
-            && group(one) == group(object)
-    });
-    let Some(reference) = config.and_then(|config| at(config, &["spec", "credentials", "secretRef"])) else {
-        return Ok(());
-    };
-    let part = |key| text(reference, &[key]).unwrap_or_default();
-    let found = world.secret_data(part("namespace"), part("name"));
-    let missing = !found.contains_key(part("key"));
-    if missing {
-        return Err(format!(
-            "cannot get credentials of provider config {name:?}: secrets {:?} not found",
-            part("name")
-        ));
+/// Its cluster must be within reach, and know the manifest's namespace and kind.
+fn await_cluster(object: &Value, world: &World) -> Result<(), String> {
+    await_config(object, world)?;
+    let manifest = at(object, &["spec", "forProvider", "manifest"]).unwrap_or(&Value::Null);
+    await_kind(object, manifest, world)?;
+    let Some(namespace) = text(manifest, &["metadata", "namespace"]) else { return Ok(()) };
+    if is_observe_only(object) {
+        return await_maker(object, namespace, world);
     }
-    Ok(())
+    let there = await_namespace(namespace, cluster(object, world), world);
+    there.map_err(|why| format!("create failed: cannot create object: {why}"))
+}
+
+/// What is only looked at was made by a release into its namespace, if there is one.
+fn await_maker(object: &Value, namespace: &str, world: &World) -> Result<(), String> {
+    let mut makers = world.resources().values().filter(|one| {
+        let own = text(one, &["metadata", "namespace"]);
+        one["kind"] == "Release"
+            && text(one, &["spec", "forProvider", "namespace"]).or(own) == Some(namespace)
+            && cluster(one, world) == cluster(object, world)
+    });
+    let why = "observe failed: external resource does not exist";
+    makers.all(super::is_ready).then_some(()).ok_or_else(|| why.to_owned())
 }
 
 /// Puts the manifest into its cluster. It answers there as its kind does, at once where no policy looks at it.
 fn create(object: &mut Value, before: &World, world: &mut World, details: &mut ConnectionDetails) {
     let Some(mut inner) = at(object, &["spec", "forProvider", "manifest"]).cloned() else { return };
-    let last = at(object, &["status", "atProvider", "manifest"]).cloned();
-    if let Some(status) = last.as_ref().and_then(|last| last.get("status")) {
-        set(&mut inner, &["status"], status.clone());
+    if is_observe_only(object) && inner["kind"] == "Service" {
+        // The manifest only names it. Nobody looks at one that is not balanced.
+        set(&mut inner, &["spec", "type"], json!("LoadBalancer"));
     }
-    set(&mut inner, &["metadata", "generation"], json!(1));
+    let last = at(object, &["status", "atProvider", "manifest"]).cloned();
+    let is_new = identify(&mut inner, last.as_ref());
     let manner = manner::of(&inner);
-    // It is made in one round and seen as made in the next.
-    let state = if last.is_some() || manner.rounds == 1 { State::Ready } else { State::Creating };
+    // It is made, or changed, in one round and seen as such in the next.
+    let state = if is_new && manner.rounds > 1 { State::Creating } else { State::Ready };
     (manner.tell)(&mut inner, &state, before, &manner);
     if inner["kind"] == "Secret" {
         world.put_secret(inner.clone());
     }
     set(object, &["status", "atProvider"], json!({"manifest": inner}));
     copy_details(object, before, details);
+}
+
+/// Gives what is wrapped the metadata that its cluster gives it, and the status that it had; says whether this is a new
+/// generation of it.
+fn identify(inner: &mut Value, last: Option<&Value>) -> bool {
+    let generation = last.and_then(|last| at(last, &["metadata", "generation"])?.as_i64());
+    let wanted = at(inner, &["spec"]).cloned().unwrap_or_default();
+    let changed = last.is_none_or(|last| !covers(at(last, &["spec"]).unwrap_or(&Value::Null), &wanted));
+    let next = generation.unwrap_or(0) + i64::from(changed);
+    set(inner, &["metadata", "generation"], json!(next.max(1)));
+    let uid = naming::uid(inner);
+    set(inner, &["metadata", "uid"], json!(uid));
+    if let Some(status) = last.and_then(|last| last.get("status")) {
+        set(inner, &["status"], status.clone());
+    }
+    changed
+}
+
+/// Whether `live` has all that is wanted; its cluster may have added more.
+fn covers(live: &Value, wanted: &Value) -> bool {
+    match (live, wanted) {
+        (Value::Object(live), Value::Object(wanted)) => {
+            wanted.iter().all(|(key, wanted)| live.get(key).is_some_and(|live| covers(live, wanted)))
+        }
+        (_, Value::Null) => true,
+        (live, wanted) => live == wanted,
+    }
 }
 
 /// `spec.connectionDetails` of an Object or a Release: fields of what lies in the cluster, Secrets above all.
@@ -104,9 +131,27 @@ fn is_ready(object: &Value) -> bool {
 fn holds(query: &str, inner: &Value) -> Option<bool> {
     let program = Program::compile(query).ok()?;
     let mut context = Context::default().with_all();
-    context.add_variable("object", inner).ok()?;
+    context.add_variable("object", Signed(inner)).ok()?;
     match program.execute(&context).ok()? {
         cel::Value::Bool(holds) => Some(holds),
         _ => None,
+    }
+}
+
+/// A value whose whole numbers are signed, as Kubernetes has them: CEL's unsigned numbers equal no literal.
+struct Signed<'a>(&'a Value);
+
+impl Serialize for Signed<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(fields) => {
+                serializer.collect_map(fields.iter().map(|(key, value)| (key, Signed(value))))
+            }
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Signed)),
+            Value::Number(number) if number.is_i64() => {
+                serializer.serialize_i64(number.as_i64().unwrap_or_default())
+            }
+            other => other.serialize(serializer),
+        }
     }
 }

@@ -9,9 +9,19 @@ use crate::value::{at, set, text};
 
 /// Fills the fields that references and selectors stand for; an error is what a provider says while it cannot.
 pub(super) fn resolve(manner: &Manner, object: &mut Value, world: &World) -> Result<(), String> {
+    let own = object.clone();
+    let Some(params) = object.pointer_mut("/spec/forProvider") else { return Ok(()) };
     manner.references.iter().try_for_each(|reference| {
-        resolve_one(reference, object, world).map_err(|why| {
-            format!("cannot resolve references: mg.Spec.ForProvider.{}: {why}", go_name(reference.field))
+        let place = reference.within.map(|list| format!("{}[i3].", go_name(list))).unwrap_or_default();
+        let holders = match reference.within {
+            None => std::slice::from_mut(&mut *params),
+            Some(list) => {
+                params.get_mut(list).and_then(Value::as_array_mut).map_or(&mut [][..], Vec::as_mut_slice)
+            }
+        };
+        holders.iter_mut().try_for_each(|holder| resolve_one(reference, holder, &own, world)).map_err(|why| {
+            let field = go_name(reference.field);
+            format!("cannot resolve references: mg.Spec.ForProvider.{place}{field}: {why}")
         })
     })
 }
@@ -23,26 +33,26 @@ fn go_name(field: &str) -> String {
     name.strip_suffix("Id").map(|stem| format!("{stem}ID")).unwrap_or(name)
 }
 
-fn resolve_one(reference: &Reference, object: &mut Value, world: &World) -> Result<(), String> {
-    let params = at(object, &["spec", "forProvider"]).cloned().unwrap_or_default();
+/// Fills one field of `params`; `own` is the resource that it belongs to.
+fn resolve_one(reference: &Reference, params: &mut Value, own: &Value, world: &World) -> Result<(), String> {
     if params.get(reference.field).is_some() {
         return Ok(());
     }
     let mut found = Vec::new();
-    for target in targets(reference, &params, object, world)? {
+    for target in targets(reference, params, own, world)? {
         found.push((target.name().to_owned(), target.external_name()?));
     }
-    let Some((first, _)) = found.first() else { return Ok(()) };
+    let Some((first, value)) = found.first() else { return Ok(()) };
     let (refs, value) = if reference.many {
         let refs: Vec<Value> = found.iter().map(|(name, _)| json!({"name": name})).collect();
         let values: Vec<&str> = found.iter().map(|(_, value)| value.as_str()).collect();
         (json!(refs), json!(values))
     } else {
-        (json!({"name": first}), json!(found[0].1))
+        (json!({"name": first}), json!(value))
     };
     let refs_field = format!("{}Ref{}", reference.base, if reference.many { "s" } else { "" });
-    set(object, &["spec", "forProvider", &refs_field], refs);
-    set(object, &["spec", "forProvider", reference.field], value);
+    set(params, &[&refs_field], refs);
+    set(params, &[reference.field], value);
     Ok(())
 }
 

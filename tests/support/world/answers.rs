@@ -14,13 +14,11 @@ pub fn answer(object: &mut Value, mood: Mood) {
     match (group.as_str(), kind.as_str()) {
         ("", "Namespace") => phase(object, mood),
         ("", "Service") => service(object, mood),
-        // A Secret has no status, and is there as soon as it was asked for.
-        ("", _) => {}
+        // Neither a Secret nor a provider config has a status; both are there as soon as they were asked for.
+        ("", _) | (_, "ProviderConfig") => {}
         ("apps", "Deployment") => object["status"] = deployment(object, mood),
         ("networking.k8s.io", "Ingress") => ingress(object, mood),
         ("argoproj.io", "Application") => object["status"] = application(mood),
-        // It has no status at all.
-        (_, "ProviderConfig") => {}
         ("kubernetes.crossplane.io" | "kubernetes.m.crossplane.io", "Object") => wrapper(object, mood),
         _ => managed(object, mood),
     }

@@ -9,13 +9,15 @@ use super::servers::Memory;
 /// Requests per second and latencies.
 pub(super) fn speed(lines: &[Line]) {
     println!(
-        "| resources | request, answer KiB | in flight | function | p50, p99 ms | no-op | p50, p99 ms | ratio | no-op carrying | ratio |"
+        "| environment | resources | request, answer KiB | in flight | function | p50, p99 ms | no-op | p50, p99 ms | ratio | no-op carrying | ratio |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|");
-    for Line { resources, in_flight, bytes: (request, answer), function, no_op, carrying } in lines {
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    for Line { environment, resources, in_flight, bytes: (request, answer), function, no_op, carrying } in
+        lines
+    {
         let ratio = |other: &Figures| function.per_second / other.per_second;
         println!(
-            "| {resources} | {}, {} | {in_flight} | {:.0}/s | {} | {:.0}/s | {} | {:.2} | {:.0}/s | {:.2} |",
+            "| {environment} | {resources} | {}, {} | {in_flight} | {:.0}/s | {} | {:.0}/s | {} | {:.2} | {:.0}/s | {:.2} |",
             kib(*request),
             kib(*answer),
             function.per_second,
@@ -30,12 +32,12 @@ pub(super) fn speed(lines: &[Line]) {
 }
 
 /// Memory of the function.
-pub(super) fn memory(rows: &[(usize, usize, Memory, Memory)]) {
-    println!("\n| resources | in flight | RSS idle MiB | RSS after MiB | RSS peak MiB |");
+pub(super) fn memory(rows: &[(String, usize, Memory, Memory)]) {
+    println!("\n| environment, resources | in flight | RSS idle MiB | RSS after MiB | RSS peak MiB |");
     println!("|---|---|---|---|---|");
-    for (resources, in_flight, idle, after) in rows {
+    for (environment, in_flight, idle, after) in rows {
         println!(
-            "| {resources} | {in_flight} | {} | {} | {} |",
+            "| {environment} | {in_flight} | {} | {} | {} |",
             mib(idle.now),
             mib(after.now),
             mib(after.peak)

@@ -1,7 +1,10 @@
-//! What is sent: a running GPU workspace of any size, and a request that is nearly too large.
+//! What is sent: a running environment of each API, a GPU workspace of any size, and a request that is nearly too large.
+
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
+use function_paved_road::apis::APIS;
 use function_paved_road::server;
 use function_sdk_rust::proto::v1::{Resource, RunFunctionRequest, RunFunctionResponse, Severity, State};
 use prost::Message as _;
@@ -18,6 +21,10 @@ const LIMIT: usize = 4 * 1024 * 1024;
 
 /// A request and what belongs to it.
 pub(super) struct Case {
+    /// The API's name.
+    pub(super) environment: String,
+    /// Composed resources.
+    pub(super) resources: usize,
     /// The request, as the first step of a pipeline gets it.
     pub(super) request: Bytes,
     /// The same with the function's answer as desired state, as a later step gets it.
@@ -26,23 +33,57 @@ pub(super) struct Case {
     pub(super) answer: usize,
 }
 
+/// The example of each API, ready.
+pub(super) fn every_api() -> Result<Vec<Case>> {
+    APIS.iter()
+        .map(|api| {
+            let name = api.info().name;
+            let folder = workspace::root().join("examples").join(name);
+            let composition = first(&folder.join("composition.yaml"))?;
+            let observed = yaml::read(&folder.join("observed/ready.yaml"))?;
+            let world = World::from_documents(first(&folder.join("xr.yaml"))?, observed).select(&composition);
+            case(name, world, &input(&composition))
+        })
+        .collect()
+}
+
 /// A GPU workspace that is ready, with so many composed resources: each open CIDR is one.
 pub(super) fn gpu_workspace(resources: usize) -> Result<Case> {
-    let (mut world, input) = example(resources)?;
+    let (world, input) = example(resources)?;
+    let case = case("gpu-workspace", world, &input)?;
+    ensure!(case.resources == resources, "{} resources composed, not {resources}", case.resources);
+    Ok(case)
+}
+
+/// A world that has settled, as a request.
+fn case(environment: &str, mut world: World, input: &Value) -> Result<Case> {
     for _ in 0..3 {
-        let response = world.run(Some(&input), server::paved_road)?;
+        let response = world.run(Some(input), server::paved_road)?;
         accepted(&response)?;
         world.apply(&response)?;
         world.resources_mut().values_mut().for_each(answer_for);
     }
-    let request = world.request(Some(&input));
+    let request = world.request(Some(input));
     let response = server::paved_road(request.clone())?;
     accepted(&response)?;
-    let composed = response.desired.as_ref().map_or(0, |desired| desired.resources.len());
-    ensure!(composed == resources, "{composed} resources composed, not {resources}");
+    let resources = response.desired.as_ref().map_or(0, |desired| desired.resources.len());
     let answer = response.encoded_len();
     let carrying = RunFunctionRequest { desired: response.desired, ..request.clone() };
-    Ok(Case { request: request.encode_to_vec().into(), carrying: carrying.encode_to_vec().into(), answer })
+    Ok(Case {
+        environment: environment.to_owned(),
+        resources,
+        request: request.encode_to_vec().into(),
+        carrying: carrying.encode_to_vec().into(),
+        answer,
+    })
+}
+
+fn first(file: &Path) -> Result<Value> {
+    yaml::read(file)?.into_iter().next().with_context(|| format!("{} is empty", file.display()))
+}
+
+fn input(composition: &Value) -> Value {
+    composition["spec"]["pipeline"][0]["input"].clone()
 }
 
 /// The smallest workspace among resources of another step, until the request is nearly 4 MiB.
@@ -69,8 +110,7 @@ pub(super) fn large() -> Result<Bytes> {
 /// The example's XR with as many open CIDRs as make so many resources, and its composed resources when ready.
 fn example(resources: usize) -> Result<(World, Value)> {
     let folder = workspace::root().join("examples/gpu-workspace");
-    let first = |name: &str| yaml::read(&folder.join(name))?.into_iter().next().context("an empty file");
-    let (mut xr, composition) = (first("xr.yaml")?, first("composition.yaml")?);
+    let (mut xr, composition) = (first(&folder.join("xr.yaml"))?, first(&folder.join("composition.yaml"))?);
     let cidrs: Vec<_> = (1..=resources - FIXED).map(|n| format!("10.0.{}.{}/32", n / 250, n % 250)).collect();
     xr["spec"]["parameters"]["allowedCidrs"] = json!(cidrs);
     let is_rule = |document: &Value| {
@@ -78,7 +118,7 @@ fn example(resources: usize) -> Result<(World, Value)> {
     };
     let observed =
         yaml::read(&folder.join("observed/ready.yaml"))?.into_iter().filter(|document| !is_rule(document));
-    let input = composition["spec"]["pipeline"][0]["input"].clone();
+    let input = input(&composition);
     Ok((World::from_documents(xr, observed).select(&composition), input))
 }
 

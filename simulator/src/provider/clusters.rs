@@ -1,0 +1,107 @@
+//! Which cluster a resource goes to, and what must be there first: credentials, a namespace, a kind.
+
+use serde_json::Value;
+
+use super::is_ready;
+use crate::core::{World, secret_ref};
+use crate::value::{at, text};
+
+/// Kinds that a chart brings, by group and name: nobody knows them before it is installed.
+const BROUGHT: [(&str, &str, &str); 3] = [
+    ("argoproj.io", "Application", "argo-cd"),
+    ("operator.knative.dev", "KnativeServing", "knative-operator"),
+    ("operator.knative.dev", "KnativeEventing", "knative-operator"),
+];
+
+/// A provider config that is composed beside the resource must have its secret before anything goes through it.
+pub(super) fn await_config(object: &Value, world: &World) -> Result<(), String> {
+    let Some(config) = config(object, world) else { return Ok(()) };
+    let Some((namespace, name)) = credentials(config) else { return Ok(()) };
+    let key = text(config, &["spec", "credentials", "secretRef", "key"]).unwrap_or_default();
+    if world.secret_data(namespace, name).contains_key(key) {
+        return Ok(());
+    }
+    let config = text(config, &["metadata", "name"]).unwrap_or_default();
+    Err(format!("cannot get credentials of provider config {config:?}: secrets {name:?} not found"))
+}
+
+/// A connection secret can be written only once its namespace is there.
+pub(super) fn await_secret_namespace(object: &Value, world: &World) -> Result<(), String> {
+    let Some((namespace, _)) = secret_ref(object) else { return Ok(()) };
+    await_namespace(&namespace, None, world)
+        .map_err(|why| format!("cannot create or update connection secret: {why}"))
+}
+
+/// What the composed resources make of a namespace in a cluster. One that none of them makes is taken to exist.
+pub(super) fn await_namespace(
+    namespace: &str,
+    cluster: Option<(&str, &str)>,
+    world: &World,
+) -> Result<(), String> {
+    let makes = |object: &&Value| {
+        let manifest = at(object, &["spec", "forProvider", "manifest"]).unwrap_or(&Value::Null);
+        manifest["kind"] == "Namespace"
+            && manifest["metadata"]["name"] == namespace
+            && !is_observe_only(object)
+            && self::cluster(object, world) == cluster
+    };
+    let Some(made) = world.resources().values().find(makes) else { return Ok(()) };
+    let phase = text(made, &["status", "atProvider", "manifest", "status", "phase"]);
+    (phase == Some("Active")).then_some(()).ok_or_else(|| format!("namespaces {namespace:?} not found"))
+}
+
+/// A kind that a chart brings is not known before a release of it is ready. The cluster that Crossplane runs in may know it
+/// already.
+pub(super) fn await_kind(object: &Value, manifest: &Value, world: &World) -> Result<(), String> {
+    let version = text(manifest, &["apiVersion"]).unwrap_or_default();
+    let kind = text(manifest, &["kind"]).unwrap_or_default();
+    let brought = BROUGHT
+        .iter()
+        .find(|(group, brought, _)| version.split('/').next() == Some(group) && kind == *brought);
+    let Some((_, _, chart)) = brought else { return Ok(()) };
+    let cluster = cluster(object, world);
+    let mut releases = world.resources().values().filter(|one| {
+        one["kind"] == "Release"
+            && one["spec"]["forProvider"]["chart"]["name"] == **chart
+            && self::cluster(one, world) == cluster
+    });
+    let first = releases.next();
+    let known = first.is_none() && cluster.is_none();
+    if known || first.into_iter().chain(releases).any(is_ready) {
+        return Ok(());
+    }
+    Err(format!("observe failed: cannot get object: no matches for kind {kind:?} in version {version:?}"))
+}
+
+/// The cluster that a resource goes to, by the Secret that holds the kubeconfig; `None` is the one that Crossplane runs in.
+pub(super) fn cluster<'w>(object: &Value, world: &'w World) -> Option<(&'w str, &'w str)> {
+    credentials(config(object, world)?)
+}
+
+/// Whether the provider only looks at what somebody else makes.
+pub(super) fn is_observe_only(object: &Value) -> bool {
+    let policies = at(object, &["spec", "managementPolicies"]).and_then(Value::as_array);
+    policies.is_some_and(|all| all.iter().all(|policy| policy == "Observe"))
+}
+
+/// The composed provider config that a resource goes through.
+fn config<'w>(object: &Value, world: &'w World) -> Option<&'w Value> {
+    let name = text(object, &["spec", "providerConfigRef", "name"])?;
+    let group = |one: &Value| {
+        text(one, &["apiVersion"])
+            .and_then(|version| version.split_once('/'))
+            .map(|(group, _)| group.to_owned())
+    };
+    world.resources().values().find(|one| {
+        text(one, &["kind"]).is_some_and(|kind| kind.ends_with("ProviderConfig"))
+            && text(one, &["metadata", "name"]) == Some(name)
+            && group(one) == group(object)
+    })
+}
+
+/// The Secret that a provider config reads, by namespace and name; one in a namespace reads its own.
+fn credentials(config: &Value) -> Option<(&str, &str)> {
+    let reference = at(config, &["spec", "credentials", "secretRef"])?;
+    let namespace = text(config, &["metadata", "namespace"]).or_else(|| text(reference, &["namespace"]))?;
+    Some((namespace, text(reference, &["name"])?))
+}

@@ -1,0 +1,68 @@
+//! What the tests of the providers share: a world with resources in it, and what became of them.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
+
+use function_sdk_rust::proto::v1::RunFunctionResponse;
+use serde_json::{Value, json};
+use simulator::core::World;
+use simulator::provider::{Pace, Provider};
+
+/// A legacy XR's world with these resources desired and applied.
+pub fn world(resources: Value) -> World {
+    world_of(json!({"name": "demo"}), resources)
+}
+
+pub fn namespaced(resources: Value) -> World {
+    world_of(json!({"name": "demo", "namespace": "team"}), resources)
+}
+
+pub fn world_of(metadata: Value, resources: Value) -> World {
+    let composite = json!({"apiVersion": "acme.io/v1", "kind": "XDemo", "metadata": metadata, "spec": {}});
+    let mut desired = json!({});
+    for (slot, resource) in resources.as_object().unwrap() {
+        desired[slot] = json!({"resource": resource});
+    }
+    let response: RunFunctionResponse =
+        serde_json::from_value(json!({"desired": {"resources": desired}})).unwrap();
+    let mut world = World::new(composite);
+    world.apply(&response).unwrap();
+    world
+}
+
+pub fn aws(kind: &str, params: Value) -> Value {
+    let service =
+        if ["Role", "RolePolicyAttachment", "InstanceProfile"].contains(&kind) { "iam" } else { "ec2" };
+    json!({"apiVersion": format!("{service}.aws.upbound.io/v1beta1"), "kind": kind, "spec": {"forProvider": params}})
+}
+
+pub fn gcp(service: &str, kind: &str, params: Value) -> Value {
+    json!({"apiVersion": format!("{service}.gcp.upbound.io/v1beta1"), "kind": kind, "spec": {"forProvider": params}})
+}
+
+pub fn status(world: &World, slot: &str, kind: &str) -> String {
+    let conditions = world.resources()[slot]["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let found = conditions.iter().find(|condition| condition["type"] == kind);
+    found.map(|condition| condition["status"].as_str().unwrap().to_owned()).unwrap_or_default()
+}
+
+pub fn message(world: &World, slot: &str, kind: &str) -> String {
+    let conditions = world.resources()[slot]["status"]["conditions"].as_array().unwrap();
+    let found = conditions.iter().find(|condition| condition["type"] == kind).unwrap();
+    found["message"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The rounds until each slot is Ready.
+pub fn rounds(world: &mut World, slots: &[&str]) -> Vec<usize> {
+    let mut provider = Provider::new(Pace::Rounds);
+    let mut ready = vec![0; slots.len()];
+    for round in 1..=20 {
+        provider.answer(world);
+        for (at, slot) in slots.iter().enumerate() {
+            if ready[at] == 0 && status(world, slot, "Ready") == "True" {
+                ready[at] = round;
+            }
+        }
+    }
+    ready
+}
+
+pub const SIBLING: fn() -> Value = || json!({"matchControllerRef": true});
