@@ -56,12 +56,14 @@ impl Parameters {
             .add()?;
         cx.usage("host-namespace", "vcluster")?;
         let exposed = self.exposed(&name, &namespace, cx)?;
+        let kubeconfig = release.connection(KUBECONFIG);
+        let known = kubeconfig.is_some();
         Ok(Cluster {
             slot: "vcluster",
-            kubeconfig: release.connection(KUBECONFIG),
+            kubeconfig,
             identity: None,
-            endpoint: Some(exposed.unwrap_or_else(|| format!("{url}:443"))),
-            url: Some(url),
+            endpoint: known.then(|| exposed.unwrap_or_else(|| format!("{url}:443"))),
+            url: Some(url).filter(|_| known),
             takes_all: true,
             beneath: &[],
         })
