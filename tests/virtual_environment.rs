@@ -154,9 +154,9 @@ fn inside(world: &World) -> BTreeMap<String, &'static str> {
 
 fn without_add_ons(world: &mut World) {
     let parameters = world.xr["spec"]["parameters"].as_object_mut().unwrap();
-    ["app", "gitops", "knative"].iter().for_each(|field| {
-        parameters.remove(*field);
-    });
+    for field in ["app", "gitops", "knative"] {
+        parameters.remove(field);
+    }
 }
 
 #[test]
@@ -254,10 +254,12 @@ fn who_deletes_stays_for_as_long_as_there_is_something_to_delete() {
                     assert!(left.contains_key(slot), "{cluster_type}: {slot}");
                 }
             }
-            leaving.iter().for_each(|slot| {
-                world.composed.remove(*slot);
-            });
-            (0..3).for_each(|_| drop(world.reconcile(|_| Mood::Ready)));
+            for slot in leaving {
+                world.composed.remove(slot);
+            }
+            for _ in 0..3 {
+                world.reconcile(|_| Mood::Ready);
+            }
             assert_eq!(inside(&world), BTreeMap::new(), "{cluster_type}");
         }
     }
