@@ -76,7 +76,7 @@ fn a_tree_never_shows_a_secret() {
     for observed in [None, Some("application-environment/observed/ready.yaml")] {
         let claim = example("application-environment/claim.yaml");
         let mut args = vec!["preview".to_owned(), claim];
-        args.extend(observed.map(|file| format!("--observed={}", example(&file))));
+        args.extend(observed.map(|file| format!("--observed={}", example(file))));
         args.push("--until-ready".to_owned());
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let tree = paved(&[args.as_slice(), &["-o", "tree"]].concat());

@@ -15,6 +15,7 @@ pub use settings::ApplicationEnvironmentSettings;
 
 /// A Kubernetes cluster, a PostgreSQL server and a bucket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ApplicationEnvironment {
     /// What the environment is like.
     pub parameters: Parameters,
@@ -22,7 +23,7 @@ pub struct ApplicationEnvironment {
 
 /// What an environment is like.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Parameters {
     /// Size of the cluster's nodes. A change replaces them, one after another.
     pub node_size: NodeSize,

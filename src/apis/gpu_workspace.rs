@@ -20,6 +20,7 @@ pub use settings::{GpuWorkspaceSettings, Images, Network};
 
 /// A GPU machine with Python and OpenCV.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct GpuDevWorkspace {
     /// What the workspace is like.
     pub parameters: Parameters,
@@ -27,7 +28,7 @@ pub struct GpuDevWorkspace {
 
 /// What a workspace is like.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Parameters {
     /// Who the workspace is for: an e-mail address or a login.
     #[schemars(length(min = 1, max = 128), regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._+@-]*$"))]

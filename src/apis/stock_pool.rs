@@ -15,7 +15,7 @@ use deployment::SLOT;
 
 /// A number of pods of one specification, each with its memory and GPUs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StockPool {
     /// Name of the specification that the pool stocks, such as g1.1.
     #[schemars(length(min = 1, max = 63), regex(pattern = kubernetes::LABEL_VALUE))]

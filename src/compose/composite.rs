@@ -39,7 +39,7 @@ pub struct Composite {
     pub scope: Scope,
     /// The Secret that core publishes the XR's connection details to (claims flavour only).
     pub connection_secret: Option<SecretName>,
-    /// `spec`
+    /// `spec`, without the fields that are Crossplane's own.
     pub spec: Value,
     /// `status`, as it was stored last.
     pub status: Object,
@@ -75,7 +75,7 @@ impl Composite {
                 Some(Value::Object(status)) => status,
                 _ => Object::new(),
             },
-            spec: xr.remove("spec").unwrap_or_default(),
+            spec: own_fields(xr.remove("spec").unwrap_or_default()),
             name,
             namespace,
             claim,
@@ -121,6 +121,31 @@ impl Composite {
         }
         hash(&format!("{}/{}", self.namespace.as_deref().unwrap_or_default(), self.name), 5)
     }
+}
+
+/// Fields of a composite's `spec` that Crossplane adds to every XRD, of v1 and of v2.
+const MACHINERY: [&str; 13] = [
+    "claimRef",
+    "compositeDeletePolicy",
+    "compositionRef",
+    "compositionRevisionRef",
+    "compositionRevisionSelector",
+    "compositionSelector",
+    "compositionUpdatePolicy",
+    "crossplane",
+    "environmentConfigRefs",
+    "publishConnectionDetailsTo",
+    "resourceRef",
+    "resourceRefs",
+    "writeConnectionSecretToRef",
+];
+
+/// What of a `spec` is the API's.
+fn own_fields(mut spec: Value) -> Value {
+    if let Some(fields) = spec.as_object_mut() {
+        fields.retain(|field, _| !MACHINERY.contains(&field.as_str()));
+    }
+    spec
 }
 
 /// The first `length` hexadecimal characters of a SHA-256.

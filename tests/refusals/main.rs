@@ -335,6 +335,11 @@ fn other_fields_of_a_claim() {
     not_an_object.xr["spec"]["parameters"] = json!("small");
     check(vec![
         Case {
+            world: spec(workspace(), "diskGb", json!(100)),
+            reason: SPEC,
+            message: "spec.parameters.diskGb: there is no such field; allowed: owner, instanceType, region, opencvVersion, sshPublicKeys, allowedCidrs, diskGB (nearest: diskGB)",
+        },
+        Case {
             world: without_parameters(workspace()),
             reason: SPEC,
             message: "spec.parameters: missing; a value is required",

@@ -45,6 +45,10 @@ fn fields_of_a_pool() {
         case(with("replicas", json!(-2)), "spec.replicas: found -2; allowed: 0 to 2147483647 pods"),
         case(with("replicas", json!(1.5)), "spec.replicas: found 1.5; allowed: a whole number"),
         case(
+            with("replica", json!(1)),
+            "spec.replica: there is no such field; allowed: specName, image, memory, gpu, replicas (nearest: replicas)",
+        ),
+        case(
             without("claimRef"),
             "spec.claimRef: found none; allowed: a claim, for a stock pool lives in its claim's namespace",
         ),
