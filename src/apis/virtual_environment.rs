@@ -21,6 +21,7 @@ pub use settings::VirtualEnvironmentSettings;
 
 /// A Kubernetes cluster of one's own, and what is installed inside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct VirtualEnvironment {
     /// What the environment is like.
     pub parameters: Parameters,

@@ -49,7 +49,10 @@ fn case(world: World, message: &'static str) -> Case {
 
 #[test]
 fn parameters() {
+    let mut misplaced = virtual_environment();
+    misplaced.xr["spec"]["size"] = json!("small");
     check(vec![
+        case(misplaced, "spec.size: there is no such field; allowed: parameters"),
         case(
             with("type", json!("gek")),
             r#"spec.parameters.type: found "gek"; allowed: vcluster, gke, eks, aks"#,
