@@ -4,6 +4,7 @@ pub mod application_environment;
 pub mod gpu_workspace;
 pub mod stock_pool;
 pub mod unified_environment;
+pub mod virtual_environment;
 
 use std::marker::PhantomData;
 
@@ -23,6 +24,7 @@ pub static APIS: &[&dyn AnyApi] = &[
     &Entry::<application_environment::ApplicationEnvironment>::NEW,
     &Entry::<unified_environment::UnifiedEnvironment>::NEW,
     &Entry::<stock_pool::StockPool>::NEW,
+    &Entry::<virtual_environment::VirtualEnvironment>::NEW,
 ];
 
 /// The API that serves a kind of composite, in either flavour. The group does not matter: a company can rename it.

@@ -29,7 +29,7 @@ pub use answer::Answer;
 pub use composite::{Composite, SecretName};
 pub use health::{Health, State};
 pub use managed::Managed;
-pub use names::NameRule;
+pub use names::{NameRule, label};
 pub use observed::{EXTERNAL_NAME, Observed};
 pub use scrub::Secrets;
 pub use secrets::Generated;
@@ -140,6 +140,11 @@ impl<'r> Composition<'r> {
             slot.starts_with(prefix) && resource.is_ours()
         };
         self.observed.iter().filter(ours).map(|(slot, _)| slot.as_str())
+    }
+
+    /// The API group of what was observed in a slot: which of several kinds it was made of.
+    pub fn group(&self, slot: &str) -> Option<&str> {
+        text(&self.observed.get(slot)?.object, &["apiVersion"])?.split('/').next()
     }
 
     /// What a choice of the user's was when a resource was last resolved from it, as noted on the resource.

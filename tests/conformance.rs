@@ -18,6 +18,7 @@ use k8s_openapi::api::networking::v1::Ingress;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use simulator::schema::Schemas;
+use support::{simulated, world};
 
 #[test]
 fn composed_resources_conform_to_their_schemas() {
@@ -30,6 +31,19 @@ fn composed_resources_conform_to_their_schemas() {
             let object = value::object(resource.resource.unwrap());
             let found = violations_of(&schemas, object.into());
             violations.extend(found.into_iter().map(|found| format!("{} {slot}: {found}", example.name())));
+        }
+    }
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
+#[test]
+fn what_variants_compose_conforms_too() {
+    let schemas = schemas();
+    let mut violations = Vec::new();
+    for case in simulated::all() {
+        for (slot, object) in world::desired(&case.call(&case.settled())) {
+            let found = violations_of(&schemas, object.into());
+            violations.extend(found.into_iter().map(|found| format!("{} {slot}: {found}", case.name())));
         }
     }
     assert!(violations.is_empty(), "{}", violations.join("\n"));

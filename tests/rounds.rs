@@ -22,7 +22,8 @@ const ROUNDS: &[(&str, usize, usize)] = &[
     ("stock-pool", 1, 1),
     // Its database role waits for the namespace that its Secret is written to, its backend for that Secret.
     ("unified-environment", 3, 2),
-    ("virtual-environment", 4, 4),
+    // What is inside waits for the kubeconfig, and what needs a chart's kinds for that chart.
+    ("virtual-environment", 3, 3),
 ];
 
 /// What a later round may ask for otherwise than an earlier one: API, slot, path. Nothing, as it should be.

@@ -45,6 +45,22 @@ impl Composite {
     }
 }
 
+/// A DNS label that people can read and know beforehand: the words, joined by hyphens. Where they do not fit into 63 characters
+/// or hold something else than a label does, six characters of a hash keep them apart from others that would look alike.
+pub fn label(words: &[&str]) -> String {
+    const LONGEST: usize = 63;
+    let whole = words.join("-");
+    let fit = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' };
+    let clean: String = whole.chars().map(fit).collect();
+    let clean = clean.trim_matches('-');
+    if clean == whole && (1..=LONGEST).contains(&whole.len()) {
+        return whole;
+    }
+    let suffix = hash(&words.join("/"), 6);
+    let stem: String = clean.chars().take(LONGEST - suffix.len() - 1).collect();
+    format!("{}-{suffix}", stem.trim_end_matches('-')).trim_start_matches('-').to_owned()
+}
+
 impl NameRule {
     fn allows(&self, name: &str) -> bool {
         !self.not_at_start.iter().any(|word| name.starts_with(word))
@@ -63,4 +79,31 @@ fn clean(name: &str) -> String {
     }
     let clean = clean.trim_end_matches('-');
     if clean.starts_with(|c: char| c.is_ascii_lowercase()) { clean.to_owned() } else { format!("x{clean}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::label;
+
+    #[test]
+    fn a_label_is_what_people_expect_where_that_fits() {
+        assert_eq!(label(&["team-shop", "preview"]), "team-shop-preview");
+        assert_eq!(label(&["1"]), "1");
+    }
+
+    #[test]
+    fn what_does_not_fit_stays_apart_from_what_looks_like_it() {
+        let long = "a".repeat(62);
+        let one = label(&[&long, "preview"]);
+        assert_eq!(one.len(), 63);
+        for (one, other) in [
+            (one, label(&[&long, "other"])),
+            (label(&["a.b"]), label(&["a-b"])),
+            (label(&["a.b"]), label(&["a_b"])),
+            (label(&[""]), label(&["."])),
+        ] {
+            assert_ne!(one, other);
+            assert!(crate::check::kubernetes::label(&one).is_ok(), "{one}");
+        }
+    }
 }

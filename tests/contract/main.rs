@@ -41,7 +41,10 @@ proptest! {
         spoil_a_resource(&mut world, whom, at, &rubbish);
         let request = world.request();
         // Decoding makes new maps, each with an order of its own.
-        let again = RunFunctionRequest::decode(request.encode_to_vec().as_slice()).unwrap();
+        let Ok(again) = RunFunctionRequest::decode(request.encode_to_vec().as_slice()) else {
+            // Nested deeper than prost reads: nobody could have sent it.
+            return Ok(());
+        };
         prop_assert_eq!(wire::encode(&support::answer(request)), wire::encode(&support::answer(again)));
     }
 

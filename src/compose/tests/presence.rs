@@ -109,3 +109,12 @@ fn a_resource_carries_our_mark_and_gives_back_what_was_observed() {
         );
     }
 }
+
+#[test]
+fn what_a_slot_was_made_of_is_known_by_its_group() {
+    let answer = legacy().with("disk", ready()).compose(|cx| {
+        assert_eq!((cx.group("disk"), cx.group("other")), (Some("ec2.aws.upbound.io"), None));
+        cx.managed("disk", disk("here")).add().map(|_| ())
+    });
+    assert_eq!(slots(&answer.unwrap()), ["disk"]);
+}

@@ -1,0 +1,118 @@
+//! A cluster on Google Cloud: private nodes, an API for the networks of Settings only.
+
+use serde_json::json;
+
+use super::settings::{place, unless_running};
+use super::{Cluster, KUBECONFIG, Parameters, VirtualEnvironmentSettings, follows};
+use crate::compose::{Composition, NameRule, Observed};
+use crate::error::Error;
+use crate::models::SIBLING;
+use crate::models::gcp::{
+    CidrBlock, Cluster as Gke, ClusterStatus, MasterAuthorizedNetworksConfig, NodeConfig, NodeManagement,
+    NodePool, PrivateClusterConfig, ReleaseChannel, ShieldedInstanceConfig, WorkloadIdentityConfig,
+    WorkloadMetadataConfig,
+};
+
+/// Names of clusters and of node pools.
+const NAME: NameRule = NameRule::dns(40);
+
+impl Parameters {
+    pub(super) fn gke(
+        &self,
+        settings: &VirtualEnvironmentSettings,
+        cx: &mut Composition<'_>,
+    ) -> Result<Cluster, Error> {
+        let location = settings.gke.location.as_ref();
+        let location =
+            place(cx, "location", location, "gke.location", "a region or zone such as europe-west1")?;
+        let cluster = gke_cluster(settings, &location, cx)?;
+        self.gke_nodes(settings, location, cx)?;
+        cx.usage("cluster", "node-pool")?;
+        let endpoint =
+            cluster.text(|cluster| cluster.endpoint.clone()).map(|address| format!("https://{address}"));
+        Ok(Cluster {
+            slot: "cluster",
+            kubeconfig: cluster.connection(KUBECONFIG),
+            identity: Some(json!({"type": "GoogleApplicationCredentials", "source": "InjectedIdentity"})),
+            url: endpoint.clone(),
+            endpoint,
+            takes_all: false,
+            beneath: &["node-pool"],
+        })
+    }
+
+    fn gke_nodes(
+        &self,
+        settings: &VirtualEnvironmentSettings,
+        location: String,
+        cx: &mut Composition<'_>,
+    ) -> Result<(), Error> {
+        let machine =
+            settings.machine_types.gke.of(self.size, ["e2-standard-2", "e2-standard-4", "e2-standard-8"]);
+        let pool = NodePool {
+            cluster_selector: Some(SIBLING),
+            location: Some(location),
+            node_count: Some(1),
+            management: Some(NodeManagement { auto_repair: Some(true), auto_upgrade: Some(true) }),
+            node_config: Some(NodeConfig {
+                machine_type: Some(machine),
+                oauth_scopes: vec!["https://www.googleapis.com/auth/cloud-platform".to_owned()],
+                shielded_instance_config: Some(ShieldedInstanceConfig {
+                    enable_secure_boot: Some(true),
+                    enable_integrity_monitoring: Some(true),
+                }),
+                workload_metadata_config: Some(WorkloadMetadataConfig {
+                    mode: Some("GKE_METADATA".to_owned()),
+                }),
+                ..NodeConfig::default()
+            }),
+        };
+        let name = cx.xr.cloud_name(NAME);
+        cx.managed("node-pool", pool)
+            .external_name(name)
+            .choice("size", self.size.name(), &["nodeConfig.machineType"])
+            .add()
+            .map(|_| ())
+    }
+}
+
+fn gke_cluster(
+    settings: &VirtualEnvironmentSettings,
+    location: &str,
+    cx: &mut Composition<'_>,
+) -> Result<Observed<ClusterStatus>, Error> {
+    let project = unless_running(
+        cx.exists("cluster"),
+        settings.gke.project_id.as_ref(),
+        "gke.projectId",
+        "the name of a project such as acme-dev",
+    )?;
+    let networks = settings.networks(cx)?;
+    let block = |network: &String| CidrBlock { cidr_block: Some(network.clone()), ..CidrBlock::default() };
+    let cluster = Gke {
+        location: Some(location.to_owned()),
+        network: settings.gke.network.clone(),
+        subnetwork: settings.gke.subnetwork.clone(),
+        networking_mode: Some("VPC_NATIVE".to_owned()),
+        remove_default_node_pool: Some(true),
+        initial_node_count: Some(1),
+        private_cluster_config: Some(PrivateClusterConfig {
+            enable_private_nodes: Some(true),
+            enable_private_endpoint: Some(false),
+            ..PrivateClusterConfig::default()
+        }),
+        master_authorized_networks_config: Some(MasterAuthorizedNetworksConfig {
+            cidr_blocks: networks.iter().map(block).collect(),
+            gcp_public_cidrs_access_enabled: Some(false),
+        }),
+        release_channel: Some(ReleaseChannel { channel: Some("REGULAR".to_owned()) }),
+        workload_identity_config: Some(WorkloadIdentityConfig {
+            workload_pool: project.map(|project| format!("{project}.svc.id.goog")),
+        }),
+        deletion_protection: Some(false),
+        ..Gke::default()
+    };
+    let name = cx.xr.cloud_name(NAME);
+    let live = follows(networks, &["masterAuthorizedNetworksConfig.cidrBlocks"]);
+    cx.managed("cluster", cluster).external_name(name).live(live).publishes().add()
+}

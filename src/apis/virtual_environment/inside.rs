@@ -1,0 +1,245 @@
+//! What is inside a cluster, whatever its type: the application, Argo CD and Knative, and the provider configs to get there.
+
+use serde_json::{Value, json};
+
+use super::{App, Cluster, GitOps, KUBECONFIG, Parameters, VirtualEnvironmentSettings};
+use crate::compose::{Composition, SecretName};
+use crate::error::Error;
+use crate::models::Scope;
+use crate::models::helm::{Chart, Release};
+use crate::models::kubernetes::Object;
+
+const HELM: &str = "helm-config";
+const KUBERNETES: &str = "kubernetes-config";
+
+/// Where Argo CD is installed, and looks for its Applications.
+const ARGOCD: &str = "argocd";
+
+/// Where Knative's operator is installed.
+const KNATIVE_OPERATOR: &str = "knative-operator";
+
+/// Where Knative Serving is installed; the operator expects it there.
+const KNATIVE_SERVING: &str = "knative-serving";
+
+impl Parameters {
+    /// Installs what was asked for, and lets go what no longer is.
+    pub(super) fn inside(
+        &self,
+        cluster: &Cluster,
+        settings: &VirtualEnvironmentSettings,
+        cx: &mut Composition<'_>,
+    ) -> Result<(), Error> {
+        let charts = &settings.charts;
+        let mut inside = Inside { cluster, cx };
+        inside.configs()?;
+        match &self.app {
+            Some(app) => inside.app(app)?,
+            None => inside.leave_app()?,
+        }
+        match &self.gitops {
+            Some(gitops) => inside.gitops(gitops, &charts.argocd)?,
+            None => inside.leave_gitops()?,
+        }
+        if self.knative.enabled { inside.knative(&charts.knative) } else { inside.leave_knative() }
+    }
+}
+
+/// A cluster, and the composition of what is in it.
+struct Inside<'i, 'r> {
+    cluster: &'i Cluster,
+    cx: &'i mut Composition<'r>,
+}
+
+impl Inside<'_, '_> {
+    /// The provider configs by which what is inside is reached.
+    fn configs(&mut self) -> Result<(), Error> {
+        let known = self.cluster.kubeconfig.is_some();
+        for (slot, family, version) in [(HELM, "helm", "v1beta1"), (KUBERNETES, "kubernetes", "v1alpha1")] {
+            let modern = if self.cx.xr.scope == Scope::Namespaced { "m." } else { "" };
+            let mut spec = json!({"credentials": credentials(&self.cluster.secret(self.cx))});
+            if let Some(identity) = &self.cluster.identity {
+                spec["identity"] = identity.clone();
+            }
+            let config = json!({
+                "apiVersion": format!("{family}.{modern}crossplane.io/{version}"),
+                "kind": "ProviderConfig",
+                "metadata": {"name": self.cx.xr.object_name(slot)},
+                "spec": spec,
+            });
+            self.cx.provider_config(slot, config, known)?;
+            self.cluster.beneath.iter().try_for_each(|beneath| self.cx.usage(beneath, slot))?;
+        }
+        Ok(())
+    }
+
+    fn app(&mut self, app: &App) -> Result<(), Error> {
+        let chart = &app.chart;
+        let release = Release {
+            values: Some(Value::Object(app.values.clone())).filter(|_| !app.values.is_empty()),
+            ..release(&chart.repository, &chart.name, &chart.version, &app.namespace)
+        };
+        self.release("app", "app", release, &["chart", "values"])
+    }
+
+    fn gitops(&mut self, gitops: &GitOps, version: &str) -> Result<(), Error> {
+        let chart = release("https://argoproj.github.io/argo-helm", "argo-cd", version, ARGOCD);
+        self.release(ARGOCD, ARGOCD, chart, &[])?;
+        let installed = self.cx.is_ready(ARGOCD);
+        self.object("gitops", application(gitops), &["spec.source"], installed, "Argo CD to be installed")?;
+        self.holds(ARGOCD, "gitops")
+    }
+
+    fn knative(&mut self, version: &str) -> Result<(), Error> {
+        let chart =
+            release("https://knative.github.io/operator", "knative-operator", version, KNATIVE_OPERATOR);
+        self.release("knative", KNATIVE_OPERATOR, chart, &[])?;
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KNATIVE_SERVING}});
+        self.object("knative-namespace", namespace, &[], true, "")?;
+        let installed = self.cx.is_ready("knative");
+        self.object(KNATIVE_SERVING, serving(), &[], installed, "Knative's operator to be installed")?;
+        self.holds("knative", KNATIVE_SERVING)?;
+        self.holds("knative-namespace", KNATIVE_SERVING)
+    }
+
+    fn leave_app(&mut self) -> Result<(), Error> {
+        self.cx.dismiss::<Release>("app").map(|_| ())
+    }
+
+    /// Argo CD has to be there for as long as its Application is, to delete what that brought.
+    fn leave_gitops(&mut self) -> Result<(), Error> {
+        let gone = self.cx.dismiss::<Object>("gitops")?;
+        self.leave_release(ARGOCD, gone)
+    }
+
+    /// The operator has to be there for as long as what it installed is.
+    fn leave_knative(&mut self) -> Result<(), Error> {
+        let gone = self.cx.dismiss::<Object>(KNATIVE_SERVING)?;
+        if gone {
+            self.cx.dismiss::<Object>("knative-namespace")?;
+        } else {
+            self.cx.keep::<Object>("knative-namespace")?;
+            self.held(KUBERNETES, "knative-namespace")?;
+        }
+        self.leave_release("knative", gone)
+    }
+
+    /// Lets a release go once nothing needs it any more.
+    fn leave_release(&mut self, slot: &str, unneeded: bool) -> Result<(), Error> {
+        if unneeded {
+            return self.cx.dismiss::<Release>(slot).map(|_| ());
+        }
+        self.cx.keep::<Release>(slot)?;
+        self.held(HELM, slot)
+    }
+
+    /// A release inside, once there is a way in.
+    fn release(
+        &mut self,
+        slot: &str,
+        name: &str,
+        release: Release,
+        live: &[&'static str],
+    ) -> Result<(), Error> {
+        let (config, known) = (self.cx.xr.object_name(HELM), self.cluster.kubeconfig.is_some());
+        self.cx
+            .managed(slot, release)
+            .by(config)
+            .external_name(name)
+            .live(live)
+            .beside("rollbackLimit", 3)
+            .orphan(self.cluster.takes_all)
+            .needs(known, "the cluster's kubeconfig")
+            .add()?;
+        self.holds(HELM, slot)
+    }
+
+    /// An object inside, once there is a way in and `met`.
+    fn object(
+        &mut self,
+        slot: &str,
+        object: Value,
+        live: &[&'static str],
+        met: bool,
+        what: &str,
+    ) -> Result<(), Error> {
+        let (config, known) = (self.cx.xr.object_name(KUBERNETES), self.cluster.kubeconfig.is_some());
+        self.cx
+            .inside(config, slot, object)
+            .live(live)
+            .orphan(self.cluster.takes_all)
+            .needs(known, "the cluster's kubeconfig")
+            .needs(met, what)
+            .add()?;
+        self.holds(KUBERNETES, slot)
+    }
+
+    /// Keeps `of` for as long as `by` is there, unless the cluster takes both with it.
+    fn holds(&mut self, of: &str, by: &str) -> Result<(), Error> {
+        if self.cluster.takes_all { Ok(()) } else { self.cx.usage(of, by) }
+    }
+
+    /// The same for what is on its way out, as long as it is there.
+    fn held(&mut self, of: &str, by: &str) -> Result<(), Error> {
+        if self.cx.exists(by) { self.holds(of, by) } else { Ok(()) }
+    }
+}
+
+/// `credentials` of a provider config. The namespaced flavour reads its own namespace, whatever stands there.
+fn credentials(secret: &SecretName) -> Value {
+    let reference = json!({"name": secret.name, "namespace": secret.namespace, "key": KUBECONFIG});
+    json!({"source": "Secret", "secretRef": reference})
+}
+
+fn release(repository: &str, chart: &str, version: &str, namespace: &str) -> Release {
+    Release {
+        chart: Some(Chart {
+            repository: Some(repository.to_owned()),
+            name: Some(chart.to_owned()),
+            version: Some(version.to_owned()),
+        }),
+        namespace: Some(namespace.to_owned()),
+        wait: Some(true),
+        wait_timeout: Some("10m0s".to_owned()),
+        ..Release::default()
+    }
+}
+
+/// An Application that follows the repository: what somebody changes by hand is put back, what leaves the repository goes. With the
+/// Application goes everything that it brought.
+fn application(gitops: &GitOps) -> Value {
+    json!({
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": {
+            "name": "gitops",
+            "namespace": ARGOCD,
+            "finalizers": ["resources-finalizer.argocd.argoproj.io"],
+        },
+        "spec": {
+            "project": "default",
+            "source": {
+                "repoURL": gitops.repo_url,
+                "path": gitops.path,
+                "targetRevision": gitops.target_revision,
+            },
+            "destination": {"server": "https://kubernetes.default.svc", "namespace": "default"},
+            "syncPolicy": {
+                "automated": {"prune": true, "selfHeal": true},
+                "syncOptions": ["CreateNamespace=true"],
+            },
+        },
+    })
+}
+
+fn serving() -> Value {
+    json!({
+        "apiVersion": "operator.knative.dev/v1beta1",
+        "kind": "KnativeServing",
+        "metadata": {"name": KNATIVE_SERVING, "namespace": KNATIVE_SERVING},
+        "spec": {
+            "ingress": {"kourier": {"enabled": true}},
+            "config": {"network": {"ingress-class": "kourier.ingress.networking.knative.dev"}},
+        },
+    })
+}

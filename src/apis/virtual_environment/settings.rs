@@ -1,0 +1,249 @@
+//! What the platform team decides about virtual environments.
+
+mod checks;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ClusterType, Size, checks as spec};
+use crate::compose::Composition;
+use crate::error::Error;
+
+/// Settings of virtual environments.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct VirtualEnvironmentSettings {
+    /// Versions of the charts that environments are made of. What runs keeps its own.
+    pub charts: Charts,
+    /// Kinds of cluster by size, for claims that name none. Default: vcluster.
+    pub type_by_size: TypeBySize,
+    /// Machine types of the nodes of managed clusters, by size.
+    pub machine_types: MachineTypes,
+    /// Where clusters on Google Cloud are made.
+    pub gke: Gke,
+    /// Where clusters on AWS are made.
+    pub eks: Eks,
+    /// Where clusters on Azure are made.
+    pub aks: Aks,
+    /// IPv4 networks from which the API of a managed cluster is reached; the providers, which install what is inside, must be
+    /// among them. A change reaches clusters that run, unless it takes the last network away.
+    #[schemars(length(max = 40))]
+    pub allowed_cidrs: Vec<String>,
+}
+
+/// Versions of charts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Charts {
+    /// Of vcluster, from <https://charts.loft.sh>; its values are those of 0.20 and later.
+    #[schemars(length(min = 1, max = 64), regex(pattern = spec::VERSION))]
+    pub vcluster: String,
+    /// Of argo-cd, from <https://argoproj.github.io/argo-helm>.
+    #[schemars(length(min = 1, max = 64), regex(pattern = spec::VERSION))]
+    pub argocd: String,
+    /// Of knative-operator, from <https://knative.github.io/operator>.
+    #[schemars(length(min = 1, max = 64), regex(pattern = spec::VERSION))]
+    pub knative: String,
+}
+
+impl Default for Charts {
+    fn default() -> Self {
+        Self { vcluster: "0.36.1".to_owned(), argocd: "10.1.1".to_owned(), knative: "v1.21.1".to_owned() }
+    }
+}
+
+/// Kinds of cluster by size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TypeBySize {
+    /// For small.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub small: Option<ClusterType>,
+    /// For medium.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub medium: Option<ClusterType>,
+    /// For large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub large: Option<ClusterType>,
+}
+
+/// Machine types by kind of cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MachineTypes {
+    /// Of GKE. Default: e2-standard-2, e2-standard-4, e2-standard-8.
+    pub gke: BySize,
+    /// Of EKS. Default: m6i.large, m6i.xlarge, m6i.2xlarge.
+    pub eks: BySize,
+    /// Of AKS. Default: Standard_D2s_v5, Standard_D4s_v5, Standard_D8s_v5.
+    pub aks: BySize,
+}
+
+/// Machine types by size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BySize {
+    /// For small.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = checks::MACHINE))]
+    pub small: Option<String>,
+    /// For medium.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = checks::MACHINE))]
+    pub medium: Option<String>,
+    /// For large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = checks::MACHINE))]
+    pub large: Option<String>,
+}
+
+/// Where clusters on Google Cloud are made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Gke {
+    /// Region or zone. A regional cluster has nodes in three zones. Required for type gke.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = checks::NAME))]
+    pub location: Option<String>,
+    /// Name of the project. Required for type gke: pods get identities of their own in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = checks::NAME))]
+    pub project_id: Option<String>,
+    /// Name of the VPC network. Nodes have private addresses: without Cloud NAT there they pull no images. Default: default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512), regex(pattern = checks::PATH))]
+    pub network: Option<String>,
+    /// Name of the subnet of the nodes. Default: that of the region in an automatic network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512), regex(pattern = checks::PATH))]
+    pub subnetwork: Option<String>,
+}
+
+/// Where clusters on AWS are made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Eks {
+    /// Region. Required for type eks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32), regex(pattern = checks::NAME))]
+    pub region: Option<String>,
+    /// Private subnets in at least two availability zones. Required for type eks.
+    #[schemars(length(max = 16), inner(regex(pattern = checks::SUBNET)))]
+    pub subnet_ids: Vec<String>,
+    /// ARN of the role that control planes take. Required for type eks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048), regex(pattern = checks::ROLE))]
+    pub cluster_role_arn: Option<String>,
+    /// ARN of the role that nodes take. Required for type eks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048), regex(pattern = checks::ROLE))]
+    pub node_role_arn: Option<String>,
+}
+
+/// Where clusters on Azure are made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Aks {
+    /// Azure region. Required for type aks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = checks::NAME))]
+    pub location: Option<String>,
+    /// Name of the resource group. Required for type aks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 90), regex(pattern = checks::GROUP))]
+    pub resource_group_name: Option<String>,
+    /// Id of the identity that clusters take. Default: each has one of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024), regex(pattern = checks::IDENTITY))]
+    pub identity: Option<String>,
+}
+
+impl VirtualEnvironmentSettings {
+    /// What the examples of all types work with.
+    pub(super) fn example() -> Self {
+        let text = |value: &str| Some(value.to_owned());
+        Self {
+            gke: Gke {
+                location: text("europe-west1"),
+                project_id: text("acme-dev"),
+                network: text("environments"),
+                subnetwork: text("environments-europe-west1"),
+            },
+            eks: Eks {
+                region: text("eu-west-1"),
+                subnet_ids: vec![
+                    "subnet-0a1b2c3d4e5f60718".to_owned(),
+                    "subnet-0b2c3d4e5f6071829".to_owned(),
+                ],
+                cluster_role_arn: text("arn:aws:iam::123456789012:role/environments-cluster"),
+                node_role_arn: text("arn:aws:iam::123456789012:role/environments-nodes"),
+            },
+            aks: Aks {
+                location: text("westeurope"),
+                resource_group_name: text("environments"),
+                identity: None,
+            },
+            allowed_cidrs: vec!["198.51.100.0/24".to_owned()],
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn type_of(&self, size: Size) -> ClusterType {
+        let chosen = match size {
+            Size::Small => self.type_by_size.small,
+            Size::Medium => self.type_by_size.medium,
+            Size::Large => self.type_by_size.large,
+        };
+        chosen.unwrap_or_default()
+    }
+}
+
+impl BySize {
+    /// The machine type for a size; `defaults` are those for small, medium and large.
+    pub(super) fn of(&self, size: Size, defaults: [&str; 3]) -> String {
+        let (chosen, default) = match size {
+            Size::Small => (&self.small, defaults[0]),
+            Size::Medium => (&self.medium, defaults[1]),
+            Size::Large => (&self.large, defaults[2]),
+        };
+        chosen.clone().unwrap_or_else(|| default.to_owned())
+    }
+}
+
+impl VirtualEnvironmentSettings {
+    /// Who reaches the API of a managed cluster. Nobody: what runs keeps what it has.
+    pub(super) fn networks(&self, cx: &Composition<'_>) -> Result<&[String], Error> {
+        let example = "a network such as 198.51.100.0/24, from which the providers reach the cluster";
+        let known = cx.exists("cluster") || !self.allowed_cidrs.is_empty();
+        needed(known.then_some(self.allowed_cidrs.as_slice()), "allowedCidrs", example)
+    }
+}
+
+/// Where a managed cluster is: where it runs, else where Settings say.
+pub(super) fn place(
+    cx: &Composition<'_>,
+    field: &str,
+    settings: Option<&String>,
+    path: &str,
+    example: &str,
+) -> Result<String, Error> {
+    let running = ["cluster", "node-pool", "cluster-auth"]
+        .iter()
+        .find_map(|slot| cx.running(slot, &[field])?.as_str().map(str::to_owned));
+    needed(running.or_else(|| settings.cloned()), path, example)
+}
+
+/// A value that Settings have to give before a resource is made; what runs keeps its own.
+pub(super) fn unless_running(
+    exists: bool,
+    value: Option<&String>,
+    path: &str,
+    example: &str,
+) -> Result<Option<String>, Error> {
+    if exists { Ok(value.cloned()) } else { needed(value.cloned(), path, example).map(Some) }
+}
+
+fn needed<T>(value: Option<T>, path: &str, example: &str) -> Result<T, Error> {
+    let missing = || Error::settings(format!("environment.{path}"), format!("missing; allowed: {example}"));
+    value.ok_or_else(missing)
+}

@@ -1,0 +1,132 @@
+//! What the schema of Settings says, and nobody checks before us.
+
+use std::sync::LazyLock;
+
+use regex_lite::Regex;
+
+use super::{BySize, VirtualEnvironmentSettings};
+use crate::apis::virtual_environment::checks::version;
+use crate::check::{self, Refused};
+use crate::error::Error;
+
+/// A name as Google Cloud, AWS' regions and Azure's locations have it.
+pub const NAME: &str = "^[a-z][a-z0-9.:-]*$";
+
+/// A machine type of any cloud.
+pub const MACHINE: &str = "^[A-Za-z][A-Za-z0-9._-]*$";
+
+/// A network of Google's, by name or by its path.
+pub const PATH: &str = "^[a-z][a-z0-9.:/-]*$";
+
+/// A subnet of AWS.
+pub const SUBNET: &str = "^subnet-[0-9a-f]{8,17}$";
+
+/// A role of AWS.
+pub const ROLE: &str = "^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]+$";
+
+/// A resource group of Azure.
+pub const GROUP: &str = "^[A-Za-z0-9_().-]*[A-Za-z0-9_()-]$";
+
+/// A user-assigned identity of Azure.
+pub const IDENTITY: &str = "^/subscriptions/[0-9a-fA-F-]{36}/resourceGroups/[A-Za-z0-9_().-]+/providers/Microsoft.ManagedIdentity/userAssignedIdentities/[A-Za-z0-9_-]+$";
+
+/// What a text has to be like: how long at most, its pattern, and both in words.
+struct Kind {
+    longest: usize,
+    pattern: LazyLock<Option<Regex>>,
+    words: &'static str,
+}
+
+impl Kind {
+    const fn new(longest: usize, pattern: fn() -> Option<Regex>, words: &'static str) -> Self {
+        Self { longest, pattern: LazyLock::new(pattern), words }
+    }
+
+    fn check(&self, path: &str, value: &str) -> Result<(), Error> {
+        let fits = |value: &str| self.pattern.as_ref().is_some_and(|pattern| pattern.is_match(value));
+        check::shape(value, self.longest, fits, self.words).map_err(|refused| wrong(path, refused))?;
+        Ok(())
+    }
+}
+
+static PLACE: Kind = Kind::new(63, || Regex::new(NAME).ok(), "a region or zone such as europe-west1");
+static PROJECT: Kind = Kind::new(63, || Regex::new(NAME).ok(), "the name of a project such as acme-dev");
+static NETWORK: Kind = Kind::new(512, || Regex::new(PATH).ok(), "the name or the path of a network");
+static REGION: Kind = Kind::new(32, || Regex::new(NAME).ok(), "a region such as eu-west-1");
+static SUBNET_ID: Kind =
+    Kind::new(24, || Regex::new(SUBNET).ok(), "a subnet such as subnet-0a1b2c3d4e5f60718");
+static ROLE_ARN: Kind =
+    Kind::new(2048, || Regex::new(ROLE).ok(), "a role such as arn:aws:iam::123456789012:role/nodes");
+static LOCATION: Kind = Kind::new(63, || Regex::new(NAME).ok(), "a location such as westeurope");
+static RESOURCE_GROUP: Kind = Kind::new(90, || Regex::new(GROUP).ok(), "the name of a resource group");
+static IDENTITY_ID: Kind = Kind::new(
+    1024,
+    || Regex::new(IDENTITY).ok(),
+    "/subscriptions/…/resourceGroups/…/providers/Microsoft.ManagedIdentity/userAssignedIdentities/…",
+);
+static MACHINE_TYPE: Kind =
+    Kind::new(63, || Regex::new(MACHINE).ok(), "a machine type such as e2-standard-4");
+
+impl VirtualEnvironmentSettings {
+    /// Every field, for whatever type of cluster.
+    pub(in crate::apis::virtual_environment) fn check(&self) -> Result<(), Error> {
+        let charts = &self.charts;
+        for (name, value) in
+            [("vcluster", &charts.vcluster), ("argocd", &charts.argocd), ("knative", &charts.knative)]
+        {
+            version(value).map_err(|refused| wrong(&format!("charts.{name}"), refused))?;
+        }
+        let (gke, eks, aks) = (&self.gke, &self.eks, &self.aks);
+        let texts = [
+            (&PLACE, "gke.location", &gke.location),
+            (&PROJECT, "gke.projectId", &gke.project_id),
+            (&NETWORK, "gke.network", &gke.network),
+            (&NETWORK, "gke.subnetwork", &gke.subnetwork),
+            (&REGION, "eks.region", &eks.region),
+            (&ROLE_ARN, "eks.clusterRoleArn", &eks.cluster_role_arn),
+            (&ROLE_ARN, "eks.nodeRoleArn", &eks.node_role_arn),
+            (&LOCATION, "aks.location", &aks.location),
+            (&RESOURCE_GROUP, "aks.resourceGroupName", &aks.resource_group_name),
+            (&IDENTITY_ID, "aks.identity", &aks.identity),
+        ];
+        for (kind, path, value) in texts {
+            value.as_ref().map_or(Ok(()), |value| kind.check(path, value))?;
+        }
+        check::count(&eks.subnet_ids, 16).map_err(|refused| wrong("eks.subnetIds", refused))?;
+        for (index, id) in eks.subnet_ids.iter().enumerate() {
+            SUBNET_ID.check(&format!("eks.subnetIds[{index}]"), id)?;
+        }
+        let machines = &self.machine_types;
+        for (name, types) in [("gke", &machines.gke), ("eks", &machines.eks), ("aks", &machines.aks)] {
+            types.check(name)?;
+        }
+        self.check_networks()
+    }
+
+    /// Everything that opens a managed cluster is IPv4: GKE and AKS know nothing else.
+    fn check_networks(&self) -> Result<(), Error> {
+        check::count(&self.allowed_cidrs, 40).map_err(|refused| wrong("allowedCidrs", refused))?;
+        for (index, cidr) in self.allowed_cidrs.iter().enumerate() {
+            let path = format!("allowedCidrs[{index}]");
+            let network = check::cidr(cidr).map_err(|refused| wrong(&path, refused))?;
+            if network.addr().is_ipv6() {
+                return Err(wrong(&path, Refused::new(cidr, "an IPv4 network such as 203.0.113.0/24")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl BySize {
+    fn check(&self, name: &str) -> Result<(), Error> {
+        for (size, value) in [("small", &self.small), ("medium", &self.medium), ("large", &self.large)] {
+            let path = format!("machineTypes.{name}.{size}");
+            value.as_ref().map_or(Ok(()), |value| MACHINE_TYPE.check(&path, value))?;
+        }
+        Ok(())
+    }
+}
+
+fn wrong(path: &str, refused: Refused) -> Error {
+    Error::settings(format!("environment.{path}"), refused)
+}

@@ -1,0 +1,340 @@
+//! Virtual environments.
+
+use super::*;
+
+fn virtual_environment() -> World {
+    main_examples("virtual-environment").into_iter().find(|world| world.flavour == Flavour::Claims).unwrap()
+}
+
+fn with(field: &str, value: Value) -> World {
+    spec(virtual_environment(), field, value)
+}
+
+/// With a value at a JSON pointer below the parameters.
+fn at(pointer: &str, value: Value) -> World {
+    let mut world = virtual_environment();
+    let (parent, field) = pointer.rsplit_once('/').unwrap();
+    world.xr["spec"]["parameters"].pointer_mut(parent).unwrap()[field] = value;
+    world
+}
+
+fn of_type(cluster_type: &str) -> World {
+    with("type", json!(cluster_type))
+}
+
+/// Of a type, for which Settings lack something.
+fn lacking(cluster_type: &str, pointer: &str) -> World {
+    let mut world = of_type(cluster_type);
+    let (parent, field) = pointer.rsplit_once('/').unwrap();
+    let parent = world.input["environment"].pointer_mut(parent).unwrap();
+    parent.as_object_mut().unwrap().remove(field);
+    world
+}
+
+/// Settings with a value at a JSON pointer below the section.
+fn settings_at(pointer: &str, value: Value) -> World {
+    let mut world = virtual_environment();
+    let keys: Vec<&str> = pointer.trim_start_matches('/').split('/').collect();
+    let mut here = &mut world.input["environment"];
+    for key in keys {
+        here = &mut here[key];
+    }
+    *here = value;
+    world
+}
+
+fn case(world: World, message: &'static str) -> Case {
+    Case { world, reason: SPEC, message }
+}
+
+#[test]
+fn parameters() {
+    let mut misplaced = virtual_environment();
+    misplaced.xr["spec"]["size"] = json!("small");
+    check(vec![
+        case(misplaced, "spec.size: there is no such field; allowed: parameters"),
+        case(
+            with("type", json!("gek")),
+            r#"spec.parameters.type: found "gek"; allowed: vcluster, gke, eks, aks"#,
+        ),
+        case(
+            with("size", json!("smal")),
+            r#"spec.parameters.size: found "smal"; allowed: small, medium, large (nearest: small)"#,
+        ),
+        case(
+            with("sise", json!("small")),
+            "spec.parameters.sise: there is no such field; allowed: type, size, app, gitops, knative, expose (nearest: size)",
+        ),
+        case(
+            with("knative", json!({"enabled": "yes"})),
+            r#"spec.parameters.knative.enabled: found "yes"; allowed: true or false"#,
+        ),
+        case(
+            spec(of_type("gke"), "expose", json!("loadBalancer")),
+            r#"spec.parameters.expose: found "loadBalancer"; allowed: cluster: the platform team decides who reaches a cluster of type gke"#,
+        ),
+    ]);
+}
+
+#[test]
+fn applications() {
+    let chart = |field: &str, value: Value| at(&format!("/app/chart/{field}"), value);
+    let mut without = virtual_environment();
+    without.xr["spec"]["parameters"]["app"]["chart"].as_object_mut().unwrap().remove("repository");
+    let large = json!({"text": "x".repeat(300_000)});
+    check(vec![
+        case(without, "spec.parameters.app.chart.repository: missing; a value is required"),
+        case(
+            chart("repository", json!("stefanprodan.github.io/podinfo")),
+            r#"spec.parameters.app.chart.repository: found "stefanprodan.github.io/podinfo"; allowed: a URL such as https://charts.example.org or oci://registry.example.org/charts"#,
+        ),
+        case(
+            chart("repository", json!("https://bot:s3cr3t@charts.example.org")),
+            "spec.parameters.app.chart.repository: found a URL with credentials or a query in it; allowed: a URL without them: secrets do not belong in a claim",
+        ),
+        case(
+            chart("name", json!("pod info")),
+            r#"spec.parameters.app.chart.name: found "pod info"; allowed: the name of a chart, such as podinfo"#,
+        ),
+        case(
+            chart("version", json!("latest")),
+            r#"spec.parameters.app.chart.version: found "latest"; allowed: a whole version such as 1.2.3"#,
+        ),
+        case(
+            chart("version", json!("6.9")),
+            r#"spec.parameters.app.chart.version: found "6.9"; allowed: a whole version such as 1.2.3"#,
+        ),
+        case(
+            at("/app/namespace", json!("Conference")),
+            r#"spec.parameters.app.namespace: found "Conference"; allowed: 1 to 63 lower-case letters, digits and hyphens, beginning and ending with a letter or digit"#,
+        ),
+        case(
+            at("/app/values", json!(["replicaCount"])),
+            "spec.parameters.app.values: found a list; allowed: an object",
+        ),
+        case(
+            at("/app/values", json!("replicaCount: 2")),
+            r#"spec.parameters.app.values: found "replicaCount: 2"; allowed: an object"#,
+        ),
+        case(
+            at("/app/values", large),
+            "spec.parameters.app.values: found 300011 bytes of values; allowed: at most 262144",
+        ),
+    ]);
+}
+
+#[test]
+fn repositories_to_follow() {
+    check(vec![
+        case(
+            at("/gitops/repoURL", json!("https://bot:ghp_s3cr3t@git.example.org/team/app.git")),
+            "spec.parameters.gitops.repoURL: found a URL with credentials or a query in it; allowed: a URL without them: secrets do not belong in a claim",
+        ),
+        case(
+            at("/gitops/repoURL", json!("team/app")),
+            r#"spec.parameters.gitops.repoURL: found "team/app"; allowed: a URL such as https://git.example.org/team/app.git or git@git.example.org:team/app.git"#,
+        ),
+        case(
+            at("/gitops/path", json!("../other")),
+            r#"spec.parameters.gitops.path: found "../other"; allowed: a folder in the repository, such as deploy/production"#,
+        ),
+        case(
+            at("/gitops/path", json!("/etc")),
+            r#"spec.parameters.gitops.path: found "/etc"; allowed: a folder in the repository, such as deploy/production"#,
+        ),
+        case(
+            at("/gitops/targetRevision", json!("--all")),
+            r#"spec.parameters.gitops.targetRevision: found "--all"; allowed: a branch, a tag or a commit"#,
+        ),
+        case(
+            at("/gitops/branch", json!("main")),
+            "spec.parameters.gitops.branch: there is no such field; allowed: repoURL, path, targetRevision",
+        ),
+    ]);
+}
+
+#[test]
+fn what_runs_cannot_become_another() {
+    let settled = |world: World| world.settle(|_| Mood::Ready);
+    let running = settled(virtual_environment());
+    let eks = settled(of_type("eks"));
+    let aks = settled(of_type("aks"));
+    let mut moved = running.clone();
+    moved.xr["spec"]["parameters"]["app"]["namespace"] = json!("elsewhere");
+    check(vec![
+        case(
+            spec(running, "type", json!("gke")),
+            r#"spec.parameters.type: found "gke"; allowed: vcluster, as it is: make a new environment for another type"#,
+        ),
+        case(
+            spec(eks.clone(), "type", json!("vcluster")),
+            r#"spec.parameters.type: found "vcluster"; allowed: eks, as it is: make a new environment for another type"#,
+        ),
+        case(
+            spec(eks, "size", json!("large")),
+            r#"spec.parameters.size: found "large"; allowed: small, as it is: nodes of eks cannot be changed"#,
+        ),
+        case(
+            spec(aks, "size", json!("large")),
+            r#"spec.parameters.size: found "large"; allowed: small, as it is: nodes of aks cannot be changed"#,
+        ),
+        case(
+            moved,
+            r#"spec.parameters.app.namespace: found "elsewhere"; allowed: conference, where it runs: a release does not move"#,
+        ),
+    ]);
+}
+
+#[test]
+fn the_cluster_s_own_namespaces_are_nobody_s() {
+    let mut composite = virtual_environment();
+    composite.xr["metadata"]["name"] = json!("kube-system");
+    let mut team = main_examples("virtual-environment")
+        .into_iter()
+        .find(|it| it.flavour == Flavour::Namespaced)
+        .unwrap();
+    team.xr["metadata"]["namespace"] = json!("crossplane");
+    team.xr["metadata"]["name"] = json!("system");
+    check(vec![
+        case(
+            composite,
+            r#"metadata.name: found "kube-system"; allowed: a name that does not make the namespace kube-system, which is the cluster's own"#,
+        ),
+        case(
+            team,
+            r#"metadata.name: found "system"; allowed: a name that does not make the namespace crossplane-system, which is the cluster's own"#,
+        ),
+    ]);
+}
+
+#[test]
+fn settings_that_a_type_needs() {
+    let case = |world, message| Case { world, reason: SETTINGS, message };
+    let mut one_subnet = of_type("eks");
+    one_subnet.input["environment"]["eks"]["subnetIds"] = json!(["subnet-0a1b2c3d4e5f60718"]);
+    check(vec![
+        case(
+            lacking("gke", "/gke/location"),
+            "settings.environment.gke.location: missing; allowed: a region or zone such as europe-west1",
+        ),
+        case(
+            lacking("gke", "/gke/projectId"),
+            "settings.environment.gke.projectId: missing; allowed: the name of a project such as acme-dev",
+        ),
+        case(
+            lacking("gke", "/allowedCidrs"),
+            "settings.environment.allowedCidrs: missing; allowed: a network such as 198.51.100.0/24, from which the providers reach the cluster",
+        ),
+        case(
+            lacking("eks", "/eks/region"),
+            "settings.environment.eks.region: missing; allowed: a region such as eu-west-1",
+        ),
+        case(
+            lacking("eks", "/eks/subnetIds"),
+            "settings.environment.eks.subnetIds: missing; allowed: subnets in at least two availability zones",
+        ),
+        case(
+            one_subnet,
+            "settings.environment.eks.subnetIds: found one; allowed: subnets in at least two availability zones",
+        ),
+        case(
+            lacking("eks", "/eks/clusterRoleArn"),
+            "settings.environment.eks.clusterRoleArn: missing; allowed: the ARN of the role that control planes take",
+        ),
+        case(
+            lacking("eks", "/eks/nodeRoleArn"),
+            "settings.environment.eks.nodeRoleArn: missing; allowed: the ARN of the role that nodes take",
+        ),
+        case(
+            lacking("eks", "/allowedCidrs"),
+            "settings.environment.allowedCidrs: missing; allowed: a network such as 198.51.100.0/24, from which the providers reach the cluster",
+        ),
+        case(
+            lacking("aks", "/aks/location"),
+            "settings.environment.aks.location: missing; allowed: a location such as westeurope",
+        ),
+        case(
+            lacking("aks", "/aks/resourceGroupName"),
+            "settings.environment.aks.resourceGroupName: missing; allowed: the name of a resource group",
+        ),
+        case(
+            lacking("aks", "/allowedCidrs"),
+            "settings.environment.allowedCidrs: missing; allowed: a network such as 198.51.100.0/24, from which the providers reach the cluster",
+        ),
+    ]);
+}
+
+#[test]
+fn settings_that_are_wrong() {
+    let case = |pointer: &str, value, message| Case {
+        world: settings_at(pointer, value),
+        reason: SETTINGS,
+        message,
+    };
+    check(vec![
+        case(
+            "/allowedCidrs",
+            json!(["198.51.100.7/24"]),
+            r#"settings.environment.allowedCidrs[0]: found "198.51.100.7/24", an address inside a network; allowed: 198.51.100.0/24 for the network, 198.51.100.7/32 for this host"#,
+        ),
+        case(
+            "/allowedCidrs",
+            json!(["198.51.100.0/24", "2001:db8::/48"]),
+            r#"settings.environment.allowedCidrs[1]: found "2001:db8::/48"; allowed: an IPv4 network such as 203.0.113.0/24"#,
+        ),
+        case(
+            "/charts/vcluster",
+            json!("0.36"),
+            r#"settings.environment.charts.vcluster: found "0.36"; allowed: a whole version such as 1.2.3"#,
+        ),
+        case(
+            "/charts/argo",
+            json!("10.1.1"),
+            "settings.environment.charts.argo: there is no such field; allowed: vcluster, argocd, knative (nearest: argocd)",
+        ),
+        case(
+            "/typeBySize/small",
+            json!("k3s"),
+            r#"settings.environment.typeBySize.small: found "k3s"; allowed: vcluster, gke, eks, aks"#,
+        ),
+        case(
+            "/machineTypes/gke/tiny",
+            json!("e2-micro"),
+            "settings.environment.machineTypes.gke.tiny: there is no such field; allowed: small, medium, large",
+        ),
+        case(
+            "/machineTypes/eks/small",
+            json!("t3 large"),
+            r#"settings.environment.machineTypes.eks.small: found "t3 large"; allowed: a machine type such as e2-standard-4"#,
+        ),
+        case(
+            "/eks/clusterRoleArn",
+            json!("environments-cluster"),
+            r#"settings.environment.eks.clusterRoleArn: found "environments-cluster"; allowed: a role such as arn:aws:iam::123456789012:role/nodes"#,
+        ),
+        case(
+            "/eks/subnetIds",
+            json!(["subnet-1", "subnet-2"]),
+            r#"settings.environment.eks.subnetIds[0]: found "subnet-1"; allowed: a subnet such as subnet-0a1b2c3d4e5f60718"#,
+        ),
+        case(
+            "/aks/identity",
+            json!("environments"),
+            r#"settings.environment.aks.identity: found "environments"; allowed: /subscriptions/…/resourceGroups/…/providers/Microsoft.ManagedIdentity/userAssignedIdentities/…"#,
+        ),
+    ]);
+}
+
+#[test]
+fn no_message_shows_a_secret() {
+    for pointer in ["/gitops/repoURL", "/app/chart/repository"] {
+        for url in [
+            "https://bot:s3cr3t@example.org/x",
+            "https://example.org/x?token=s3cr3t",
+            "s3cr3t:x@example.org:x",
+        ] {
+            let (_, message) = refused(&support::answer(at(pointer, json!(url)).request()));
+            assert!(!message.contains("s3cr3t"), "{message}");
+        }
+    }
+}
