@@ -18,7 +18,7 @@ fn without(part: &str, field: &str) -> World {
     world
 }
 
-fn variable(name: &str, value: Value) -> World {
+fn variable(name: &str, value: &Value) -> World {
     let mut world = unified(Flavour::Claims);
     world.xr["spec"]["backend"]["env"] = json!({ name: value });
     world
@@ -71,23 +71,23 @@ fn backends() {
 fn variables() {
     check(vec![
         spec_case(
-            variable("LOG-LEVEL", json!("info")),
+            variable("LOG-LEVEL", &json!("info")),
             r#"spec.backend.env.LOG-LEVEL: found "LOG-LEVEL"; allowed: letters, digits and _, no digit first, as in LOG_LEVEL"#,
         ),
         spec_case(
-            variable("PGPASSWORD", json!("hunter22")),
+            variable("PGPASSWORD", &json!("hunter22")),
             r#"spec.backend.env.PGPASSWORD: found "PGPASSWORD"; allowed: any name but PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, DATABASE_URL: these lead to the environment's own database"#,
         ),
         spec_case(
-            variable("RETRIES", json!(3)),
+            variable("RETRIES", &json!(3)),
             "spec.backend.env.RETRIES: found 3; allowed: a text, in quotes",
         ),
         spec_case(
-            variable("LONG", json!("x".repeat(4097))),
+            variable("LONG", &json!("x".repeat(4097))),
             "spec.backend.env.LONG: found a text of 4097 characters; allowed: at most 4096 characters, none of them NUL",
         ),
         spec_case(
-            variable("NUL", json!("a\0b")),
+            variable("NUL", &json!("a\0b")),
             "spec.backend.env.NUL: found a text of 3 characters; allowed: at most 4096 characters, none of them NUL",
         ),
     ]);
