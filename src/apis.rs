@@ -3,6 +3,7 @@
 pub mod application_environment;
 pub mod gpu_workspace;
 pub mod stock_pool;
+pub mod unified_environment;
 pub mod virtual_environment;
 
 use std::marker::PhantomData;
@@ -21,6 +22,7 @@ use crate::value::Object;
 pub static APIS: &[&dyn AnyApi] = &[
     &Entry::<gpu_workspace::GpuDevWorkspace>::NEW,
     &Entry::<application_environment::ApplicationEnvironment>::NEW,
+    &Entry::<unified_environment::UnifiedEnvironment>::NEW,
     &Entry::<stock_pool::StockPool>::NEW,
     &Entry::<virtual_environment::VirtualEnvironment>::NEW,
 ];

@@ -167,6 +167,15 @@ impl<'r> Composition<'r> {
         self.health(slot).is_some_and(|health| health.ready)
     }
 
+    /// The Kubernetes object that runs in a slot: a native one as it was observed, a wrapped one as its wrapper asks for it.
+    pub fn manifest_of(&self, slot: &str) -> Option<&Object> {
+        let object = &self.observed.get(slot)?.object;
+        match text(object, &["kind"]) {
+            Some("Object") => at(object, &["spec", "forProvider", "manifest"])?.as_object(),
+            _ => Some(object),
+        }
+    }
+
     /// What `forProvider` of an observed resource holds at a path.
     pub fn running(&self, slot: &str, path: &[&str]) -> Option<&Value> {
         let for_provider = at(&self.observed.get(slot)?.object, &["spec", "forProvider"])?.as_object()?;

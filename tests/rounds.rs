@@ -20,7 +20,9 @@ const ROUNDS: &[(&str, usize, usize)] = &[
     // Its database user waits for the password to be published.
     ("application-environment", 2, 2),
     ("stock-pool", 1, 1),
-    ("unified-environment", 3, 3),
+    // Its database role waits for the namespace that its Secret is written to, its backend for that Secret.
+    ("unified-environment", 3, 2),
+    // What is inside waits for the kubeconfig, and what is of a kind that an add-on brings for that add-on.
     ("virtual-environment", 3, 3),
 ];
 

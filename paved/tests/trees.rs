@@ -36,6 +36,10 @@ fn what_exists_is_told_apart_from_what_waits_or_fails() {
         for api in APIS.iter().map(|api| api.info().name) {
             let (claim, observed) =
                 (example(&format!("{api}/claim.yaml")), example(&format!("{api}/observed/{state}.yaml")));
+            assert!(
+                std::path::Path::new(&observed).exists(),
+                "an example shows what a {state} one is like: {observed}"
+            );
             let run = paved(&["preview", &claim, "--observed", &observed, "-o", "tree"]);
             assert_golden(&format!("tree-{api}-{state}"), &run.told());
         }

@@ -106,20 +106,20 @@ impl Composite {
         }
     }
 
-    /// Five characters that tell this XR from every other of its name: the beginning of its uid.
-    /// A preview's manifest without a uid gets five of a hash of its name.
+    /// Five characters that tell this XR from every other of its name.
     pub fn uid5(&self) -> String {
-        let uid: String = self
-            .uid
-            .chars()
-            .filter(char::is_ascii_alphanumeric)
-            .take(5)
-            .collect::<String>()
-            .to_ascii_lowercase();
-        if uid.len() == 5 {
+        self.uid(5)
+    }
+
+    /// The first `length` letters and digits of the XR's uid. A preview's manifest without a uid gets those of a hash of its
+    /// name.
+    pub fn uid(&self, length: usize) -> String {
+        let known = self.uid.chars().filter(char::is_ascii_alphanumeric).take(length);
+        let uid = known.collect::<String>().to_ascii_lowercase();
+        if uid.len() == length {
             return uid;
         }
-        hash(&format!("{}/{}", self.namespace.as_deref().unwrap_or_default(), self.name), 5)
+        hash(&format!("{}/{}", self.namespace.as_deref().unwrap_or_default(), self.name), length)
     }
 }
 

@@ -11,11 +11,28 @@ use crate::value::{Object, at, put, text};
 pub(super) fn pin<M: models::Managed>(wanted: &Object, observed: &Value, live: &[&str]) -> Object {
     let Some(running) = observed.as_object() else { return wanted.clone() };
     let mut pinned = fields_of::<M>(observed).unwrap_or_else(|| legible::<M>(wanted, running, observed));
+    keep_entries(&mut pinned, running);
     for path in live {
         let path: Vec<&str> = path.split('.').collect();
         put(&mut pinned, &path, at(wanted, &path).cloned());
     }
     pinned
+}
+
+/// A list is one value to server-side apply: who asks for it owns all of it. So its entries are kept with what the provider
+/// wrote into them, such as what a selector found; or provider and composite would take it from each other for ever.
+fn keep_entries(pinned: &mut Object, running: &Object) {
+    for (key, pinned) in pinned {
+        match (pinned, running.get(key)) {
+            (Value::Object(pinned), Some(Value::Object(running))) => keep_entries(pinned, running),
+            (Value::Array(pinned), Some(Value::Array(running)))
+                if pinned.len() == running.len() && running.iter().all(Value::is_object) =>
+            {
+                pinned.clone_from(running);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// The native object to ask for when `running` is there: our fields, which are those of `wanted`, as they run. What

@@ -8,6 +8,7 @@
 mod stock_pool;
 #[path = "../support/mod.rs"]
 mod support;
+mod unified_environment;
 mod virtual_environment;
 
 use function_paved_road::apis::{self, Flavour};

@@ -68,3 +68,14 @@ fn names_in_the_cloud_fit_their_service() {
 fn sha(name: &str) -> String {
     crate::compose::composite::hash(name, 6)
 }
+
+#[test]
+fn as_much_of_the_uid_as_asked_for() {
+    let composite = |test: &Test| Composite::read(test.xr.as_object().unwrap().clone(), [].into()).unwrap();
+    assert_eq!(composite(&legacy()).uid(8), "abcde123");
+    assert_eq!(composite(&legacy()).uid5(), "abcde");
+    let mut preview = legacy();
+    preview.xr["metadata"]["uid"] = json!("ABC");
+    let made_up = composite(&preview).uid(8);
+    assert!(made_up.len() == 8 && made_up.chars().all(|c| c.is_ascii_hexdigit()), "{made_up}");
+}

@@ -145,3 +145,16 @@ fn a_deployment_that_gave_up_fails_with_the_reason_why_it_has_no_pods() {
     assert_eq!(answer.message, "web (Deployment): timed out progressing: exceeded quota: gpus");
     assert_eq!(answer.reason, "Failed");
 }
+
+#[test]
+fn the_object_that_runs_is_found_inside_its_wrapper_too() {
+    for (test, at) in flavours() {
+        let check = |cx: &mut Composition<'_>| {
+            let running = cx.manifest_of("web").cloned();
+            assert_eq!(running.unwrap()["kind"], "Deployment", "{at}");
+            assert_eq!(cx.manifest_of("other"), None);
+            web("small", deployment("web:1", "1", 2))(cx)
+        };
+        test.compose(check).unwrap();
+    }
+}

@@ -3,6 +3,8 @@ use serde_json::{Value, json};
 use super::{Disk, Machine, Test, legacy, namespaced, object, ready};
 use crate::compose::Composition;
 use crate::error::Error;
+use crate::models::SIBLING;
+use crate::models::aws::cloudfront::{Distribution, Origin};
 use crate::settings::{NamespaceProviderConfig, ProviderConfig, ProviderConfigKind};
 
 /// A disk as today's settings and the user's choice `wanted` would have it.
@@ -134,4 +136,25 @@ fn a_provider_config_is_chosen_by_the_users_namespace_and_pinned() {
         json!({"name": "company", "kind": "ClusterProviderConfig"})
     );
     assert_eq!(reference(legacy().with("disk", running()), Some("team")), json!({"name": "old"}), "pinned");
+}
+
+#[test]
+fn what_a_provider_wrote_into_the_entries_of_a_list_stays() {
+    let site = || Distribution {
+        origin: vec![Origin {
+            domain_name: Some("a bucket".to_owned()),
+            origin_access_control_id_selector: Some(SIBLING),
+            ..Origin::default()
+        }],
+        ..Distribution::default()
+    };
+    let mut running = ready();
+    let origin = json!([{
+        "domainName": "a bucket", "originAccessControlIdSelector": {"matchControllerRef": true},
+        "originAccessControlIdRef": {"name": "it"}, "originAccessControlId": "E1", "connectionTimeout": 10,
+    }]);
+    running["spec"] = json!({"forProvider": {"origin": origin, "comment": "theirs"}});
+    let answer =
+        legacy().with("site", running).compose(|cx| cx.managed("site", site()).add().map(|_| ())).unwrap();
+    assert_eq!(object(&answer, "site")["spec"]["forProvider"]["origin"], origin);
 }

@@ -75,9 +75,6 @@ model! {
         pub origin_id: Option<String>,
         /// How CloudFront proves to it who it is.
         pub origin_access_control_id_selector: Option<Selector>,
-        /// Id of that access control, which the provider fills in. A list is replaced as a whole: what we do not ask for again
-        /// is wiped.
-        pub origin_access_control_id: Option<String>,
     }
 
     /// How requests are answered.

@@ -82,13 +82,11 @@ fn cut(schema: &mut Value, shape: &Shape, path: &str, gaps: &mut Gaps) {
                 gaps.wrong(path, wanted, schema);
             }
         }
-        Shape::List(item) => {
-            let keys: BTreeSet<String> = strings(&schema["x-kubernetes-list-map-keys"]);
-            match schema.get_mut("items") {
-                Some(items) => cut(items, &item.with(&keys), &format!("{path}[]"), gaps),
-                None => gaps.wrong(path, "array", schema),
-            }
-        }
+        // What a provider writes into the entries of a list is asked for again with them: they stay whole.
+        Shape::List(item) => match schema.get("items") {
+            Some(items) => cut(&mut items.clone(), item, &format!("{path}[]"), gaps),
+            None => gaps.wrong(path, "array", schema),
+        },
         Shape::Map(value) => match schema.get_mut("additionalProperties") {
             Some(values) => cut(values, value, &format!("{path}.*"), gaps),
             None => gaps.wrong(path, "map", schema),
@@ -237,6 +235,21 @@ mod tests {
         assert_eq!(gaps.wrong, ["spec.watch: the CRD has no such field"]);
         let cut = managed(&schema, &model(&[]), &model(&[]), &mut gaps);
         assert_eq!(cut["properties"]["spec"]["properties"]["readiness"], readiness);
+    }
+
+    #[test]
+    fn the_entries_of_a_list_stay_whole_and_have_to_have_what_the_model_has() {
+        let entry = json!({ "properties": { "id": { "type": "string" }, "found": { "type": "string" } } });
+        let mut schema = schema();
+        schema["properties"]["spec"]["properties"]["forProvider"]["properties"]["list"] =
+            json!({ "type": "array", "items": entry });
+        let list = Shape::List(Box::new(model(&[("id", "string"), ("colour", "string")])));
+        let mut gaps = Gaps::default();
+        let model = Shape::Fields(BTreeMap::from([("list".to_owned(), list)]));
+        let cut = managed(&schema, &model, &Shape::Any, &mut gaps);
+        assert_eq!(gaps.missing, BTreeSet::from(["spec.forProvider.list[].colour".to_owned()]));
+        let list = &cut["properties"]["spec"]["properties"]["forProvider"]["properties"]["list"];
+        assert_eq!(list["items"], entry);
     }
 
     #[test]

@@ -1,0 +1,238 @@
+//! The backend: a Deployment that finds its database in its environment, a Service, and an Ingress where there is a domain.
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use super::database::Connection;
+use super::place::{NAMESPACE_READY, Place};
+use super::{Backend, Size, UnifiedEnvironmentSettings};
+use crate::compose::Composition;
+use crate::error::Error;
+use crate::value::{Object, at, text};
+
+const DEPLOYMENT: &str = "backend-deployment";
+const SERVICE: &str = "backend-service";
+const INGRESS: &str = "backend-ingress";
+
+/// The annotation of pods that changes with their credentials, so that new pods take the place of the old ones.
+const CREDENTIALS: &str = "paved-road.fn.crossplane.io/credentials";
+
+impl Backend {
+    /// Asks for everything, and says where the backend answers.
+    pub(super) fn compose(
+        &self,
+        size: Size,
+        database: &Connection,
+        place: &Place,
+        settings: &UnifiedEnvironmentSettings,
+        cx: &mut Composition<'_>,
+    ) -> Result<Option<String>, Error> {
+        self.deployment(size, database, place, settings, cx)?;
+        cx.object(SERVICE, service(place)).needs(place.ready, NAMESPACE_READY).add()?;
+        cx.usage(database.slot, DEPLOYMENT)?;
+        place.outlives(SERVICE, cx)?;
+        ingress(place, settings, cx)?;
+        Ok(url(place, cx))
+    }
+
+    /// Whether a request to the Service would be answered.
+    pub(super) fn answers(&self, cx: &Composition<'_>) -> bool {
+        self.replicas > 0 && cx.is_ready(DEPLOYMENT) && cx.is_ready(SERVICE)
+    }
+
+    /// Its memory and CPU follow the size; the user's fields follow the user, and the pods their credentials.
+    fn deployment(
+        &self,
+        size: Size,
+        database: &Connection,
+        place: &Place,
+        settings: &UnifiedEnvironmentSettings,
+        cx: &mut Composition<'_>,
+    ) -> Result<(), Error> {
+        const LIVE: [&str; 6] = [
+            "spec.replicas",
+            "spec.template.spec.containers.backend.image",
+            "spec.template.spec.containers.backend.env",
+            "spec.template.spec.containers.backend.ports",
+            "spec.template.spec.containers.backend.readinessProbe",
+            "spec.template.spec.containers.backend.livenessProbe",
+        ];
+        let credentials = database.credentials();
+        let mark = credentials.map(|password| fingerprint(password, &cx.xr.uid));
+        let live: &[&'static str] = match mark {
+            Some(_) => &["spec.template.metadata.annotations"],
+            // Credentials that are not seen just now did not change.
+            None => &[],
+        };
+        let labels = labels(place);
+        let deployment = json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": place.name, "namespace": place.namespace, "labels": labels},
+            "spec": {
+                "replicas": self.replicas,
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels, "annotations": {CREDENTIALS: mark.unwrap_or_default()}},
+                    "spec": self.pod(size, database, place, settings),
+                },
+            },
+        });
+        cx.object(DEPLOYMENT, deployment)
+            .live(&LIVE)
+            .live(live)
+            .choice("size", size.name(), &["spec.template.spec.containers.backend.resources"])
+            .needs(credentials.is_some(), "the credentials of its database")
+            .add()
+            .map(|_| ())
+    }
+
+    fn pod(
+        &self,
+        size: Size,
+        database: &Connection,
+        place: &Place,
+        settings: &UnifiedEnvironmentSettings,
+    ) -> Value {
+        let (cpu, memory) = settings.amounts(size);
+        // Which paths it answers is not known.
+        let probe = |failures: u8| json!({"tcpSocket": {"port": "http"}, "periodSeconds": 10, "failureThreshold": failures});
+        json!({
+            "automountServiceAccountToken": false,
+            "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
+            "containers": [{
+                "name": "backend",
+                "image": self.image,
+                "ports": [{"name": "http", "containerPort": self.port, "protocol": "TCP"}],
+                "envFrom": [{"secretRef": {"name": place.secret.name}}],
+                "env": self.variables(database, &place.secret.name),
+                "readinessProbe": probe(3),
+                "livenessProbe": probe(6),
+                "resources": {
+                    "requests": {"cpu": cpu, "memory": memory},
+                    "limits": {"memory": memory},
+                },
+                "securityContext": {
+                    "allowPrivilegeEscalation": false,
+                    "capabilities": {"drop": ["ALL"]},
+                },
+            }],
+        })
+    }
+
+    /// Values that others need stand before them: Kubernetes looks at what was defined earlier only. The URL is made of values as
+    /// they are, without escapes: providers make passwords of letters and digits, and our names have hyphens at most.
+    fn variables(&self, database: &Connection, secret: &str) -> Value {
+        let from = |name: &str, key: &str| json!({"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}});
+        let plain = |name: &str, value: &str| json!({"name": name, "value": value});
+        let mut all = vec![
+            from("PGHOST", database.host_key),
+            from("PGPORT", "port"),
+            from("PGUSER", "username"),
+            from("PGPASSWORD", "password"),
+            plain("PGDATABASE", &database.name),
+            plain("DATABASE_URL", "postgresql://$(PGUSER):$(PGPASSWORD)@$(PGHOST):$(PGPORT)/$(PGDATABASE)"),
+        ];
+        if !self.env.contains_key("PGSSLMODE") {
+            all.push(plain("PGSSLMODE", "require"));
+        }
+        all.extend(self.env.iter().map(|(name, value)| plain(name, value)));
+        all.into()
+    }
+}
+
+/// 16 hexadecimal digits that change with the password and reveal nothing of it: an HMAC of the XR's uid, keyed with it.
+fn fingerprint(password: &[u8], uid: &str) -> String {
+    // HMAC takes keys of any length.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(password) else { return String::new() };
+    mac.update(uid.as_bytes());
+    mac.finalize().into_bytes().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What a Service finds the pods by.
+fn labels(place: &Place) -> Value {
+    json!({"app.kubernetes.io/name": "backend", "app.kubernetes.io/instance": place.environment})
+}
+
+fn service(place: &Place) -> Value {
+    let labels = labels(place);
+    json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": place.name, "namespace": place.namespace, "labels": labels},
+        "spec": {
+            "type": "ClusterIP",
+            "selector": labels,
+            "ports": [{"name": "http", "port": 80, "targetPort": "http", "protocol": "TCP"}],
+        },
+    })
+}
+
+/// An Ingress where Settings give a domain. One that exists stays as it is: Settings do not reach what runs.
+fn ingress(
+    place: &Place,
+    settings: &UnifiedEnvironmentSettings,
+    cx: &mut Composition<'_>,
+) -> Result<(), Error> {
+    let domain = settings.ingress.domain.as_ref();
+    let (host, class) = match cx.manifest_of(INGRESS) {
+        Some(running) => (host(running), text(running, &["spec", "ingressClassName"]).map(str::to_owned)),
+        None => {
+            (domain.map(|domain| format!("{}.{domain}", cx.xr.name)), settings.ingress.class_name.clone())
+        }
+    };
+    if host.is_none() && !cx.exists(INGRESS) {
+        return Ok(());
+    }
+    let manifest = route(place, host.as_deref(), class.as_deref());
+    cx.object(INGRESS, manifest).needs(place.ready, NAMESPACE_READY).add()?;
+    place.outlives(INGRESS, cx)
+}
+
+fn route(place: &Place, host: Option<&str>, class: Option<&str>) -> Value {
+    let service = json!({"service": {"name": place.name, "port": {"name": "http"}}});
+    let paths = json!([{"path": "/", "pathType": "Prefix", "backend": service}]);
+    let mut spec = json!({"rules": [{"http": {"paths": paths}}]});
+    if let Some(host) = host {
+        spec["rules"][0]["host"] = json!(host);
+        spec["tls"] = json!([{"hosts": [host], "secretName": format!("{}-tls", place.name)}]);
+    }
+    if let Some(class) = class {
+        spec["ingressClassName"] = json!(class);
+    }
+    json!({
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": {"name": place.name, "namespace": place.namespace, "labels": labels(place)},
+        "spec": spec,
+    })
+}
+
+/// The host that an Ingress answers for.
+fn host(ingress: &Object) -> Option<String> {
+    at(ingress, &["spec", "rules"])?.as_array()?.first()?["host"].as_str().map(str::to_owned)
+}
+
+/// Where the backend answers: at its Ingress' host, else inside the cluster; nowhere as long as neither exists.
+fn url(place: &Place, cx: &Composition<'_>) -> Option<String> {
+    match cx.manifest_of(INGRESS).and_then(host) {
+        Some(host) => Some(format!("https://{host}")),
+        None => cx.exists(SERVICE).then(|| format!("http://{}.{}.svc", place.name, place.namespace)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fingerprint;
+
+    #[test]
+    fn a_fingerprint_follows_the_password_and_the_environment() {
+        let one = fingerprint(b"a password", "uid-1");
+        assert_eq!(one, fingerprint(b"a password", "uid-1"));
+        assert_ne!(one, fingerprint(b"another", "uid-1"));
+        assert_ne!(one, fingerprint(b"a password", "uid-2"), "equal passwords do not show");
+        assert!(one.len() == 16 && one.chars().all(|c| c.is_ascii_hexdigit()), "{one}");
+        assert_eq!(fingerprint(&[0xff; 300], "").len(), 16);
+    }
+}

@@ -1,0 +1,227 @@
+//! The site: a private bucket, and CloudFront, who alone may read it.
+
+use serde_json::{Value, json};
+
+use super::{FilesOnDeletion, Frontend, UnifiedEnvironmentSettings};
+use crate::compose::{Composition, NameRule, Observed};
+use crate::error::Error;
+use crate::models::SIBLING;
+use crate::models::aws::cloudfront::{
+    CacheBehavior, CustomErrorResponse, Distribution, DistributionStatus, GeoRestriction, Origin,
+    OriginAccessControl, Restrictions, ViewerCertificate,
+};
+use crate::models::aws::s3::{
+    Bucket, BucketOwnershipControls, BucketPolicy, BucketPublicAccessBlock,
+    BucketServerSideEncryptionConfiguration, EncryptionByDefault, EncryptionRule, OwnershipRule,
+};
+
+const BUCKET: &str = "frontend-bucket";
+const POLICY: &str = "frontend-bucket-policy";
+const ACCESS: &str = "frontend-access";
+const SITE: &str = "frontend-site";
+
+/// AWS's own cache policy `CachingOptimized`: files are kept, by path alone.
+const CACHING_OPTIMIZED: &str = "658327ea-f89d-4fab-a63d-7e88639e58f6";
+
+/// What is known of a site.
+pub(super) struct Site {
+    /// Where the bucket is, or will be.
+    pub region: String,
+    /// The bucket's name, once it was asked for.
+    pub bucket: Option<String>,
+    pub domain: Option<String>,
+    pub distribution_id: Option<String>,
+    /// Whether every edge has it.
+    deployed: bool,
+}
+
+impl Site {
+    /// Whether it is served everywhere, and CloudFront may read it.
+    pub fn is_served(&self, cx: &Composition<'_>) -> bool {
+        self.deployed && cx.is_ready(SITE) && cx.is_ready(POLICY)
+    }
+}
+
+impl Frontend {
+    pub(super) fn files_on_deletion(&self) -> FilesOnDeletion {
+        if self.retain_files { FilesOnDeletion::Retained } else { FilesOnDeletion::Deleted }
+    }
+
+    pub(super) fn compose(
+        &self,
+        settings: &UnifiedEnvironmentSettings,
+        cx: &mut Composition<'_>,
+    ) -> Result<Site, Error> {
+        let running = cx.running(BUCKET, &["region"]).and_then(Value::as_str).map(str::to_owned);
+        let region = running.unwrap_or_else(|| settings.region.clone());
+        let new = || format!("acme-mfe-{}-{}", self.app_name, cx.xr.uid(8));
+        let bucket = cx.external_name(BUCKET).unwrap_or_else(new);
+        self.bucket(&bucket, &region, cx)?;
+        self.protection(&region, cx)?;
+        access(cx)?;
+        let site = distribution(&bucket, &region, cx)?;
+        policy(&bucket, &region, site.text(|site| site.arn.clone()), settings, cx)?;
+        cx.usage(ACCESS, SITE)?;
+        Ok(Site {
+            region,
+            bucket: cx.exists(BUCKET).then_some(bucket),
+            domain: site.text(|site| site.domain_name.clone()),
+            distribution_id: site.text(|site| site.id.clone()),
+            deployed: site.text(|site| site.status.clone()).as_deref() == Some("Deployed"),
+        })
+    }
+
+    fn bucket(&self, name: &str, region: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
+        let bucket = Bucket {
+            region: Some(region.to_owned()),
+            force_destroy: Some(!self.retain_files),
+            ..Bucket::default()
+        };
+        cx.managed(BUCKET, bucket)
+            .external_name(name)
+            .live(&["forceDestroy"])
+            .orphan(self.retain_files)
+            .add()
+            .map(|_| ())
+    }
+
+    /// What protects the bucket stays with it. Access lists mean nothing: the owner owns all, and nobody else is let in.
+    fn protection(&self, region: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
+        let ownership = BucketOwnershipControls {
+            region: Some(region.to_owned()),
+            bucket_selector: Some(SIBLING),
+            rule: Some(OwnershipRule { object_ownership: Some("BucketOwnerEnforced".to_owned()) }),
+        };
+        cx.managed("frontend-bucket-ownership", ownership).orphan(self.retain_files).add()?;
+        let block = BucketPublicAccessBlock {
+            region: Some(region.to_owned()),
+            bucket_selector: Some(SIBLING),
+            block_public_acls: Some(true),
+            block_public_policy: Some(true),
+            ignore_public_acls: Some(true),
+            restrict_public_buckets: Some(true),
+        };
+        cx.managed("frontend-bucket-public-access", block).orphan(self.retain_files).add()?;
+        let encryption = BucketServerSideEncryptionConfiguration {
+            region: Some(region.to_owned()),
+            bucket_selector: Some(SIBLING),
+            rule: vec![EncryptionRule {
+                apply_server_side_encryption_by_default: Some(EncryptionByDefault {
+                    sse_algorithm: Some("AES256".to_owned()),
+                }),
+                bucket_key_enabled: Some(true),
+            }],
+        };
+        cx.managed("frontend-bucket-encryption", encryption).orphan(self.retain_files).add().map(|_| ())
+    }
+}
+
+/// CloudFront signs its requests to the bucket.
+fn access(cx: &mut Composition<'_>) -> Result<(), Error> {
+    let control = OriginAccessControl {
+        name: Some(cx.xr.cloud_name(NameRule::dns(64))),
+        description: Some(format!("Site of {}", cx.xr.name)),
+        origin_access_control_origin_type: Some("s3".to_owned()),
+        signing_behavior: Some("always".to_owned()),
+        signing_protocol: Some("sigv4".to_owned()),
+    };
+    cx.managed(ACCESS, control).add().map(|_| ())
+}
+
+/// The bucket's domain name follows from its name: nothing has to be waited for. Paths that no file has are the app's own: it
+/// gets them with its first page.
+fn distribution(
+    bucket: &str,
+    region: &str,
+    cx: &mut Composition<'_>,
+) -> Result<Observed<DistributionStatus>, Error> {
+    let methods = || ["GET", "HEAD"].map(str::to_owned).to_vec();
+    let app = |status| CustomErrorResponse {
+        error_code: Some(status),
+        response_code: Some(200),
+        response_page_path: Some("/index.html".to_owned()),
+        ..CustomErrorResponse::default()
+    };
+    let site = Distribution {
+        enabled: Some(true),
+        is_ipv6_enabled: Some(true),
+        comment: Some(format!("Site of {}", cx.xr.name)),
+        default_root_object: Some("index.html".to_owned()),
+        http_version: Some("http2and3".to_owned()),
+        price_class: Some("PriceClass_100".to_owned()),
+        // Ready is then what it says; the provider would look again for `Deployed` only after minutes.
+        wait_for_deployment: Some(true),
+        origin: vec![Origin {
+            domain_name: Some(format!("{bucket}.s3.{region}.amazonaws.com")),
+            origin_id: Some("bucket".to_owned()),
+            origin_access_control_id_selector: Some(SIBLING),
+            ..Origin::default()
+        }],
+        default_cache_behavior: Some(CacheBehavior {
+            allowed_methods: methods(),
+            cached_methods: methods(),
+            target_origin_id: Some("bucket".to_owned()),
+            viewer_protocol_policy: Some("redirect-to-https".to_owned()),
+            compress: Some(true),
+            cache_policy_id: Some(CACHING_OPTIMIZED.to_owned()),
+        }),
+        // S3 says 403 of what is not there to whoever may not list.
+        custom_error_response: vec![app(403), app(404)],
+        restrictions: Some(Restrictions {
+            geo_restriction: Some(GeoRestriction { restriction_type: Some("none".to_owned()) }),
+        }),
+        viewer_certificate: Some(ViewerCertificate { cloudfront_default_certificate: Some(true) }),
+        ..Distribution::default()
+    };
+    cx.managed(SITE, site).add()
+}
+
+/// Lets this distribution read, and the platform team's publishers write.
+fn policy(
+    bucket: &str,
+    region: &str,
+    distribution: Option<String>,
+    settings: &UnifiedEnvironmentSettings,
+    cx: &mut Composition<'_>,
+) -> Result<(), Error> {
+    let known = distribution.is_some();
+    let text = distribution.map(|arn| statements(bucket, &arn, &settings.publisher_role_arns).to_string());
+    let policy =
+        BucketPolicy { region: Some(region.to_owned()), bucket_selector: Some(SIBLING), policy: text };
+    // While the distribution is not seen, the policy stays as it is; and so it does where the EnvironmentConfig that may
+    // name publishers cannot be found.
+    let follows = known && !cx.settings.incomplete;
+    let live: &[&'static str] = if follows { &["policy"] } else { &[] };
+    cx.managed(POLICY, policy)
+        .live(live)
+        .needs(known, "the distribution's ARN, which it lets in")
+        .add()
+        .map(|_| ())
+}
+
+fn statements(bucket: &str, distribution: &str, publishers: &[String]) -> Value {
+    let bucket = format!("arn:aws:s3:::{bucket}");
+    let files = format!("{bucket}/*");
+    let mut statements = vec![
+        json!({
+            "Sid": "SiteReads", "Effect": "Allow", "Principal": {"Service": "cloudfront.amazonaws.com"},
+            "Action": "s3:GetObject", "Resource": files,
+            "Condition": {"StringEquals": {"AWS:SourceArn": distribution}},
+        }),
+        json!({
+            "Sid": "NothingUnencrypted", "Effect": "Deny", "Principal": "*", "Action": "s3:*",
+            "Resource": [bucket, files], "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+        }),
+    ];
+    if !publishers.is_empty() {
+        statements.push(json!({
+            "Sid": "PublishersWrite", "Effect": "Allow", "Principal": {"AWS": publishers},
+            "Action": ["s3:PutObject", "s3:DeleteObject"], "Resource": files,
+        }));
+        statements.push(json!({
+            "Sid": "PublishersList", "Effect": "Allow", "Principal": {"AWS": publishers},
+            "Action": "s3:ListBucket", "Resource": bucket,
+        }));
+    }
+    json!({"Version": "2012-10-17", "Statement": statements})
+}

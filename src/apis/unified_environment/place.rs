@@ -1,0 +1,97 @@
+//! Where an environment's objects live, and what they are called.
+
+use serde_json::json;
+
+use crate::check::{self, Refused};
+use crate::compose::{Composition, SecretName};
+use crate::error::Error;
+
+/// Slot of the namespace that the claims flavour makes.
+pub(super) const NAMESPACE: &str = "namespace";
+
+/// Name of the Secret with the way into the database; in the namespaced flavour after the XR's name.
+const SECRET: &str = "db-connection-details";
+
+/// A namespace, and names in it.
+pub(super) struct Place {
+    /// Where Deployment, Service, Ingress and the database's Secret are.
+    pub namespace: String,
+    /// What the first three are called.
+    pub name: String,
+    /// The environment's own name, by which its pods are told from others.
+    pub environment: String,
+    /// The Secret that the database's provider writes.
+    pub secret: SecretName,
+    /// Whether the namespace is there: what is put into one that is missing is refused, and a password that cannot be
+    /// written down when it is made is lost.
+    pub ready: bool,
+    /// Whether the namespace is the environment's own, to be protected while something is in it.
+    pub own: bool,
+}
+
+impl Place {
+    /// The XR's own namespace, or in the claims flavour one that is made for the environment.
+    pub fn compose(cx: &mut Composition<'_>) -> Result<Self, Error> {
+        match cx.xr.namespace.clone() {
+            Some(namespace) => Self::shared(namespace, &cx.xr.name),
+            None => Self::own(cx),
+        }
+    }
+
+    /// Others live there too, so that everything carries the XR's name.
+    fn shared(namespace: String, name: &str) -> Result<Self, Error> {
+        let begins_with_letter = |name: &str| name.starts_with(|c: char| c.is_ascii_lowercase());
+        if !is_label(name) || !begins_with_letter(name) {
+            let allowed = "at most 63 lower-case letters, digits and hyphens, a letter first and no hyphen last: the \
+                           backend's Service is called like the environment";
+            return Err(Error::spec("metadata.name", Refused::new(name, allowed)));
+        }
+        let secret = SecretName { name: format!("{name}-{SECRET}"), namespace: namespace.clone() };
+        Ok(Self {
+            namespace,
+            name: name.to_owned(),
+            environment: name.to_owned(),
+            secret,
+            ready: true,
+            own: false,
+        })
+    }
+
+    fn own(cx: &mut Composition<'_>) -> Result<Self, Error> {
+        let namespace = format!("{}-environment", cx.xr.name);
+        if !is_label(&namespace) {
+            let allowed = format!(
+                "at most {} lower-case letters, digits and hyphens, no hyphen first: the environment's namespace is called \
+                 {}, and has 63 characters at most. Claims with shorter names get shorter ones here",
+                63 - "-environment".len(),
+                check::quoted(&namespace)
+            );
+            return Err(Error::spec("metadata.name", Refused::new(&cx.xr.name, allowed)));
+        }
+        let object = json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {
+                "name": namespace,
+                "labels": {"pod-security.kubernetes.io/enforce": "restricted"},
+            },
+        });
+        cx.object(NAMESPACE, object).add()?;
+        let ready = cx.is_ready(NAMESPACE);
+        let secret = SecretName { name: SECRET.to_owned(), namespace: namespace.clone() };
+        let environment = cx.xr.name.clone();
+        Ok(Self { namespace, name: "backend".to_owned(), environment, secret, ready, own: true })
+    }
+
+    /// Keeps the environment's own namespace until what is in a slot is gone from it.
+    pub fn outlives(&self, slot: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
+        if self.own { cx.usage(NAMESPACE, slot) } else { Ok(()) }
+    }
+}
+
+/// What waits for the namespace waits for this.
+pub(super) const NAMESPACE_READY: &str = "its namespace to be there";
+
+fn is_label(name: &str) -> bool {
+    check::kubernetes::label(name).is_ok()
+}

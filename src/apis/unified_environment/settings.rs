@@ -1,0 +1,306 @@
+//! What the platform team decides about unified environments.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Size;
+use crate::check::{self, Refused, kubernetes};
+use crate::error::Error;
+
+/// Settings of unified environments.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct UnifiedEnvironmentSettings {
+    /// AWS region of buckets, and of databases that have a server of their own.
+    #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z]{2}(-[a-z]+)+-[0-9]$"))]
+    pub region: String,
+    /// Where databases are.
+    pub database: DatabaseSettings,
+    /// Where database servers stand; needed where every environment gets one of its own.
+    pub rds: RdsSettings,
+    /// What each replica of a backend gets, by the size of its database.
+    pub resources: Resources,
+    /// How backends are reached from outside of their cluster.
+    pub ingress: IngressSettings,
+    /// ARNs of the IAM roles that may upload sites: arn:aws:iam::123456789012:role/…
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(max = 20),
+        inner(
+            length(max = 600),
+            regex(pattern = r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$")
+        )
+    )]
+    pub publisher_role_arns: Vec<String>,
+}
+
+/// Where databases are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DatabaseSettings {
+    /// On the shared server that providerConfigs.sql reaches, or each on an RDS instance of its own.
+    pub mode: Mode,
+}
+
+/// Where databases are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Mode {
+    /// On a shared server.
+    #[default]
+    Shared,
+    /// Each on an RDS instance of its own.
+    Rds,
+}
+
+/// Where database servers stand.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct RdsSettings {
+    /// Name of the group of subnets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 255), regex(pattern = r"^[a-z0-9][a-z0-9 ._-]*$"))]
+    pub subnet_group: Option<String>,
+    /// Ids of the security groups, which let the cluster's pods in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 5), inner(regex(pattern = r"^sg-[0-9a-f]{8,17}$")))]
+    pub security_group_ids: Vec<String>,
+}
+
+/// What each replica of a backend gets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Resources {
+    /// For small. Default: 100m and 256Mi.
+    #[serde(skip_serializing_if = "Amounts::is_default")]
+    pub small: Amounts,
+    /// For medium. Default: 500m and 1Gi.
+    #[serde(skip_serializing_if = "Amounts::is_default")]
+    pub medium: Amounts,
+    /// For large. Default: 1 and 2Gi.
+    #[serde(skip_serializing_if = "Amounts::is_default")]
+    pub large: Amounts,
+}
+
+/// CPU and memory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Amounts {
+    /// CPU that is asked for: cores, or thousandths as in 250m. There is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^([0-9]{1,6}m|[0-9]{1,3}([.][0-9]{1,3})?)$"))]
+    pub cpu: Option<String>,
+    /// Memory that is asked for and never exceeded, such as 512Mi.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32), regex(pattern = kubernetes::MEMORY))]
+    pub memory: Option<String>,
+}
+
+/// How backends are reached.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct IngressSettings {
+    /// Domain below which every backend gets a host by its environment's name. Default: none, and no Ingress.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(min = 1, max = 189),
+        regex(pattern = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")
+    )]
+    pub domain: Option<String>,
+    /// Class of the Ingresses. Default: the cluster's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(min = 1, max = 253),
+        regex(pattern = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")
+    )]
+    pub class_name: Option<String>,
+}
+
+impl Default for UnifiedEnvironmentSettings {
+    fn default() -> Self {
+        Self {
+            region: "us-east-1".to_owned(),
+            database: DatabaseSettings::default(),
+            rds: RdsSettings::default(),
+            resources: Resources::default(),
+            ingress: IngressSettings::default(),
+            publisher_role_arns: Vec::new(),
+        }
+    }
+}
+
+impl Amounts {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl UnifiedEnvironmentSettings {
+    /// CPU and memory for a size.
+    pub(super) fn amounts(&self, size: Size) -> (&str, &str) {
+        let (chosen, cpu, memory) = match size {
+            Size::Small => (&self.resources.small, "100m", "256Mi"),
+            Size::Medium => (&self.resources.medium, "500m", "1Gi"),
+            Size::Large => (&self.resources.large, "1", "2Gi"),
+        };
+        (chosen.cpu.as_deref().unwrap_or(cpu), chosen.memory.as_deref().unwrap_or(memory))
+    }
+
+    /// What the schema of Settings says, and nobody checks before us.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        check::shape(&self.region, 32, is_region, REGIONS).map_err(wrong("region"))?;
+        if let Some(group) = &self.rds.subnet_group {
+            let allowed =
+                "a name of 1 to 255 lower-case letters, digits, spaces and . _ -, a letter or digit first";
+            check::shape(group, 255, is_subnet_group, allowed).map_err(wrong("rds.subnetGroup"))?;
+        }
+        check::count(&self.rds.security_group_ids, 5).map_err(wrong("rds.securityGroupIds"))?;
+        for (index, id) in self.rds.security_group_ids.iter().enumerate() {
+            check::shape(id, 32, is_security_group, "the id of a security group, sg-…")
+                .map_err(wrong(&format!("rds.securityGroupIds[{index}]")))?;
+        }
+        check::count(&self.publisher_role_arns, 20).map_err(wrong("publisherRoleArns"))?;
+        for (index, arn) in self.publisher_role_arns.iter().enumerate() {
+            let allowed = "the ARN of an IAM role, arn:aws:iam::123456789012:role/…";
+            check::shape(arn, 600, is_role, allowed)
+                .map_err(wrong(&format!("publisherRoleArns[{index}]")))?;
+        }
+        self.check_ingress()?;
+        self.check_resources()
+    }
+
+    fn check_ingress(&self) -> Result<(), Error> {
+        let names = [("domain", 189, &self.ingress.domain), ("className", 253, &self.ingress.class_name)];
+        for (field, longest, name) in names {
+            let Some(name) = name else { continue };
+            let allowed = format!(
+                "at most {longest} lower-case letters, digits, hyphens and dots, as in apps.example.org"
+            );
+            check::shape(name, longest, is_subdomain, &allowed)
+                .map_err(wrong(&format!("ingress.{field}")))?;
+        }
+        Ok(())
+    }
+
+    fn check_resources(&self) -> Result<(), Error> {
+        let sizes = [
+            ("small", &self.resources.small),
+            ("medium", &self.resources.medium),
+            ("large", &self.resources.large),
+        ];
+        for (size, amounts) in sizes {
+            if let Some(cpu) = &amounts.cpu {
+                check::shape(cpu, 8, is_cpu, "cores above 0, such as 2 or 0.5, or thousandths, such as 250m")
+                    .map_err(wrong(&format!("resources.{size}.cpu")))?;
+            }
+            if let Some(memory) = &amounts.memory {
+                kubernetes::memory(memory).map_err(wrong(&format!("resources.{size}.memory")))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a new server of its own stands.
+    ///
+    /// # Errors
+    /// The subnets or the security groups are missing: a server in the default VPC would be out of the pods' reach.
+    pub(super) fn server(&self) -> Result<(Option<&str>, &[String]), Error> {
+        let missing = |field: &str, what: &str| {
+            let message = format!(
+                "missing: unifiedEnvironment.database.mode is rds, so that database servers need {what}"
+            );
+            Error::settings(format!("unifiedEnvironment.rds.{field}"), message)
+        };
+        let group = self.rds.subnet_group.as_deref();
+        if group.is_none() {
+            return Err(missing("subnetGroup", "a group of subnets"));
+        }
+        if self.rds.security_group_ids.is_empty() {
+            return Err(missing("securityGroupIds", "security groups that let the cluster's pods in"));
+        }
+        Ok((group, &self.rds.security_group_ids))
+    }
+
+    /// An Ingress for every backend, and a role that uploads the sites.
+    pub(super) fn example() -> Self {
+        Self {
+            ingress: IngressSettings {
+                domain: Some("apps.acme.io".to_owned()),
+                class_name: Some("nginx".to_owned()),
+            },
+            publisher_role_arns: vec!["arn:aws:iam::123456789012:role/site-publisher".to_owned()],
+            ..Self::default()
+        }
+    }
+}
+
+fn wrong(field: &str) -> impl FnOnce(Refused) -> Error {
+    let path = check::shown(&format!("unifiedEnvironment.{field}"));
+    move |error| Error::settings(path, error)
+}
+
+/// CloudFront and the ARNs of its partition are those of AWS's public regions.
+const REGIONS: &str =
+    "a public AWS region such as us-east-1; CloudFront is not in those of China and of governments";
+
+/// `us-east-1`: two letters, words, one digit, in AWS's public partition.
+fn is_region(name: &str) -> bool {
+    let word = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
+    let parts: Vec<&str> = name.split('-').collect();
+    let elsewhere = ["cn-", "us-gov-", "us-iso", "eu-iso", "eusc-"];
+    match parts.as_slice() {
+        [area, words @ .., number] => {
+            area.len() == 2
+                && word(area)
+                && !words.is_empty()
+                && words.iter().all(word)
+                && number.len() == 1
+                && number.chars().all(|c| c.is_ascii_digit())
+                && !elsewhere.iter().any(|prefix| name.starts_with(prefix))
+        }
+        _ => false,
+    }
+}
+
+fn is_subnet_group(name: &str) -> bool {
+    let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    name.starts_with(edge) && name.chars().all(|c| edge(c) || " ._-".contains(c))
+}
+
+fn is_security_group(id: &str) -> bool {
+    id.strip_prefix("sg-").is_some_and(|rest| {
+        (8..=17).contains(&rest.len()) && rest.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'))
+    })
+}
+
+fn is_role(arn: &str) -> bool {
+    let parts: Vec<&str> = arn.splitn(6, ':').collect();
+    let [arn, partition, "iam", "", account, role] = parts.as_slice() else { return false };
+    let of_partition = |c: char| c.is_ascii_lowercase() || c == '-';
+    let of_role = |c: char| c.is_ascii_alphanumeric() || "_+=,.@/-".contains(c);
+    *arn == "arn"
+        && partition.strip_prefix("aws").is_some_and(|rest| rest.chars().all(of_partition))
+        && account.len() == 12
+        && account.chars().all(|c| c.is_ascii_digit())
+        && role.strip_prefix("role/").is_some_and(|name| !name.is_empty() && name.chars().all(of_role))
+}
+
+fn is_subdomain(name: &str) -> bool {
+    name.split('.').all(|label| kubernetes::label(label).is_ok())
+}
+
+/// `250m`, `2`, `0.5`: above nothing.
+fn is_cpu(amount: &str) -> bool {
+    let digits = |text: &str, most: usize| {
+        (1..=most).contains(&text.len()) && text.chars().all(|c| c.is_ascii_digit())
+    };
+    let well_formed = match amount.strip_suffix('m') {
+        Some(thousandths) => digits(thousandths, 6),
+        None => match amount.split_once('.') {
+            Some((whole, fraction)) => digits(whole, 3) && digits(fraction, 3),
+            None => digits(amount, 3),
+        },
+    };
+    well_formed && amount.chars().any(|c| matches!(c, '1'..='9'))
+}
