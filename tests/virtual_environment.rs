@@ -122,7 +122,8 @@ fn a_kubeconfig_is_for_a_name_that_the_certificate_has() {
         let address = format!("{name}.{namespace}.svc");
         assert_eq!(values["exportKubeConfig"]["server"], format!("https://{address}:443"));
         assert_eq!(values["controlPlane"]["proxy"]["extraSANs"][0], address);
-        let expected = if world.flavour == Flavour::Claims { "preview-7x9kd" } else { "team-shop-preview" };
+        let expected =
+            if world.flavour == Flavour::Claims { "preview-7x9kd" } else { "team-shop-preview-5f0c9" };
         assert_eq!(namespace, expected);
         let details = &release["spec"]["connectionDetails"][0];
         assert_eq!(

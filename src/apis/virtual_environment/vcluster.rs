@@ -186,8 +186,11 @@ fn host_namespace(cx: &Composition<'_>) -> Result<String, Error> {
         return Ok(running.to_owned());
     }
     let xr = &cx.xr;
-    let words: Vec<&str> = xr.namespace.as_deref().into_iter().chain([xr.name.as_str()]).collect();
-    let name = label(&words);
+    // People choose the names of namespaced environments: a part of the uid keeps them from naming somebody's namespace.
+    let name = match &xr.namespace {
+        Some(namespace) => label(&[namespace, &xr.name, &xr.uid5()]),
+        None => label(&[&xr.name]),
+    };
     if ["default", "crossplane-system"].contains(&name.as_str()) || name.starts_with("kube-") {
         let allowed = format!("a name that does not make the namespace {name}, which is the cluster's own");
         return Err(Error::spec("metadata.name", Refused::new(&xr.name, allowed)));
