@@ -155,7 +155,6 @@ fn distribution(
             domain_name: Some(format!("{bucket}.s3.{region}.amazonaws.com")),
             origin_id: Some("bucket".to_owned()),
             origin_access_control_id_selector: Some(SIBLING),
-            ..Origin::default()
         }],
         default_cache_behavior: Some(CacheBehavior {
             allowed_methods: methods(),
