@@ -18,6 +18,10 @@ use serde_json::{Value, json};
 
 use support::{answer, examples, request};
 
+/// The one that the server has.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The function itself: from a decoded request to a response.
 fn compose(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("compose");

@@ -176,6 +176,15 @@ impl<'r> Composition<'r> {
         }
     }
 
+    /// The Kubernetes object in a slot as its cluster has it: a wrapped one as its wrapper saw it last.
+    pub fn seen(&self, slot: &str) -> Option<&Object> {
+        let object = &self.observed.get(slot)?.object;
+        match text(object, &["kind"]) {
+            Some("Object") => at(object, &["status", "atProvider", "manifest"])?.as_object(),
+            _ => Some(object),
+        }
+    }
+
     /// What `forProvider` of an observed resource holds at a path.
     pub fn running(&self, slot: &str, path: &[&str]) -> Option<&Value> {
         let for_provider = at(&self.observed.get(slot)?.object, &["spec", "forProvider"])?.as_object()?;

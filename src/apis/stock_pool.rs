@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Api, Info, Names};
 use crate::check::{self, kubernetes};
-use crate::compose::{Composition, Observed, State};
+use crate::compose::{Composition, State};
 use crate::error::Error;
 use deployment::SLOT;
 
@@ -108,9 +108,9 @@ impl Api for StockPool {
     fn compose(&self, settings: &Self::Settings, cx: &mut Composition<'_>) -> Result<Self::Status, Error> {
         self.check()?;
         settings.check()?;
-        let deployment = self.deployment(settings, cx)?;
+        self.deployment(settings, cx)?;
         cx.dates("lastSyncTime");
-        Ok(self.status(&deployment, cx))
+        Ok(self.status(cx))
     }
 }
 
@@ -132,10 +132,10 @@ impl StockPool {
     }
 
     /// Never better than what the Deployment has seen of its newest generation.
-    fn status(&self, deployment: &Observed<Value>, cx: &Composition<'_>) -> StockPoolStatus {
+    fn status(&self, cx: &Composition<'_>) -> StockPoolStatus {
         let health = cx.health(SLOT);
         let ready = health.is_some_and(|health| health.ready);
-        let seen = deployment.get(|deployment| deployment.get("status").cloned());
+        let seen = cx.seen(SLOT).and_then(|deployment| deployment.get("status"));
         let available = seen.map(|status| status["availableReplicas"].as_i64().unwrap_or(0));
         StockPoolStatus {
             phase: match health.map(|health| health.state) {

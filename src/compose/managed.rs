@@ -24,6 +24,7 @@ pub struct Managed<'c, 'r, M> {
     secret: Option<SecretName>,
     beside: Object,
     shown_as: Option<String>,
+    whole: Option<Object>,
     needs: Option<String>,
     config: Option<String>,
 }
@@ -46,6 +47,7 @@ impl<'r> Composition<'r> {
             secret: None,
             beside: Object::new(),
             shown_as: None,
+            whole: None,
             needs: None,
             config: None,
         }
@@ -163,6 +165,12 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self
     }
 
+    /// `forProvider` as it is to be, pinned already.
+    pub(super) fn whole(mut self, for_provider: Object) -> Self {
+        self.whole = Some(for_provider);
+        self
+    }
+
     /// The kind by which people know it, where it is a wrapper.
     pub(super) fn shown_as(mut self, kind: String) -> Self {
         self.shown_as = Some(kind);
@@ -180,17 +188,22 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     /// Adds it, and gives back what was observed of it.
     pub fn add(self) -> Result<Observed<M::Status>, Error> {
         let observed = Observed::read(self.composition.observed.get(&self.slot));
-        if let Some(what) = self.needs.as_ref().filter(|_| !self.composition.exists(&self.slot)) {
-            let kind = self.shown_as.unwrap_or_else(|| M::KIND.kind.to_owned());
-            self.composition.wait(&self.slot, kind, format!("waits for {what}"), true);
-            return Ok(observed);
-        }
-        let object = self.object()?;
-        self.composition.insert(&self.slot, object, true)?;
+        self.put()?;
         Ok(observed)
     }
 
-    fn object(&self) -> Result<Object, Error> {
+    /// Adds it, without a look at what was observed of it.
+    pub(super) fn put(mut self) -> Result<(), Error> {
+        if let Some(what) = self.needs.as_ref().filter(|_| !self.composition.exists(&self.slot)) {
+            let kind = self.shown_as.unwrap_or_else(|| M::KIND.kind.to_owned());
+            self.composition.wait(&self.slot, kind, format!("waits for {what}"), true);
+            return Ok(());
+        }
+        let object = self.object()?;
+        self.composition.insert(&self.slot, object, true)
+    }
+
+    fn object(&mut self) -> Result<Object, Error> {
         let scope = self.composition.xr.scope;
         let mut object = Object::new();
         object.insert("apiVersion".into(), M::KIND.api_version(scope).into());
@@ -218,21 +231,27 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         name.map(|name| (EXTERNAL_NAME.to_owned(), name)).into_iter().chain(choices).collect()
     }
 
-    fn spec(&self) -> Result<Object, Error> {
+    fn spec(&mut self) -> Result<Object, Error> {
+        let for_provider = match self.whole.take() {
+            Some(whole) => whole,
+            None => self.for_provider()?,
+        };
         let composition = &*self.composition;
         let xr = &composition.xr;
         let mut spec = Object::new();
-        spec.insert("forProvider".into(), self.for_provider()?.into());
+        spec.insert("forProvider".into(), for_provider.into());
         spec.insert(
             "providerConfigRef".into(),
-            self.pinned("providerConfigRef", || composition.config(M::KIND.provider, self.config.as_deref())),
+            self.pinned("providerConfigRef", &["name", "kind"], || {
+                composition.config(M::KIND.provider, self.config.as_deref())
+            }),
         );
         if self.publishes {
             let reference = || match &self.secret {
                 Some(secret) => xr.reference_to(secret),
                 None => xr.secret_reference(&xr.object_name(&self.slot)),
             };
-            let reference = self.pinned("writeConnectionSecretToRef", reference);
+            let reference = self.pinned("writeConnectionSecretToRef", &["name", "namespace"], reference);
             spec.insert("writeConnectionSecretToRef".into(), reference);
         }
         spec.extend(self.spec_beside());
@@ -263,24 +282,32 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     }
 
     fn for_provider(&self) -> Result<Object, Error> {
+        let observed = self.running().and_then(|running| at(&running.object, &["spec", "forProvider"]));
+        let live = self.live_now();
+        if live.is_empty()
+            && let Some(pinned) = observed.and_then(pin::as_it_runs::<M>)
+        {
+            return Ok(pinned);
+        }
         let Ok(Value::Object(mut wanted)) = serde_json::to_value(&self.model) else {
             return Err(Error::Defect(format!("the model in slot `{}` is no object", self.slot)));
         };
-        let mut live = self.live.clone();
         if let Some(path) = M::KIND.tags {
             self.add_tags(&mut wanted, path);
-            live.push(path);
         }
-        let Some(running) = self.running() else { return Ok(wanted) };
-        for (name, value, paths) in &self.choices {
-            if running.annotation(&format!("{CHOICE_PREFIX}{name}")).is_some_and(|noted| noted != value) {
-                live.extend(*paths);
-            }
-        }
-        Ok(match at(&running.object, &["spec", "forProvider"]) {
+        Ok(match observed {
             Some(observed) => pin::pin::<M>(&wanted, observed, &live),
             None => wanted,
         })
+    }
+
+    /// The paths that do not keep what they have: the live ones, those of a choice that differs from the one noted, and tags.
+    fn live_now(&self) -> Vec<&'static str> {
+        let changed = |(name, value, _): &&(&'static str, String, _)| {
+            self.composition.noted(&self.slot, name).is_some_and(|noted| noted != value)
+        };
+        let chosen = self.choices.iter().filter(changed).flat_map(|(_, _, paths)| paths.iter());
+        self.live.iter().chain(chosen).copied().chain(M::KIND.tags).collect()
     }
 
     /// The tags of Settings; the API's own win.
@@ -295,12 +322,12 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         }
     }
 
-    /// A part of the envelope: with the values of the resource that runs, else as made now.
-    fn pinned(&self, field: &str, make: impl FnOnce() -> Object) -> Value {
-        let new = make();
-        let running = self.running().and_then(|running| at(&running.object, &["spec", field])?.as_object());
-        let Some(running) = running else { return Value::Object(new) };
-        let kept = new.into_iter().filter_map(|(key, _)| running.get(&key).map(|value| (key, value.clone())));
+    /// A part of the envelope: the fields of the resource that runs, else as made now.
+    fn pinned(&self, part: &str, fields: &[&str], make: impl FnOnce() -> Object) -> Value {
+        let running = self.running().and_then(|running| at(&running.object, &["spec", part])?.as_object());
+        let Some(running) = running else { return Value::Object(make()) };
+        let kept =
+            fields.iter().filter_map(|field| Some(((*field).to_owned(), running.get(*field)?.clone())));
         Value::Object(kept.collect())
     }
 

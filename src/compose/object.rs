@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::health::{Health, State};
-use super::{CHOICE_PREFIX, Composition, Observed, Scope, pin};
+use super::{CHOICE_PREFIX, Composition, Scope, pin};
 use crate::error::Error;
 use crate::models::kubernetes;
 use crate::value::{Object, at, put, text};
@@ -119,11 +119,11 @@ impl Manifest<'_, '_> {
         self
     }
 
-    /// Adds it, and gives back the object as its cluster has it.
+    /// Adds it. What its cluster has is [`Composition::seen`].
     ///
     /// # Errors
     /// A Secret that would be wrapped, for every reader of Objects would see it; and what is no Kubernetes object.
-    pub fn add(self) -> Result<Observed<Value>, Error> {
+    pub fn add(self) -> Result<(), Error> {
         if text(&self.object, &["kind"]).is_none() {
             return Err(Error::Defect(format!("slot `{}` holds no object", self.slot)));
         }
@@ -138,27 +138,26 @@ impl Manifest<'_, '_> {
         xr.scope == Scope::LegacyCluster || self.config.is_some() || self.observe || elsewhere || cluster_wide
     }
 
-    fn add_native(mut self) -> Result<Observed<Value>, Error> {
-        let running = self.composition.observed.get(&self.slot).map(|resource| resource.object.clone());
-        if let (Some(what), None) = (self.needs.take(), &running) {
-            let message = format!("waits for {what}");
-            let kind = text(&self.object, &["kind"]).unwrap_or_default().to_owned();
-            self.composition.wait(&self.slot, kind, message, true);
-            return Ok(Observed::of(None));
-        }
-        let mut object = match &running {
-            Some(running) => pin::native(&self.object, running, &self.live_now()),
-            None => self.object.clone(),
+    fn add_native(self) -> Result<(), Error> {
+        let running = self.composition.observed.get(&self.slot).map(|resource| &resource.object);
+        let live = self.live_now();
+        let mut object = match (running, self.needs) {
+            (Some(running), _) => pin::native(&self.object, running, &live),
+            (None, None) => self.object,
+            (None, Some(what)) => {
+                let kind = text(&self.object, &["kind"]).unwrap_or_default();
+                self.composition.wait(&self.slot, kind, format!("waits for {what}"), true);
+                return Ok(());
+            }
         };
         for (name, value, _) in &self.choices {
             let key = format!("{CHOICE_PREFIX}{name}");
             put(&mut object, &["metadata", "annotations", &key], Some(value.as_str().into()));
         }
-        self.composition.insert(&self.slot, object, true)?;
-        Ok(Observed::of(running.map(Value::Object)))
+        self.composition.insert(&self.slot, object, true)
     }
 
-    fn add_wrapped(self) -> Result<Observed<Value>, Error> {
+    fn add_wrapped(self) -> Result<(), Error> {
         if text(&self.object, &["kind"]) == Some("Secret") {
             let message = format!("slot `{}` would show a Secret in a provider-kubernetes Object", self.slot);
             return Err(Error::Defect(message));
@@ -170,8 +169,10 @@ impl Manifest<'_, '_> {
             Some(running) => pin::wrapped(&self.object, running, &self.live_now()),
             None => self.object,
         };
-        let wrapper = kubernetes::Object { manifest: Some(Value::Object(manifest)) };
-        let mut wrapper = self.composition.managed(self.slot, wrapper).live(&["manifest"]).shown_as(kind);
+        let mut whole = Object::new();
+        whole.insert("manifest".into(), Value::Object(manifest));
+        let wrapper = kubernetes::Object::default();
+        let mut wrapper = self.composition.managed(self.slot, wrapper).whole(whole).shown_as(kind);
         for (name, value, _) in self.choices {
             wrapper = wrapper.note(name, value);
         }
@@ -187,8 +188,7 @@ impl Manifest<'_, '_> {
         if self.observe {
             wrapper = wrapper.observe_only();
         }
-        let observed = wrapper.orphan(self.orphan).add()?;
-        Ok(Observed::of(observed.get(|status| status.manifest.clone())))
+        wrapper.orphan(self.orphan).put()
     }
 
     /// The live paths, with those of each choice that differs from the one noted.

@@ -63,10 +63,6 @@ impl<S: DeserializeOwned> Observed<S> {
         Self { status, connection: resource.connection.clone() }
     }
 
-    pub(super) fn of(status: Option<S>) -> Self {
-        Self { status, connection: BTreeMap::new() }
-    }
-
     /// A value of the status, where it is known.
     pub fn get<T>(&self, read: impl FnOnce(&S) -> Option<T>) -> Option<T> {
         self.status.as_ref().and_then(read)

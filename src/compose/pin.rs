@@ -10,13 +10,23 @@ use crate::value::{Object, at, put, text};
 /// in `live` as wanted now. A field of the model that is absent there stays absent.
 pub(super) fn pin<M: models::Managed>(wanted: &Object, observed: &Value, live: &[&str]) -> Object {
     let Some(running) = observed.as_object() else { return wanted.clone() };
-    let mut pinned = fields_of::<M>(observed).unwrap_or_else(|| legible::<M>(wanted, running, observed));
-    keep_entries(&mut pinned, running);
+    let mut pinned = as_it_runs::<M>(observed).unwrap_or_else(|| {
+        let mut pinned = legible::<M>(wanted, running, observed);
+        keep_entries(&mut pinned, running);
+        pinned
+    });
     for path in live {
         let path: Vec<&str> = path.split('.').collect();
         put(&mut pinned, &path, at(wanted, &path).cloned());
     }
     pinned
+}
+
+/// The fields of the model as observed, where the model can read them.
+pub(super) fn as_it_runs<M: models::Managed>(observed: &Value) -> Option<Object> {
+    let mut pinned = fields_of::<M>(observed)?;
+    keep_entries(&mut pinned, observed.as_object()?);
+    Some(pinned)
 }
 
 /// A list is one value to server-side apply: who asks for it owns all of it. So its entries are kept with what the provider

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{StockPool, StockPoolSettings};
-use crate::compose::{Composition, Observed};
+use crate::compose::Composition;
 use crate::error::Error;
 
 /// The only slot.
@@ -13,12 +13,12 @@ pub(super) const SLOT: &str = "deployment";
 const GPU: &str = "nvidia.com/gpu";
 
 impl StockPool {
-    /// Asks for it, and gives it back as its cluster has it.
+    /// Asks for it.
     pub(super) fn deployment(
         &self,
         settings: &StockPoolSettings,
         cx: &mut Composition<'_>,
-    ) -> Result<Observed<Value>, Error> {
+    ) -> Result<(), Error> {
         let (name, namespace) = cx.xr.asked_as("a stock pool")?;
         let deployment = self.manifest(settings, name, namespace);
         cx.object(SLOT, deployment)

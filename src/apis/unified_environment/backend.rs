@@ -85,7 +85,6 @@ impl Backend {
             .choice("size", size.name(), &["spec.template.spec.containers.backend.resources"])
             .needs(credentials.is_some(), "the credentials of its database")
             .add()
-            .map(|_| ())
     }
 
     fn pod(

@@ -9,6 +9,7 @@ use crate::check::Refused;
 use crate::compose::{Composition, NameRule, label};
 use crate::error::Error;
 use crate::models::helm::{Chart, Release};
+use crate::value::{Object, at};
 
 /// Where the chart is.
 const REPOSITORY: &str = "https://charts.loft.sh";
@@ -83,12 +84,8 @@ impl Parameters {
         }
         let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": namespace}});
         let installed = cx.is_ready("vcluster");
-        let service = cx
-            .object(SLOT, service)
-            .observe()
-            .needs(installed, "the virtual cluster to be installed")
-            .add()?;
-        Ok(service.get(address).map(|address| format!("https://{address}")))
+        cx.object(SLOT, service).observe().needs(installed, "the virtual cluster to be installed").add()?;
+        Ok(cx.seen(SLOT).and_then(address).map(|address| format!("https://{address}")))
     }
 
     fn values(&self, name: &str, namespace: &str) -> Value {
@@ -220,8 +217,8 @@ fn kubeconfig_of(name: &str, namespace: &str) -> Value {
 }
 
 /// The address of a Service's load balancer, as a URL has it.
-fn address(service: &Value) -> Option<String> {
-    let ingress = &service["status"]["loadBalancer"]["ingress"][0];
+fn address(service: &Object) -> Option<String> {
+    let ingress = at(service, &["status", "loadBalancer", "ingress"])?.get(0)?;
     let found = ingress["hostname"].as_str().or_else(|| ingress["ip"].as_str())?;
     let is_v6 = found.parse::<std::net::Ipv6Addr>().is_ok();
     Some(if is_v6 { format!("[{found}]") } else { found.to_owned() }).filter(|address| !address.is_empty())

@@ -88,9 +88,7 @@ fn composed(
 fn what_is_inside_goes_through_the_config_that_we_made() -> Result<(), Error> {
     let reference = [json!({"name": "inner"}), json!({"name": "inner", "kind": "ProviderConfig"})];
     for (namespaced, reference) in [false, true].into_iter().zip(reference) {
-        let answer = composed(namespaced, |cx| {
-            cx.inside("inner", "namespace", namespace("Active")).add().map(|_| ())
-        })?;
+        let answer = composed(namespaced, |cx| cx.inside("inner", "namespace", namespace("Active")).add())?;
         let object = &answer.resources["namespace"].0;
         assert_eq!((&object["kind"], &object["spec"]["providerConfigRef"]), (&json!("Object"), &reference));
     }

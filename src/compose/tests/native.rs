@@ -21,7 +21,6 @@ fn web(size: &str, wanted: Value) -> impl FnOnce(&mut Composition<'_>) -> Result
             .live(&["spec.replicas", "spec.template.spec.containers.web.image"])
             .choice("size", size, &["spec.template.spec.containers.web.resources"])
             .add()
-            .map(|_| ())
     }
 }
 
@@ -112,7 +111,7 @@ fn a_namespace_and_what_lies_in_another_one_are_wrapped_in_both_flavours() {
     let elsewhere =
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "other"}});
     for object in [json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}), elsewhere] {
-        let answer = namespaced().compose(|cx| cx.object("it", object).add().map(|_| ())).unwrap();
+        let answer = namespaced().compose(|cx| cx.object("it", object).add()).unwrap();
         assert_eq!(super::object(&answer, "it")["kind"], "Object");
     }
 }
@@ -121,9 +120,7 @@ fn a_namespace_and_what_lies_in_another_one_are_wrapped_in_both_flavours() {
 fn what_waits_is_told_by_its_own_kind() {
     for test in [legacy(), namespaced()] {
         let answer = test
-            .compose(|cx| {
-                cx.object("web", deployment("web:1", "1", 1)).needs(false, "its password").add().map(|_| ())
-            })
+            .compose(|cx| cx.object("web", deployment("web:1", "1", 1)).needs(false, "its password").add())
             .unwrap();
         let line = &answer.status["resources"][0];
         assert_eq!(

@@ -7,7 +7,7 @@ use crate::error::Error;
 fn service(cx: &mut Composition<'_>) -> Result<(), Error> {
     let service =
         json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"port": 80}});
-    cx.object("service", service).add().map(|_| ())
+    cx.object("service", service).add()
 }
 
 /// A wrapper that its provider calls ready.
