@@ -32,6 +32,8 @@ pub struct VirtualEnvironment {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
     validation = Rule::new("has(self.type) == has(oldSelf.type)").message("type cannot be changed: make a new environment"),
+    validation = Rule::new("!has(self.type) || !(self.type in ['eks', 'aks']) || self.size == oldSelf.size")
+        .message("size cannot be changed on eks and aks: make a new environment"),
     validation = Rule::new("!has(self.type) || self.type == 'vcluster' || self.expose != 'loadBalancer'")
         .message("expose: loadBalancer is for vcluster; the platform team decides who reaches a managed cluster")
 )]

@@ -29,6 +29,7 @@ pub fn chart_repository(value: &str) -> Result<&str, Refused> {
         fits,
         "a URL such as https://charts.example.org or oci://registry.example.org/charts",
     )
+    .map_err(|refused| hidden(value, refused))
 }
 
 /// A Git repository.
@@ -42,6 +43,7 @@ pub fn git_repository(value: &str) -> Result<&str, Refused> {
         fits,
         "a URL such as https://git.example.org/team/app.git or git@git.example.org:team/app.git",
     )
+    .map_err(|refused| hidden(value, refused))
 }
 
 /// Refuses a URL with a password, a token or a query in it, without showing it. The user of an SSH URL is no secret.
@@ -56,4 +58,12 @@ fn without_secrets(value: &str) -> Result<(), Refused> {
         });
     }
     Ok(())
+}
+
+/// What is wrong as a URL and has an @ in it may hold a secret all the same: it is not shown.
+fn hidden(value: &str, refused: Refused) -> Refused {
+    if value.contains('@') {
+        return Refused { found: "a text with an @ in it, not shown here".to_owned(), ..refused };
+    }
+    refused
 }

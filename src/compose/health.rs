@@ -183,7 +183,9 @@ fn deployment(object: &Object) -> Health {
     }
     let desired = number(&["spec", "replicas"]).unwrap_or(1);
     let count = |field| number(&["status", field]).unwrap_or(0);
-    if count("updatedReplicas") >= desired && count("availableReplicas") >= desired {
+    // With old pods still there, they may be those that are available.
+    let only_new = count("replicas") <= desired;
+    if only_new && count("updatedReplicas") >= desired && count("availableReplicas") >= desired {
         return Health::available();
     }
     let message = why(&format!("{} of {desired} replicas are available", count("availableReplicas")));

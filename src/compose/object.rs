@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::health::{Health, State};
 use super::{CHOICE_PREFIX, Composition, Scope, pin};
+use crate::check;
 use crate::error::Error;
 use crate::models::kubernetes;
 use crate::value::{Object, at, put, text};
@@ -205,7 +206,8 @@ impl Manifest<'_, '_> {
 /// whatever the object lacks, or it holds nothing in silence.
 fn readiness(kind: &str) -> Option<Value> {
     const DEPLOYMENT: &str = "has(object.status) && has(object.status.observedGeneration) && \
-        object.status.observedGeneration >= object.metadata.generation && (object.spec.replicas == 0 || \
+        object.status.observedGeneration >= object.metadata.generation && \
+        (!has(object.status.replicas) || object.status.replicas <= object.spec.replicas) && (object.spec.replicas == 0 || \
         (has(object.status.updatedReplicas) && object.status.updatedReplicas >= object.spec.replicas && \
         has(object.status.availableReplicas) && object.status.availableReplicas >= object.spec.replicas))";
     const APPLICATION: &str = "has(object.status) && has(object.status.health) && has(object.status.sync) && \
@@ -233,25 +235,32 @@ fn is_behind(asked: &Object, seen: &Object) -> bool {
     let manifest = ["spec", "forProvider", "manifest"];
     match text(asked, &["kind"]) {
         Some("Object") => at(asked, &manifest) != at(seen, &manifest),
-        Some("Deployment") => {
-            let replicas = ["spec", "replicas"];
-            let (ours, running) = (containers(asked), containers(seen));
-            let runs = |ours: &Value| {
-                running.iter().any(|seen| same(ours, seen, "name") && same(ours, seen, "image"))
-            };
-            at(asked, &replicas) != at(seen, &replicas) || !ours.iter().all(runs)
-        }
+        Some("Deployment") => !at(asked, &["spec"]).zip(at(seen, &["spec"])).is_some_and(is_part),
         _ => false,
     }
 }
 
-fn containers(deployment: &Object) -> &[Value] {
-    let pod = at(deployment, &["spec", "template", "spec"]);
-    pod.and_then(|pod| pod["containers"].as_array()).map_or(&[], Vec::as_slice)
-}
-
-fn same(one: &Value, other: &Value, field: &str) -> bool {
-    one.get(field) == other.get(field)
+/// Whether what was asked for stands in what was seen, which has defaults beside it. An API server writes a quantity in its own
+/// way, and leaves out what is empty.
+fn is_part((asked, seen): (&Value, &Value)) -> bool {
+    match (asked, seen) {
+        (Value::Object(asked), Value::Object(seen)) => asked.iter().all(|(key, asked)| match seen.get(key) {
+            Some(seen) => is_part((asked, seen)),
+            None => asked.as_str() == Some("") || asked.as_object().is_some_and(Object::is_empty),
+        }),
+        (Value::Array(asked), Value::Array(seen)) => asked.iter().enumerate().all(|(index, asked)| {
+            let twin = match pin::name(asked) {
+                Some(name) => seen.iter().find(|seen| pin::name(seen) == Some(name)),
+                None => seen.get(index),
+            };
+            twin.is_some_and(|seen| is_part((asked, seen)))
+        }),
+        (Value::String(asked), Value::String(seen)) => {
+            let amount = |text: &str| check::kubernetes::memory(text).ok();
+            asked == seen || amount(asked).is_some_and(|asked| Some(asked) == amount(seen))
+        }
+        _ => asked == seen,
+    }
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ fn replace_entry(pinned: &mut [Value], wanted: &[Value], path: &[&str]) {
 }
 
 /// The name of an entry of a list.
-fn name(entry: &Value) -> Option<&str> {
+pub(super) fn name(entry: &Value) -> Option<&str> {
     entry.get("name")?.as_str()
 }
 

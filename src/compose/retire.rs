@@ -1,10 +1,10 @@
 //! What goes: nothing that exists vanishes but by name.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{Composition, Scope, observed};
+use super::{Composition, Health, Scope, observed};
 use crate::error::Error;
-use crate::models;
+use crate::models::{self, kubernetes};
 use crate::value::{at, text};
 
 impl Composition<'_> {
@@ -48,6 +48,37 @@ impl Composition<'_> {
         Ok(!left)
     }
 
+    /// The same for an object inside a cluster that we made, where somebody may hold its deletion up. Core forgets a resource as
+    /// soon as nobody asks for it, so another one looks on until the object is gone from its cluster: slot `<slot>-leaving`.
+    pub fn dismiss_inside(&mut self, slot: &str) -> Result<bool, Error> {
+        let watch = format!("{slot}-leaving");
+        let looks_on = self.exists(&watch);
+        let whom = if self.exists(slot) { slot } else { watch.as_str() };
+        let Some((config, object)) = self.observed.get(whom).and_then(identity) else {
+            return self.dismiss::<kubernetes::Object>(slot);
+        };
+        if looks_on && !self.exists(slot) && self.observed.get(&watch).is_some_and(is_missing) {
+            self.retire(&watch)?;
+            return Ok(true);
+        }
+        self.inside(config, &watch, object).observe().add()?;
+        if let Some(plumbing) = self.desired.get_mut(&watch) {
+            plumbing.counted = false;
+            plumbing.health = Health::available();
+        }
+        if looks_on {
+            self.dismiss::<kubernetes::Object>(slot)?;
+        } else {
+            self.kept::<kubernetes::Object>(slot, false)?;
+        }
+        Ok(false)
+    }
+
+    /// Ends what [`dismiss_inside`](Self::dismiss_inside) began: the object is wanted again.
+    pub fn stay(&mut self, slot: &str) -> Result<(), Error> {
+        self.retire(&format!("{slot}-leaving"))
+    }
+
     /// Keeps what exists in a slot as it is, although the user no longer asks for it: something else has to go first.
     pub fn keep<M: models::Managed>(&mut self, slot: &str) -> Result<(), Error> {
         match self.observed.get(slot) {
@@ -80,6 +111,31 @@ impl Composition<'_> {
                 && of(&["resourceRef", "name"]).is_some_and(|name| resource.name() == Some(name))
         })
     }
+}
+
+/// The provider config by which a wrapped object is reached, and of the object what tells it from others.
+fn identity(wrapper: &observed::Resource) -> Option<(String, Value)> {
+    let spec = at(&wrapper.object, &["spec"])?.as_object()?;
+    let manifest = at(spec, &["forProvider", "manifest"])?.as_object()?;
+    let part = |path: &[&str]| text(manifest, path);
+    let mut object = json!({
+        "apiVersion": part(&["apiVersion"])?, "kind": part(&["kind"])?,
+        "metadata": {"name": part(&["metadata", "name"])?},
+    });
+    if let Some(namespace) = part(&["metadata", "namespace"]) {
+        object["metadata"]["namespace"] = namespace.into();
+    }
+    Some((text(spec, &["providerConfigRef", "name"])?.to_owned(), object))
+}
+
+/// Whether somebody who only looks on sees nothing, in the words of Crossplane's runtime.
+fn is_missing(watch: &observed::Resource) -> bool {
+    let conditions = at(&watch.object, &["status", "conditions"]).and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|condition| {
+        let says = |field: &str| condition[field].as_str().unwrap_or_default();
+        (says("type"), says("status")) == ("Synced", "False")
+            && says("message").contains("external resource does not exist")
+    })
 }
 
 /// Whether deleting a resource's object leaves what it stands for where it is.

@@ -5,7 +5,7 @@
 use base64::Engine as _;
 use serde_json::Value;
 
-use super::{CONNECTION_SLOT, Composite, Composition, Scope, SecretName};
+use super::{CONNECTION_SLOT, Composite, Composition, Scope, SecretName, observed};
 use crate::error::Error;
 use crate::value::{Object, at, text};
 
@@ -65,7 +65,11 @@ impl Composition<'_> {
             return Ok(());
         }
         let encode = |value: &Vec<u8>| Value::String(base64::engine::general_purpose::STANDARD.encode(value));
-        let data: Object = self.connection.iter().map(|(key, value)| (key.clone(), encode(value))).collect();
+        // What is not seen just now was published before, and stays.
+        let mut details =
+            self.observed.get(CONNECTION_SLOT).map(observed::Resource::secret_data).unwrap_or_default();
+        details.append(&mut self.connection);
+        let data: Object = details.iter().map(|(key, value)| (key.clone(), encode(value))).collect();
         let mut secret = Object::new();
         secret.insert("apiVersion".into(), "v1".into());
         secret.insert("kind".into(), "Secret".into());

@@ -111,6 +111,10 @@ impl Composition<'_> {
 
     fn line(&self, slot: &str, kind: &str, health: Health, counted: bool) -> Leaf {
         let observed = self.observed.get(slot);
+        // Of a wrapper people want to know what it wraps.
+        let wrapped = self.desired.get(slot).and_then(|desired| {
+            text(&desired.object, &["spec", "forProvider", "manifest", "metadata", "name"])
+        });
         let named =
             || self.desired.get(slot).and_then(|desired| text(&desired.object, &["metadata", "name"]));
         let message = match health.message {
@@ -121,10 +125,13 @@ impl Composition<'_> {
         let status = ResourceStatus {
             slot: slot.to_owned(),
             kind: kind.to_owned(),
-            name: observed.and_then(|observed| observed.name()).or_else(named).map(str::to_owned),
+            name: wrapped
+                .or_else(|| observed.and_then(|observed| observed.name()))
+                .or_else(named)
+                .map(str::to_owned),
             external_name: observed
                 .and_then(|observed| observed.annotation(EXTERNAL_NAME))
-                .filter(|name| !name.is_empty())
+                .filter(|name| !name.is_empty() && wrapped.is_none())
                 .map(str::to_owned),
             ready: health.ready,
             since: String::new(),
@@ -185,7 +192,11 @@ fn excuse(leaves: &mut [Leaf]) {
         let message = leaf.status.message.as_deref().unwrap_or_default();
         words.iter().any(|words| message.contains(words))
     };
-    let blames = |leaf: &Leaf| leaf.state == State::Failed && says(leaf, &MISSING) && !says(leaf, &FOREIGN);
+    // What Helm or Argo CD do not find, a chart or a repository, is nobody's sibling.
+    let named = |leaf: &Leaf| !["Release", "Application"].contains(&leaf.status.kind.as_str());
+    let blames = |leaf: &Leaf| {
+        leaf.state == State::Failed && named(leaf) && says(leaf, &MISSING) && !says(leaf, &FOREIGN)
+    };
     let to_blame = leaves.iter().any(|leaf| leaf.counted && !leaf.status.ready && !blames(leaf));
     for leaf in leaves.iter_mut().filter(|leaf| to_blame && !leaf.status.ready && blames(leaf)) {
         leaf.state = State::Waiting;

@@ -2,7 +2,7 @@
 
 pub mod answers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use function_paved_road::apis::{self, AnyApi, Flavour};
 use function_paved_road::value;
@@ -55,6 +55,8 @@ pub struct World {
     pub composed: BTreeMap<String, Composed>,
     pub input: Value,
     pub now: &'static str,
+    /// Slots of which core asked for the deletion, and a finalizer holds what they stand for.
+    pub held: BTreeSet<&'static str>,
 }
 
 /// A composed resource that exists.
@@ -74,6 +76,7 @@ impl World {
             composed: BTreeMap::new(),
             input: example.input(),
             now: "2026-11-21T09:00:00Z",
+            held: BTreeSet::new(),
         }
     }
 
@@ -145,6 +148,7 @@ impl World {
             }
             self.composed.insert(slot, Composed { object, details });
         }
+        self.look_on();
         let composite = response.desired.clone().unwrap_or_default().composite.unwrap_or_default();
         self.details.extend(composite.connection_details);
         let status = composite.resource.map(value::object).unwrap_or_default().remove("status");
@@ -155,6 +159,19 @@ impl World {
             .map(|c| json!({"type": c.r#type, "reason": c.reason, "message": c.message, "status": "False"}))
             .collect();
         self.refer();
+    }
+
+    /// Who only looks on sees what somebody asks for, or what a finalizer holds; else nothing.
+    fn look_on(&mut self) {
+        let there: BTreeSet<String> = self.composed.keys().cloned().collect();
+        for (slot, watch) in &mut self.composed {
+            let Some(watched) = slot.strip_suffix("-leaving") else { continue };
+            if !there.contains(watched) && !self.held.contains(watched) {
+                watch.object["status"] = json!({"conditions": [
+                    {"type": "Synced", "status": "False", "reason": "ReconcileError", "message": "external resource does not exist"},
+                ]});
+            }
+        }
     }
 
     /// The metadata that core gives a composed resource.

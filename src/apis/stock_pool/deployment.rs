@@ -27,10 +27,13 @@ impl StockPool {
                 "spec.replicas",
                 "spec.template.spec.containers.stock.image",
                 "spec.template.spec.containers.stock.resources",
-                "spec.template.spec.tolerations",
             ])
             // A class that Settings name later does not restart what runs.
-            .choice("gpu", if self.gpu > 0 { "yes" } else { "no" }, &["spec.template.spec.runtimeClassName"])
+            .choice(
+                "gpu",
+                if self.gpu > 0 { "yes" } else { "no" },
+                &["spec.template.spec.runtimeClassName", "spec.template.spec.tolerations"],
+            )
             .add()
     }
 

@@ -50,16 +50,14 @@ impl Backend {
         settings: &UnifiedEnvironmentSettings,
         cx: &mut Composition<'_>,
     ) -> Result<(), Error> {
-        const LIVE: [&str; 6] = [
+        const LIVE: [&str; 4] = [
             "spec.replicas",
             "spec.template.spec.containers.backend.image",
             "spec.template.spec.containers.backend.env",
             "spec.template.spec.containers.backend.ports",
-            "spec.template.spec.containers.backend.readinessProbe",
-            "spec.template.spec.containers.backend.livenessProbe",
         ];
         let credentials = database.credentials();
-        let mark = credentials.map(|password| fingerprint(password, &cx.xr.uid));
+        let mark = credentials.map(|password| fingerprint(password, &database.way(&cx.xr.uid)));
         let live: &[&'static str] = match mark {
             Some(_) => &["spec.template.metadata.annotations"],
             // Credentials that are not seen just now did not change.
@@ -141,11 +139,11 @@ impl Backend {
     }
 }
 
-/// 16 hexadecimal digits that change with the password and reveal nothing of it: an HMAC of the XR's uid, keyed with it.
-fn fingerprint(password: &[u8], uid: &str) -> String {
+/// 16 hexadecimal digits that change with the credentials and reveal nothing of them: an HMAC of the rest, keyed with the password.
+fn fingerprint(password: &[u8], rest: &str) -> String {
     // HMAC takes keys of any length.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(password) else { return String::new() };
-    mac.update(uid.as_bytes());
+    mac.update(rest.as_bytes());
     let code = mac.finalize().into_bytes();
     code.first_chunk().map(|first| format!("{:016x}", u64::from_be_bytes(*first))).unwrap_or_default()
 }
@@ -179,7 +177,7 @@ fn ingress(
     let (host, class) = match cx.manifest_of(INGRESS) {
         Some(running) => (host(running), text(running, &["spec", "ingressClassName"]).map(str::to_owned)),
         None => {
-            (domain.map(|domain| format!("{}.{domain}", cx.xr.name)), settings.ingress.class_name.clone())
+            (domain.map(|domain| format!("{}.{domain}", subdomain(cx))), settings.ingress.class_name.clone())
         }
     };
     if host.is_none() && !cx.exists(INGRESS) {
@@ -188,6 +186,14 @@ fn ingress(
     let manifest = route(place, host.as_deref(), class.as_deref());
     cx.object(INGRESS, manifest).needs(place.ready, NAMESPACE_READY).add()?;
     place.outlives(INGRESS, cx)
+}
+
+/// The environment's own part of a host. Namespaced environments of other namespaces may be called the same.
+fn subdomain(cx: &Composition<'_>) -> String {
+    match cx.xr.namespace {
+        Some(_) => format!("{}-{}", cx.xr.name, cx.xr.uid5()),
+        None => cx.xr.name.clone(),
+    }
 }
 
 fn route(place: &Place, host: Option<&str>, class: Option<&str>) -> Value {

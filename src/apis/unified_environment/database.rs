@@ -50,6 +50,15 @@ impl Connection {
         }
     }
 
+    /// Everything about the way into the database but the password, for one environment.
+    pub fn way(&self, uid: &str) -> String {
+        let text = |value: &Option<Vec<u8>>| {
+            value.as_deref().map(String::from_utf8_lossy).unwrap_or_default().into_owned()
+        };
+        let host = self.host.as_deref().unwrap_or_default();
+        [uid, host, &text(&self.port), &text(&self.username)].join("\n")
+    }
+
     /// The password, once the whole way into the database was written down.
     pub fn credentials(&self) -> Option<&[u8]> {
         let whole = self.host.is_some() && self.port.is_some() && self.username.is_some();

@@ -86,6 +86,7 @@ impl Inside<'_, '_> {
         self.release(ARGOCD, ARGOCD, chart, &[])?;
         let installed = self.cx.is_ready(ARGOCD);
         self.object("gitops", application(gitops), &["spec.source"], installed, "Argo CD to be installed")?;
+        self.cx.stay("gitops")?;
         self.holds(ARGOCD, "gitops")
     }
 
@@ -98,6 +99,7 @@ impl Inside<'_, '_> {
         self.object("knative-namespace", namespace, &[], true, "")?;
         let installed = self.cx.is_ready("knative");
         self.object(KNATIVE_SERVING, serving(), &[], installed, "Knative's operator to be installed")?;
+        self.cx.stay(KNATIVE_SERVING)?;
         self.holds("knative", KNATIVE_SERVING)?;
         self.holds("knative-namespace", KNATIVE_SERVING)
     }
@@ -108,13 +110,13 @@ impl Inside<'_, '_> {
 
     /// Argo CD has to be there for as long as its Application is, to delete what that brought.
     fn leave_gitops(&mut self) -> Result<(), Error> {
-        let gone = self.cx.dismiss::<Object>("gitops")?;
+        let gone = self.cx.dismiss_inside("gitops")?;
         self.leave_release(ARGOCD, gone)
     }
 
     /// The operator has to be there for as long as what it installed is.
     fn leave_knative(&mut self) -> Result<(), Error> {
-        let gone = self.cx.dismiss::<Object>(KNATIVE_SERVING)?;
+        let gone = self.cx.dismiss_inside(KNATIVE_SERVING)?;
         if gone {
             self.cx.dismiss::<Object>("knative-namespace")?;
         } else {

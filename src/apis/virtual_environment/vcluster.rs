@@ -183,10 +183,11 @@ fn host_namespace(cx: &Composition<'_>) -> Result<String, Error> {
         return Ok(running.to_owned());
     }
     let xr = &cx.xr;
-    // People choose the names of namespaced environments: a part of the uid keeps them from naming somebody's namespace.
-    let name = match &xr.namespace {
-        Some(namespace) => label(&[namespace, &xr.name, &xr.uid5()]),
-        None => label(&[&xr.name]),
+    // People choose the names of namespaced environments, and of composites without a claim: a part of the uid keeps them from naming somebody's namespace.
+    let name = match (&xr.namespace, &xr.claim) {
+        (Some(namespace), _) => label(&[namespace, &xr.name, &xr.uid5()]),
+        (None, Some(_)) => label(&[&xr.name]),
+        (None, None) => label(&[&xr.name, &xr.uid5()]),
     };
     if ["default", "crossplane-system"].contains(&name.as_str()) || name.starts_with("kube-") {
         let allowed = format!("a name that does not make the namespace {name}, which is the cluster's own");
