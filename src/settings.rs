@@ -28,7 +28,7 @@ pub struct Common {
     /// An EnvironmentConfig whose `data` is laid over this input: maps merge deeply, lists replace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings_from: Option<SettingsFrom>,
-    /// Tags, or labels, added to every resource that carries them.
+    /// Tags, or labels, added to every resource in a cloud that carries them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
     /// Which provider configs the resources use, per provider family.

@@ -53,7 +53,13 @@ fn a_pool_is_ready_when_all_its_pods_are_available() {
 fn a_change_is_not_ready_before_the_deployment_has_seen_it() {
     for world in ready() {
         let generation = status(&world.answer())["observedGeneration"].clone();
-        for (field, value) in [("replicas", json!(5)), ("image", json!("registry.k8s.io/pause:3.11"))] {
+        let changes = [
+            ("replicas", json!(5)),
+            ("image", json!("registry.k8s.io/pause:3.11")),
+            ("memory", json!("32Gi")),
+            ("gpu", json!(2)),
+        ];
+        for (field, value) in changes {
             let mut world = world.clone();
             world.xr["spec"][field] = value;
             world.xr["metadata"]["generation"] = json!(3);
@@ -67,6 +73,33 @@ fn a_change_is_not_ready_before_the_deployment_has_seen_it() {
 fn counts_of_an_older_generation_are_never_called_ready() {
     for mut world in ready() {
         deployment(&mut world)["metadata"]["generation"] = json!(8);
+        assert_eq!(told(&world), "Progressing 2/0");
+    }
+}
+
+#[test]
+fn a_quantity_written_otherwise_is_no_change() {
+    for mut world in ready() {
+        world.xr["spec"]["memory"] = json!("16384Mi");
+        world.reconcile(|_| Mood::Ready);
+        let resources = |deployment: &mut Value| {
+            deployment["spec"]["template"]["spec"]["containers"][0]["resources"].take()
+        };
+        let mut seen = resources(deployment(&mut world));
+        seen["requests"]["memory"] = json!("16Gi");
+        seen["limits"]["memory"] = json!("16Gi");
+        deployment(&mut world)["spec"]["template"]["spec"]["containers"][0]["resources"] = seen;
+        assert_eq!(told(&world), "Ready 2/0");
+    }
+}
+
+#[test]
+fn a_rollout_is_not_ready_while_an_old_pod_is_the_one_that_answers() {
+    for mut world in ready() {
+        let status = &mut deployment(&mut world)["status"];
+        status["replicas"] = json!(3);
+        status["updatedReplicas"] = json!(2);
+        status["availableReplicas"] = json!(2);
         assert_eq!(told(&world), "Progressing 2/0");
     }
 }

@@ -45,7 +45,9 @@ fn describe(page: &mut String, api: &dyn AnyApi) {
     page.push_str("\n### Status\n\n");
     table(page, &schema["status"]);
     let keys: Vec<String> = info.connection_keys.iter().map(|key| format!("`{key}`")).collect();
-    let _ = writeln!(page, "\nConnection details: {}.", keys.join(", "));
+    if !keys.is_empty() {
+        let _ = writeln!(page, "\nConnection details: {}.", keys.join(", "));
+    }
 }
 
 fn table(page: &mut String, schema: &Value) {

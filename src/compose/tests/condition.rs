@@ -141,3 +141,21 @@ fn a_resource_under_deletion_is_not_ready() {
     assert_eq!(answer.message, "a (Disk): is being deleted");
     assert_eq!(object(&answer, "a")["metadata"]["deletionTimestamp"], Value::Null);
 }
+
+#[test]
+fn a_release_that_finds_no_chart_has_failed_whatever_else_waits() {
+    let release = json!({
+        "apiVersion": "helm.crossplane.io/v1beta1", "kind": "Release", "metadata": {},
+        "spec": {"forProvider": {"namespace": "a"}},
+        "status": {"conditions": [
+            {"type": "Synced", "status": "False", "reason": "ReconcileError", "message": "failed to install release: chart \"app\" version \"9\" not found"},
+            {"type": "Ready", "status": "False", "reason": "Creating"},
+        ]},
+    });
+    let answer = legacy().with("app", release).compose(|cx| {
+        cx.managed("app", crate::models::helm::Release::default()).add()?;
+        cx.managed("later", disk("here")).needs(false, "something").add().map(|_| ())
+    });
+    let answer = answer.unwrap();
+    assert_eq!((answer.phase, answer.reason), (Phase::Failed, "Failed"));
+}
