@@ -216,7 +216,14 @@ fn add_ons_leave_a_managed_cluster_in_order_and_their_usages_with_them() {
             assert_eq!(usages(&world), all, "{cluster_type}");
             without_add_ons(&mut world);
             let left: Vec<_> = inside(&world).into_keys().collect();
-            assert_eq!(left, ["argocd", "knative", "knative-namespace"]);
+            assert_eq!(left, ["argocd", "gitops", "knative", "knative-namespace", "knative-serving"]);
+            assert_eq!(
+                usages(&world),
+                all.into_iter().filter(|it| !it.ends_with("-app")).collect::<Vec<_>>()
+            );
+            world.reconcile(|_| Mood::Ready);
+            let left: Vec<_> = inside(&world).into_keys().collect();
+            assert_eq!(left, ["argocd", "knative", "knative-namespace"], "somebody looks on by now");
             assert_eq!(
                 usages(&world),
                 [

@@ -110,13 +110,13 @@ impl Inside<'_, '_> {
 
     /// Argo CD has to be there for as long as its Application is, to delete what that brought.
     fn leave_gitops(&mut self) -> Result<(), Error> {
-        let gone = self.cx.dismiss_inside("gitops")?;
+        let gone = self.leave_object("gitops", &[KUBERNETES, ARGOCD])?;
         self.leave_release(ARGOCD, gone)
     }
 
     /// The operator has to be there for as long as what it installed is.
     fn leave_knative(&mut self) -> Result<(), Error> {
-        let gone = self.cx.dismiss_inside(KNATIVE_SERVING)?;
+        let gone = self.leave_object(KNATIVE_SERVING, &[KUBERNETES, "knative", "knative-namespace"])?;
         if gone {
             self.cx.dismiss::<Object>("knative-namespace")?;
         } else {
@@ -124,6 +124,15 @@ impl Inside<'_, '_> {
             self.held(KUBERNETES, "knative-namespace")?;
         }
         self.leave_release("knative", gone)
+    }
+
+    /// Lets an object go, and says whether it is gone; until then what it needs stays protected.
+    fn leave_object(&mut self, slot: &str, needs: &[&str]) -> Result<bool, Error> {
+        let gone = self.cx.dismiss_inside(slot)?;
+        if self.cx.health(slot).is_some() {
+            needs.iter().try_for_each(|of| self.holds(of, slot))?;
+        }
+        Ok(gone)
     }
 
     /// Lets a release go once nothing needs it any more.
