@@ -30,6 +30,7 @@ pub use composite::{Composite, SecretName};
 pub use health::{Health, State};
 pub use managed::Managed;
 pub use names::{NameRule, label};
+pub use object::Manifest;
 pub use observed::{EXTERNAL_NAME, Observed};
 pub use scrub::Secrets;
 pub use secrets::Generated;
