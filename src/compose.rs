@@ -153,6 +153,18 @@ impl<'r> Composition<'r> {
         self.observed.get(slot)?.annotation(&format!("{CHOICE_PREFIX}{choice}"))
     }
 
+    /// The paths of those choices (name, value, paths) that differ from the ones noted on what runs in a slot.
+    fn chosen_anew<'c>(
+        &'c self,
+        slot: &'c str,
+        choices: &'c [(&'static str, String, &'static [&'static str])],
+    ) -> impl Iterator<Item = &'static str> + 'c {
+        let changed = move |(name, value, _): &&(&'static str, String, _)| {
+            self.noted(slot, name).is_some_and(|noted| noted != value)
+        };
+        choices.iter().filter(changed).flat_map(|(_, _, paths)| paths.iter().copied())
+    }
+
     /// The name in the cloud that an observed resource has.
     pub fn external_name(&self, slot: &str) -> Option<String> {
         self.observed.get(slot)?.annotation(EXTERNAL_NAME).filter(|name| !name.is_empty()).map(str::to_owned)

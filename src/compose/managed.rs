@@ -303,11 +303,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
 
     /// The paths that do not keep what they have: the live ones, those of a choice that differs from the one noted, and tags.
     fn live_now(&self) -> Vec<&'static str> {
-        let changed = |(name, value, _): &&(&'static str, String, _)| {
-            self.composition.noted(&self.slot, name).is_some_and(|noted| noted != value)
-        };
-        let chosen = self.choices.iter().filter(changed).flat_map(|(_, _, paths)| paths.iter());
-        self.live.iter().chain(chosen).copied().chain(M::KIND.tags).collect()
+        let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
+        self.live.iter().copied().chain(chosen).chain(M::KIND.tags).collect()
     }
 
     /// The tags of Settings; the API's own win.

@@ -194,11 +194,8 @@ impl Manifest<'_, '_> {
 
     /// The live paths, with those of each choice that differs from the one noted.
     fn live_now(&self) -> Vec<&'static str> {
-        let changed = |(name, value, _): &&(&'static str, String, _)| {
-            self.composition.noted(&self.slot, name).is_some_and(|noted| noted != value)
-        };
-        let chosen = self.choices.iter().filter(changed).flat_map(|(_, _, paths)| paths.iter());
-        self.live.iter().chain(chosen).copied().collect()
+        let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
+        self.live.iter().copied().chain(chosen).collect()
     }
 }
 
