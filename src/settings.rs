@@ -240,7 +240,7 @@ impl Settings {
             let message = format!("there is no such field; allowed: {allowed}");
             return Err(Error::settings(check::shown(unknown), message));
         }
-        let common: Common = typed(Value::Object(body), "")?;
+        let common: Common = typed(&Value::Object(body), "")?;
         common.check()?;
         Ok(Self { common, sections: own })
     }
@@ -249,7 +249,7 @@ impl Settings {
     pub fn section<S: DeserializeOwned + Default>(&self, key: &str) -> Result<S, Error> {
         match self.sections.get(key) {
             None | Some(Value::Null) => Ok(S::default()),
-            Some(section) => typed(section.clone(), key),
+            Some(section) => typed(section, key),
         }
     }
 }
@@ -269,6 +269,6 @@ pub fn merge(base: &mut Object, over: Object) {
     }
 }
 
-fn typed<T: DeserializeOwned>(source: Value, prefix: &str) -> Result<T, Error> {
+fn typed<T: DeserializeOwned>(source: &Value, prefix: &str) -> Result<T, Error> {
     check::typed(source, prefix).map_err(|error| Error::settings(error.path, error.message))
 }

@@ -1,17 +1,17 @@
 //! Typed values, read from what a user wrote: what is wrong is told in the user's terms, not in those of a program.
 
-use serde::{Deserialize, Deserializer};
+use serde::de::value::{MapDeserializer, SeqDeserializer};
+use serde::de::{Error as _, IntoDeserializer, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
+use serde_json::Value;
 
 use super::{SHOWN, quoted, shown, suggestion};
 use crate::error::FieldError;
+use crate::value::Object;
 
 /// Reads a value; an error names the field by its path below `root`, what was found there and what is allowed.
-pub fn typed<'v, T, D>(source: D, root: &str) -> Result<T, FieldError>
-where
-    T: Deserialize<'v>,
-    D: Deserializer<'v, Error = serde_json::Error>,
-{
-    serde_path_to_error::deserialize(source).map_err(|error| {
+pub fn typed<'v, T: Deserialize<'v>>(source: impl Into<Source<'v>>, root: &str) -> Result<T, FieldError> {
+    serde_path_to_error::deserialize(source.into()).map_err(|error| {
         let path = error.path().to_string();
         let path = match (root, path.as_str()) {
             (root, ".") => root.to_owned(),
@@ -84,5 +84,128 @@ fn kind(expected: &str) -> &str {
         object if object.starts_with("struct ") => "an object",
         names if names.starts_with("string or ") => "a text",
         other => other,
+    }
+}
+
+/// JSON to read from. serde_json's own reader takes a list for a struct, its items for the fields in order, and an empty
+/// one for a struct of defaults; this one wants an object.
+#[derive(Clone, Copy)]
+pub enum Source<'v> {
+    /// An object's fields.
+    Object(&'v Object),
+    /// Anything else.
+    Other(&'v Value),
+}
+
+impl<'v> From<&'v Object> for Source<'v> {
+    fn from(object: &'v Object) -> Self {
+        Self::Object(object)
+    }
+}
+
+impl<'v> From<&'v Value> for Source<'v> {
+    fn from(value: &'v Value) -> Self {
+        value.as_object().map_or(Self::Other(value), Self::Object)
+    }
+}
+
+impl<'v> IntoDeserializer<'v, serde_json::Error> for Source<'v> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl<'de> Deserializer<'de> for Source<'de> {
+    type Error = serde_json::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        match self {
+            Self::Object(object) => {
+                let fields = object.iter().map(|(name, value)| (name.as_str(), Self::from(value)));
+                visitor.visit_map(MapDeserializer::new(fields))
+            }
+            Self::Other(Value::Array(items)) => {
+                visitor.visit_seq(SeqDeserializer::new(items.iter().map(Self::from)))
+            }
+            Self::Other(value) => value.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        match self {
+            Self::Other(Value::Array(_)) => Err(Self::Error::invalid_type(Unexpected::Seq, &visitor)),
+            source => source.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        match self {
+            Self::Other(Value::Null) => visitor.visit_none(),
+            source => visitor.visit_some(source),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        match self {
+            Self::Object(object) => object.deserialize_enum(name, variants, visitor),
+            Self::Other(value) => value.deserialize_enum(name, variants, visitor),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct seq tuple tuple_struct map identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(default)]
+    struct Disk {
+        size: Option<u32>,
+        labels: Vec<String>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Machine {
+        disk: Disk,
+    }
+
+    #[test]
+    fn a_list_is_no_object() {
+        for list in [json!([]), json!([10])] {
+            let error = typed::<Machine>(&json!({"disk": list}), "spec").unwrap_err();
+            assert_eq!(
+                (error.path.as_str(), error.message.as_str()),
+                ("spec.disk", "found a list; allowed: an object")
+            );
+        }
+        let machine: Machine = typed(&json!({"disk": {"size": 10, "labels": ["a"]}}), "spec").unwrap();
+        assert_eq!((machine.disk.size, machine.disk.labels.len()), (Some(10), 1));
     }
 }
