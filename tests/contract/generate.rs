@@ -23,7 +23,10 @@ pub type Path = Vec<String>;
 
 /// As many cases as `PROPTEST_CASES` says, and no files beside the code: a failure prints its world.
 pub fn config() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
+    let config = ProptestConfig::default();
+    // Half a dozen draws for a value that a schema takes; the default's bound knows nothing of the number of cases.
+    let max_local_rejects = config.cases.saturating_mul(100);
+    ProptestConfig { failure_persistence: None, max_local_rejects, ..config }
 }
 
 /// Every API in both flavours, before anything exists.

@@ -415,9 +415,12 @@ fn keep(settings: &mut Value, reaching: &BTreeMap<(String, &'static str), Value>
     }
     for ((key, field), value) in reaching {
         // Nothing there: no section. Anything else but an object is refused.
-        if settings.get(key).is_none_or(|section| section.is_object() || section.is_null()) {
-            settings[key][field] = value.clone();
+        match settings.get_mut(key) {
+            Some(nothing) if nothing.is_null() || nothing == world::NOT_A_NUMBER => *nothing = json!({}),
+            Some(section) if !section.is_object() => continue,
+            _ => {}
         }
+        settings[key][field] = value.clone();
     }
 }
 

@@ -1,16 +1,9 @@
 //! Developer's tasks: `cargo xtask --help` lists them.
 
-mod bench;
-mod generate;
-mod render;
-mod schemas;
-mod tools;
-mod workspace;
-mod yaml;
-
 use std::process::ExitCode;
 
 use clap::Parser;
+use xtask::{bench, generate, render, schemas, tools, workspace};
 
 /// Developer's tasks of Paved Road.
 #[derive(Parser)]

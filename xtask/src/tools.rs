@@ -5,6 +5,7 @@
 //! built is kept under a name that tells the recipe, and is moved there only once it is whole.
 
 use std::{
+    collections::BTreeMap,
     env, fs,
     io::ErrorKind,
     path::{Path, PathBuf},
@@ -13,12 +14,13 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::workspace;
 
 /// A program and its recipe. Any change of it gives another file in the tools' folder.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Tool {
     /// What the program is called here.
     pub name: &'static str,
@@ -28,30 +30,182 @@ pub struct Tool {
     package: &'static str,
     /// Modules that must be taken at a version of their own, as `module@version`.
     modules: &'static [&'static str],
+    /// Modules that the program's own module takes from folders beside it, and the version they are published as.
+    staging: (&'static [&'static str], &'static str),
     /// Flags for the linker, such as the version that the program reports.
     ldflags: &'static str,
+    /// What must be said otherwise in a dependency's source.
+    edits: &'static [Edit],
 }
 
-/// The command line: renders compositions, validates resources, makes XRs of claims.
+/// A line of a dependency's source, and what the build takes instead.
+#[derive(Clone, Copy, Debug)]
+struct Edit {
+    module: &'static str,
+    file: &'static str,
+    from: &'static str,
+    to: &'static str,
+}
+
+/// A program that needs nothing but its package.
+const PLAIN: Tool =
+    Tool { name: "", version: "", package: "", modules: &[], staging: (&[], ""), ldflags: "", edits: &[] };
+
+/// The command line: renders compositions, validates resources, makes XRs of claims, builds and pushes packages.
 pub const CLI: Tool = Tool {
     name: "crossplane",
     version: "v2.5.0",
     package: "github.com/crossplane/cli/v2/cmd/crossplane",
-    modules: &[],
-    ldflags: "",
+    ..PLAIN
 };
 
-/// The core: the engine that `crossplane composition render` runs, and the control plane itself.
+/// The core: the engine that `crossplane composition render` runs, the control plane itself, and its RBAC manager,
+/// which would serve its metrics on port 8080 whatever it is told.
 pub const CORE: Tool = Tool {
     name: "crossplane-core",
     version: "v2.3.4",
     package: "github.com/crossplane/crossplane/v2/cmd/crossplane",
     modules: &["github.com/crossplane/crossplane/apis/v2@v2.3.4"],
-    ldflags: "-X=github.com/crossplane/crossplane-runtime/v2/pkg/version.version=v2.3.4",
+    ldflags: concat!(
+        "-X=github.com/crossplane/crossplane-runtime/v2/pkg/version.version=v2.3.4 ",
+        "-X=sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0"
+    ),
+    ..PLAIN
 };
 
+/// The oldest core that the claims flavour supports.
+pub const OLD_CORE: Tool = Tool {
+    name: "old-crossplane-core",
+    version: "v1.20.11",
+    package: "github.com/crossplane/crossplane/cmd/crossplane",
+    ldflags: "-X=github.com/crossplane/crossplane/internal/version.version=v1.20.11",
+    ..PLAIN
+};
+
+/// Kubernetes' store.
+pub const ETCD: Tool =
+    Tool { name: "etcd", version: "v3.6.14", package: "go.etcd.io/etcd/server/v3", ..PLAIN };
+
+/// Kubernetes' API server.
+pub const API_SERVER: Tool =
+    Tool { name: "kube-apiserver", package: "k8s.io/kubernetes/cmd/kube-apiserver", ..KUBERNETES };
+
+/// Kubernetes' controllers: garbage collection, Deployments, namespaces.
+pub const CONTROLLER_MANAGER: Tool = Tool {
+    name: "kube-controller-manager",
+    package: "k8s.io/kubernetes/cmd/kube-controller-manager",
+    ..KUBERNETES
+};
+
+/// Kubernetes' scheduler.
+pub const SCHEDULER: Tool =
+    Tool { name: "kube-scheduler", package: "k8s.io/kubernetes/cmd/kube-scheduler", ..KUBERNETES };
+
+/// Kubernetes' command line.
+pub const KUBECTL: Tool = Tool { name: "kubectl", package: "k8s.io/kubernetes/cmd/kubectl", ..KUBERNETES };
+
+const KUBERNETES: Tool = Tool {
+    version: "v1.34.3",
+    staging: (STAGING, "v0.34.3"),
+    ldflags: "-X=k8s.io/component-base/version.gitVersion=v1.34.3",
+    ..PLAIN
+};
+
+/// Nodes that run nothing and say that they do.
+pub const KWOK: Tool =
+    Tool { name: "kwok", version: "v0.7.0", package: "sigs.k8s.io/kwok/cmd/kwok", ..PLAIN };
+
+/// A registry for packages, and how to look into one.
+pub const CRANE: Tool = Tool {
+    name: "crane",
+    version: "v0.21.9",
+    package: "github.com/google/go-containerregistry/cmd/crane",
+    ..PLAIN
+};
+
+/// Renders charts: Crossplane's own, whose roles the control plane runs under.
+pub const HELM: Tool =
+    Tool { name: "helm", version: "v3.19.0", package: "helm.sh/helm/v3/cmd/helm", ..PLAIN };
+
+/// Kubernetes objects as managed resources. It has no flags for the ports of its metrics and its webhook.
+pub const PROVIDER_KUBERNETES: Tool = Tool {
+    name: "provider-kubernetes",
+    version: "v1.2.1",
+    package: "github.com/crossplane-contrib/provider-kubernetes/cmd/provider",
+    ldflags: ANY_METRICS_PORT,
+    edits: &[Edit {
+        module: "sigs.k8s.io/controller-runtime",
+        file: "pkg/webhook/server.go",
+        from: "var DefaultPort = 9443",
+        to: "var DefaultPort = 0",
+    }],
+    ..PLAIN
+};
+
+/// Helm releases as managed resources. It has no flag for the port of its metrics.
+pub const PROVIDER_HELM: Tool = Tool {
+    name: "provider-helm",
+    version: "v1.0.6",
+    package: "github.com/crossplane-contrib/provider-helm/cmd/provider",
+    ldflags: ANY_METRICS_PORT,
+    ..PLAIN
+};
+
+/// Metrics on a free port of loopback.
+const ANY_METRICS_PORT: &str =
+    "-X=sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0";
+
+/// The modules that Kubernetes keeps in `staging/`.
+const STAGING: &[&str] = &[
+    "k8s.io/api",
+    "k8s.io/apiextensions-apiserver",
+    "k8s.io/apimachinery",
+    "k8s.io/apiserver",
+    "k8s.io/cli-runtime",
+    "k8s.io/client-go",
+    "k8s.io/cloud-provider",
+    "k8s.io/cluster-bootstrap",
+    "k8s.io/code-generator",
+    "k8s.io/component-base",
+    "k8s.io/component-helpers",
+    "k8s.io/controller-manager",
+    "k8s.io/cri-api",
+    "k8s.io/cri-client",
+    "k8s.io/csi-translation-lib",
+    "k8s.io/dynamic-resource-allocation",
+    "k8s.io/endpointslice",
+    "k8s.io/externaljwt",
+    "k8s.io/kms",
+    "k8s.io/kube-aggregator",
+    "k8s.io/kube-controller-manager",
+    "k8s.io/kube-proxy",
+    "k8s.io/kube-scheduler",
+    "k8s.io/kubectl",
+    "k8s.io/kubelet",
+    "k8s.io/metrics",
+    "k8s.io/mount-utils",
+    "k8s.io/pod-security-admission",
+    "k8s.io/sample-apiserver",
+    "k8s.io/sample-cli-plugin",
+    "k8s.io/sample-controller",
+];
+
 /// Every tool; a later one is one entry more.
-const TOOLS: &[&Tool] = &[&CLI, &CORE];
+const TOOLS: &[&Tool] = &[
+    &CLI,
+    &CORE,
+    &API_SERVER,
+    &CONTROLLER_MANAGER,
+    &SCHEDULER,
+    &KUBECTL,
+    &ETCD,
+    &CRANE,
+    &PROVIDER_KUBERNETES,
+    &PROVIDER_HELM,
+    &KWOK,
+    &HELM,
+    &OLD_CORE,
+];
 
 /// Overrides the folder that keeps the tools, so that a cache can outlive a clone.
 const FOLDER: &str = "PAVED_ROAD_TOOLS";
@@ -83,13 +237,13 @@ pub fn ensure(tool: &Tool) -> Result<PathBuf> {
     let folder = folder()?;
     let program = folder.join(tool.key());
     if program.is_file() {
-        println!("{name:16} {version:8} kept   {}", program.display());
+        println!("{name:24} {version:8} kept   {}", program.display());
         return Ok(program);
     }
-    println!("{name:16} {version:8} building: minutes, the first time");
+    println!("{name:24} {version:8} building: minutes, the first time");
     let start = Instant::now();
     tool.build(&folder, &program).with_context(|| format!("building {name} {version}"))?;
-    println!("{name:16} {version:8} {:4} s {}", start.elapsed().as_secs(), program.display());
+    println!("{name:24} {version:8} {:4} s {}", start.elapsed().as_secs(), program.display());
     Ok(program)
 }
 
@@ -110,17 +264,57 @@ impl Tool {
 
     fn build(&self, folder: &Path, program: &Path) -> Result<()> {
         let wrapper = tempfile::Builder::new().prefix(".building-").tempdir_in(folder)?;
-        let built = wrapper.path().join("program");
-        go(wrapper.path(), &["mod", "init", "tools"])?;
+        let here = wrapper.path();
+        let built = here.join("program");
+        go(here, &["mod", "init", "tools"])?;
+        let (staging, published) = self.staging;
+        for module in staging {
+            go(here, &["mod", "edit", "-replace", &format!("{module}={module}@{published}")])?;
+        }
         let main = format!("{}@{}", self.package, self.version);
-        go(wrapper.path(), &[&["get", "-tool", &main], self.modules].concat())?;
-        let output = built.display().to_string();
-        go(wrapper.path(), &["build", "-trimpath", "-ldflags", self.ldflags, "-o", &output, self.package])?;
+        go(here, &[&["get", "-tool", &main], self.modules].concat())?;
+        let overlay = self.overlay(here)?;
+        let (overlay, output) = (overlay.display().to_string(), built.display().to_string());
+        go(
+            here,
+            &[
+                "build",
+                "-trimpath",
+                "-overlay",
+                &overlay,
+                "-ldflags",
+                self.ldflags,
+                "-o",
+                &output,
+                self.package,
+            ],
+        )?;
         fs::rename(&built, program).with_context(|| format!("moving it to {}", program.display()))
+    }
+
+    /// The edited files, as `go build -overlay` wants them: which file is read instead of which.
+    fn overlay(&self, wrapper: &Path) -> Result<PathBuf> {
+        let mut replace = BTreeMap::new();
+        for (number, edit) in self.edits.iter().enumerate() {
+            let module = go(wrapper, &["list", "-m", "-f", "{{.Dir}}", edit.module])?;
+            let original = Path::new(module.trim()).join(edit.file);
+            let source =
+                fs::read_to_string(&original).with_context(|| format!("reading {}", original.display()))?;
+            if !source.contains(edit.from) {
+                bail!("{} does not say {:?}", original.display(), edit.from);
+            }
+            let edited = wrapper.join(format!("edited-{number}.go"));
+            fs::write(&edited, source.replace(edit.from, edit.to))?;
+            replace.insert(original, edited);
+        }
+        let overlay = wrapper.join("overlay.json");
+        fs::write(&overlay, serde_json::to_string(&json!({ "Replace": replace }))?)?;
+        Ok(overlay)
     }
 }
 
-fn go(folder: &Path, args: &[&str]) -> Result<()> {
+/// Runs `go`; what it prints.
+fn go(folder: &Path, args: &[&str]) -> Result<String> {
     let answer = Command::new("go")
         .args(args)
         .current_dir(folder)
@@ -136,7 +330,7 @@ fn go(folder: &Path, args: &[&str]) -> Result<()> {
     if !answer.status.success() {
         bail!("go {}: {}\n{}", args.join(" "), answer.status, String::from_utf8_lossy(&answer.stderr));
     }
-    Ok(())
+    String::from_utf8(answer.stdout).context("what go printed is no text")
 }
 
 #[cfg(test)]
