@@ -1,0 +1,92 @@
+//! Any object of the cluster, as it stands: read by the administrator, without a type.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use kube::api::{Api, DynamicObject, ListParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::{ApiCapabilities, ApiResource, Discovery, Scope, pinned_kind, verbs};
+use kube::Client;
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+/// The cluster, and what it has said of its kinds.
+#[derive(Clone)]
+pub struct Cluster {
+    client: Client,
+    kinds: Arc<Mutex<BTreeMap<(String, String), (ApiResource, ApiCapabilities)>>>,
+}
+
+impl Cluster {
+    /// The cluster behind a client.
+    pub fn new(client: Client) -> Self {
+        Self { client, kinds: Arc::default() }
+    }
+
+    /// An object; nothing when there is none. `namespace` is ignored for kinds that have none.
+    pub async fn get(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Result<Option<Value>> {
+        let api = self.api(api_version, kind, namespace).await?;
+        let found = api.get_opt(name).await.with_context(|| format!("reading {kind} {name}"))?;
+        found.map(|object| serde_json::to_value(object).context("an object that is no JSON")).transpose()
+    }
+
+    /// The object that a reference names.
+    pub async fn referred(&self, reference: &Value, namespace: &str) -> Result<Option<Value>> {
+        let text = |key: &str| reference[key].as_str().unwrap_or_default();
+        self.get(text("apiVersion"), text("kind"), namespace, text("name")).await
+    }
+
+    /// Every object of a kind, in all namespaces or in one.
+    pub async fn list(&self, api_version: &str, kind: &str, namespace: &str) -> Result<Vec<Value>> {
+        let api = self.api(api_version, kind, namespace).await?;
+        let list = api.list(&ListParams::default()).await.with_context(|| format!("listing {kind}"))?;
+        let values = list.items.into_iter().map(|object| serde_json::to_value(object).context("an object that is no JSON"));
+        values.collect()
+    }
+
+    /// Every object there is, as `kind.group namespace/name`: what is compared before and after. Events and leases come and go by
+    /// themselves.
+    pub async fn everything(&self) -> Result<BTreeSet<String>> {
+        let discovery = Discovery::new(self.client.clone()).run().await.context("discovering the kinds")?;
+        let mut names = BTreeSet::new();
+        for (resource, capabilities) in discovery.groups().flat_map(|group| group.recommended_resources()) {
+            if !capabilities.supports_operation(verbs::LIST) || ["Event", "Lease"].contains(&resource.kind.as_str()) {
+                continue;
+            }
+            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+            // A kind can go while the kinds are gone through.
+            let Ok(list) = api.list_metadata(&ListParams::default()).await else { continue };
+            let name = |meta: &kube::core::ObjectMeta| {
+                let namespace = meta.namespace.as_deref().unwrap_or_default();
+                let name = meta.name.as_deref().unwrap_or_default();
+                format!("{}.{} {namespace}/{name}", resource.kind, resource.group)
+            };
+            names.extend(list.items.iter().map(|object| name(&object.metadata)));
+        }
+        Ok(names)
+    }
+
+    async fn api(&self, api_version: &str, kind: &str, namespace: &str) -> Result<Api<DynamicObject>> {
+        let (resource, capabilities) = self.kind(api_version, kind).await?;
+        let client = self.client.clone();
+        Ok(if capabilities.scope == Scope::Namespaced && !namespace.is_empty() {
+            Api::namespaced_with(client, namespace, &resource)
+        } else {
+            Api::all_with(client, &resource)
+        })
+    }
+
+    async fn kind(&self, api_version: &str, kind: &str) -> Result<(ApiResource, ApiCapabilities)> {
+        let key = (api_version.to_owned(), kind.to_owned());
+        let mut kinds = self.kinds.lock().await;
+        if let Some(known) = kinds.get(&key) {
+            return Ok(known.clone());
+        }
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let wanted = GroupVersionKind::gvk(group, version, kind);
+        let found = pinned_kind(&self.client, &wanted).await.with_context(|| format!("no kind {kind} in {api_version}"))?;
+        kinds.insert(key, found.clone());
+        Ok(found)
+    }
+}

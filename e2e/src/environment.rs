@@ -1,0 +1,217 @@
+//! An environment as its owner sees it: a claim, or a composite in a namespace.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::kubectl::Kubectl;
+
+/// The longest that anything here may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// How often to look.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// What somebody applied.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// Its owner's kubectl.
+    owner: Kubectl,
+    /// What was composed, and how it stands.
+    cluster: Cluster,
+    /// What was applied last.
+    pub manifest: Value,
+}
+
+impl Environment {
+    /// An environment that nobody has applied yet.
+    pub fn new(owner: Kubectl, cluster: Cluster, manifest: Value) -> Self {
+        Self { owner, cluster, manifest }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.manifest["metadata"]["name"].as_str().unwrap_or_default()
+    }
+
+    /// Its namespace.
+    pub fn namespace(&self) -> &str {
+        self.manifest["metadata"]["namespace"].as_str().unwrap_or_default()
+    }
+
+    /// `kind.version.group`, as kubectl takes it.
+    pub fn resource(&self) -> String {
+        resource(&self.manifest)
+    }
+
+    /// `kubectl apply`.
+    pub async fn apply(&self) -> Result<()> {
+        self.owner.apply(&self.manifest).await.map(drop)
+    }
+
+    /// `kubectl patch`, as the owner.
+    pub async fn edit(&self, patch: &Value) -> Result<()> {
+        let (resource, patch) = (self.resource(), patch.to_string());
+        let args = ["patch", &resource, self.name(), "-n", self.namespace(), "--type=merge", "-p", &patch];
+        self.owner.run(&args).await.map(drop)
+    }
+
+    /// An edit that the API server must refuse; its words.
+    pub async fn refused(&self, patch: &Value) -> Result<String> {
+        match self.edit(patch).await {
+            Ok(()) => bail!("{} was taken, and should have been refused", patch),
+            Err(refusal) => Ok(refusal.to_string()),
+        }
+    }
+
+    /// The object as it stands.
+    pub async fn object(&self) -> Result<Value> {
+        self.found().await?.with_context(|| format!("{} is gone", self.name()))
+    }
+
+    /// Waits until the object is as it should be; gives it back.
+    pub async fn until(&self, what: &str, is: impl Fn(&Value) -> bool) -> Result<Value> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let object = self.object().await?;
+            if is(&object) {
+                return Ok(object);
+            }
+            if Instant::now() > end {
+                let status = serde_json::to_string_pretty(&object["status"])?;
+                bail!("{} was not {what} within {} s: {status}", self.name(), PATIENCE.as_secs());
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+    }
+
+    /// Waits until Crossplane says Ready, and the function too.
+    pub async fn ready(&self) -> Result<Value> {
+        self.until("Ready", |object| {
+            condition(object, "Ready")["status"] == "True"
+                && condition(object, "Synced")["status"] == "True"
+                && object["status"]["phase"] == "Ready"
+        })
+        .await
+    }
+
+    /// Waits until `Provisioned` says this reason; its message.
+    pub async fn provisioned(&self, reason: &str) -> Result<String> {
+        let object = self
+            .until(&format!("{reason} by its condition Provisioned"), |object| {
+                condition(object, "Provisioned")["reason"] == reason
+            })
+            .await?;
+        Ok(condition(&object, "Provisioned")["message"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// The composite: the object itself, or the one that the claim is bound to.
+    pub async fn composite(&self) -> Result<Value> {
+        let object = self.object().await?;
+        let bound = &object["spec"]["resourceRef"];
+        if bound.is_null() {
+            ensure!(!self.is_claim(), "{} is not bound to a composite yet", self.name());
+            return Ok(object);
+        }
+        self.cluster.referred(bound, "").await?.with_context(|| format!("the composite of {} is gone", self.name()))
+    }
+
+    /// Everything that was composed, as it stands.
+    pub async fn composed(&self) -> Result<Vec<Value>> {
+        let composite = self.composite().await?;
+        let references = [&composite["spec"]["crossplane"]["resourceRefs"], &composite["spec"]["resourceRefs"]];
+        let namespace = composite["metadata"]["namespace"].as_str().unwrap_or_default();
+        let mut composed = Vec::new();
+        for reference in references.into_iter().filter_map(Value::as_array).flatten() {
+            composed.extend(self.cluster.referred(reference, namespace).await?);
+        }
+        Ok(composed)
+    }
+
+    /// What fills a slot.
+    pub async fn slot(&self, slot: &str) -> Result<Value> {
+        let composed = self.composed().await?;
+        let fills = |object: &Value| {
+            object["metadata"]["annotations"]["crossplane.io/composition-resource-name"] == slot
+        };
+        composed.into_iter().find(fills).with_context(|| format!("{} has no slot {slot}", self.name()))
+    }
+
+    /// `kubectl delete`, without waiting: as the owner, and what it owns first.
+    pub async fn delete(&self) -> Result<()> {
+        let (resource, name, namespace) = (self.resource(), self.name(), self.namespace());
+        let args = ["delete", &resource, name, "-n", namespace, "--wait=false", "--cascade=foreground"];
+        self.owner.run(&args).await.map(drop)
+    }
+
+    /// Waits until it is gone, and all that it composed with it.
+    pub async fn gone(&self) -> Result<()> {
+        let end = Instant::now() + PATIENCE;
+        while self.found().await?.is_some() {
+            if Instant::now() > end {
+                bail!("{} was not gone within {} s:\n{}", self.name(), PATIENCE.as_secs(), self.tree().await);
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// The object, where it is still there.
+    pub async fn found(&self) -> Result<Option<Value>> {
+        self.cluster.referred(&reference(&self.manifest), self.namespace()).await
+    }
+
+    /// What it composed, with conditions and events: for whoever must find out why.
+    pub async fn tree(&self) -> String {
+        let mut text = String::new();
+        for object in self.composite().await.into_iter().chain(self.composed().await.unwrap_or_default()) {
+            text += &line(&object);
+        }
+        for event in self.cluster.list("v1", "Event", self.namespace()).await.unwrap_or_default() {
+            text += &format!("event {} {}: {}\n", event["involvedObject"]["kind"], event["reason"], event["message"]);
+        }
+        text
+    }
+
+    fn is_claim(&self) -> bool {
+        self.manifest["apiVersion"].as_str().is_some_and(|version| !version.contains(".m."))
+    }
+}
+
+/// A condition; null where there is none.
+pub fn condition<'o>(object: &'o Value, kind: &str) -> &'o Value {
+    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or(&Value::Null)
+}
+
+/// An object's kind and name, as a reference.
+fn reference(object: &Value) -> Value {
+    json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "name": object["metadata"]["name"]})
+}
+
+/// `Kind.version.group`, or the kind alone in the core group.
+fn resource(reference: &Value) -> String {
+    let kind = reference["kind"].as_str().unwrap_or_default();
+    match reference["apiVersion"].as_str().unwrap_or_default().split_once('/') {
+        Some((group, version)) => format!("{kind}.{version}.{group}"),
+        None => kind.to_owned(),
+    }
+}
+
+/// An object in a line, and a line for each condition that is not True.
+fn line(object: &Value) -> String {
+    let slot = &object["metadata"]["annotations"]["crossplane.io/composition-resource-name"];
+    let mut text = format!("{} {} {slot}\n", resource(object), object["metadata"]["name"]);
+    for condition in object["status"]["conditions"].as_array().into_iter().flatten() {
+        if condition["status"] != "True" {
+            let (kind, status) = (&condition["type"], &condition["status"]);
+            text += &format!("    {kind} {status} {}: {}\n", condition["reason"], condition["message"]);
+        }
+    }
+    if let Some(since) = object["metadata"]["deletionTimestamp"].as_str() {
+        text += &format!("    being deleted since {since}; finalizers {}\n", object["metadata"]["finalizers"]);
+    }
+    text
+}

@@ -1,0 +1,28 @@
+//! The repository's examples, as somebody applies them to a namespace of their own.
+
+use anyhow::{Context, Result};
+use function_paved_road::apis::{APIS, AnyApi, Flavour};
+use serde_json::Value;
+use xtask::{workspace, yaml};
+
+/// Every API in both flavours.
+pub fn all() -> impl Iterator<Item = (&'static dyn AnyApi, Flavour)> {
+    APIS.iter().flat_map(|api| Flavour::ALL.map(|flavour| (*api, flavour)))
+}
+
+/// An API's example: what people apply, in `namespace`.
+pub fn example(api: &str, flavour: Flavour, namespace: &str) -> Result<Value> {
+    let file = match flavour {
+        Flavour::Claims => "claim.yaml",
+        Flavour::Namespaced => "namespaced/xr.yaml",
+    };
+    let path = workspace::root().join("examples").join(api).join(file);
+    let documents = yaml::read(&path)?;
+    let mut object = documents.into_iter().next().with_context(|| format!("{} is empty", path.display()))?;
+    object["metadata"]["namespace"] = namespace.into();
+    // Previews need one; the API server gives every object its own.
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("uid");
+    }
+    Ok(object)
+}

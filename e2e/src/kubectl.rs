@@ -1,0 +1,62 @@
+//! `kubectl`, as a person uses it.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+/// `kubectl` in the hands of one person.
+#[derive(Clone, Debug)]
+pub struct Kubectl {
+    /// The program.
+    pub program: PathBuf,
+    /// The administrator's kubeconfig.
+    pub kubeconfig: PathBuf,
+    /// Who uses it; the administrator when nobody is named. The API server answers by that person's rights.
+    pub person: Option<String>,
+}
+
+impl Kubectl {
+    /// The same, in the hands of `person`.
+    pub fn of(&self, person: &str) -> Self {
+        Self { person: Some(person.to_owned()), ..self.clone() }
+    }
+
+    /// Runs it; what it prints. What it is refused is an error in its own words.
+    pub async fn run(&self, args: &[&str]) -> Result<String> {
+        self.with(args, "").await
+    }
+
+    /// Runs it with a text on its standard input.
+    pub async fn with(&self, args: &[&str], input: &str) -> Result<String> {
+        let mut command = Command::new(&self.program);
+        command.arg("--kubeconfig").arg(&self.kubeconfig).args(args);
+        if let Some(person) = &self.person {
+            command.args(["--as", person]);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().with_context(|| format!("starting {}", self.program.display()))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(input.as_bytes()).await.context("writing to kubectl")?;
+        }
+        let output = child.wait_with_output().await.context("waiting for kubectl")?;
+        if !output.status.success() {
+            bail!("kubectl {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+        }
+        String::from_utf8(output.stdout).context("what kubectl printed is no text")
+    }
+
+    /// `kubectl apply` of an object.
+    pub async fn apply(&self, object: &Value) -> Result<String> {
+        self.with(&["apply", "-f", "-"], &object.to_string()).await
+    }
+
+    /// `kubectl get`, as JSON.
+    pub async fn get(&self, args: &[&str]) -> Result<Value> {
+        let text = self.run(&[&["get", "-o", "json"], args].concat()).await?;
+        serde_json::from_str(&text).context("what kubectl printed is no JSON")
+    }
+}
