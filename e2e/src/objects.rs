@@ -1,4 +1,4 @@
-//! Any object of the cluster, as it stands: read by the administrator, without a type.
+//! Any object of a cluster, as it stands: read by the administrator, without a type.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use kube::Client;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-/// The cluster, and what it has said of its kinds.
+/// The objects of a cluster, and what it has said of its kinds.
 #[derive(Clone)]
-pub struct Cluster {
+pub struct Objects {
     client: Client,
     kinds: Arc<Mutex<BTreeMap<(String, String), (ApiResource, ApiCapabilities)>>>,
 }
 
-impl Cluster {
-    /// The cluster behind a client.
+impl Objects {
+    /// The objects behind a client.
     pub fn new(client: Client) -> Self {
         Self { client, kinds: Arc::default() }
     }
