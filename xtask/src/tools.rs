@@ -247,7 +247,8 @@ pub fn ensure(tool: &Tool) -> Result<PathBuf> {
     Ok(program)
 }
 
-fn folder() -> Result<PathBuf> {
+/// The folder that keeps tools; it is there.
+pub fn folder() -> Result<PathBuf> {
     let folder = env::var_os(FOLDER).map_or_else(|| workspace::target().join("tools"), PathBuf::from);
     fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
     folder.canonicalize().with_context(|| format!("finding {}", folder.display()))
