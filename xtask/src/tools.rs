@@ -276,7 +276,8 @@ pub fn source(module: &str, tool: &Tool) -> Result<PathBuf> {
     Ok(download.dir)
 }
 
-fn folder() -> Result<PathBuf> {
+/// The folder that keeps tools; it is there.
+pub fn folder() -> Result<PathBuf> {
     let folder = env::var_os(FOLDER).map_or_else(|| workspace::target().join("tools"), PathBuf::from);
     fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
     folder.canonicalize().with_context(|| format!("finding {}", folder.display()))
