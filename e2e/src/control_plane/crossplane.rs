@@ -67,8 +67,7 @@ async fn chart(ground: &Ground, source: &std::path::Path, webhooks: u16) -> Resu
     let program =
         Program::new("helm", &ground.tools.helm).args(["template", "crossplane", &chart, "-n", NAMESPACE]);
     let rendered = ground.run(program).await?;
-    let mut objects =
-        vec![json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})];
+    let mut objects = vec![json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})];
     for object in serde_saphyr::from_multiple::<Value>(&rendered).context("reading Crossplane's chart")? {
         match object["kind"].as_str() {
             None | Some("Deployment") => {}
@@ -76,7 +75,9 @@ async fn chart(ground: &Ground, source: &std::path::Path, webhooks: u16) -> Resu
             Some(_) => objects.push(object),
         }
     }
-    for object in objects.iter_mut().filter(|object| object["kind"] == "Secret" || object["kind"] == "ServiceAccount") {
+    for object in
+        objects.iter_mut().filter(|object| object["kind"] == "Secret" || object["kind"] == "ServiceAccount")
+    {
         object["metadata"]["namespace"] = NAMESPACE.into();
     }
     Ok(objects)

@@ -17,7 +17,12 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{ground::Ground, pki::Authority, ports, process::{Process, Program}};
+use super::{
+    ground::Ground,
+    pki::Authority,
+    ports,
+    process::{Process, Program},
+};
 
 /// Replicas of the function, and the one address at which they are reached.
 ///

@@ -20,10 +20,12 @@ pub struct Ground {
     folder: TempDir,
     start: Instant,
     quiet: bool,
+    keep: bool,
 }
 
 /// The programs of others, built where they are missing.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "each is called as its program is")]
 pub struct Tools {
     pub etcd: PathBuf,
     pub api_server: PathBuf,
@@ -61,10 +63,18 @@ impl Tools {
 
 impl Ground {
     /// An empty folder in the system's folder for temporary files. Unless `quiet`, a line per component is printed.
-    pub fn new(quiet: bool) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("paved-road-").tempdir()?;
+    /// With `keep` the folder is left.
+    pub fn new(quiet: bool, keep: bool) -> Result<Self> {
+        let mut folder = tempfile::Builder::new().prefix("paved-road-").tempdir()?;
+        folder.disable_cleanup(keep);
         std::fs::create_dir(folder.path().join("logs"))?;
-        Ok(Self { tools: Tools::ensure()?, processes: Mutex::default(), folder, start: Instant::now(), quiet })
+        let tools = Tools::ensure()?;
+        Ok(Self { tools, processes: Mutex::default(), folder, start: Instant::now(), quiet, keep })
+    }
+
+    /// Whether the folder stays.
+    pub fn keeps_folder(&self) -> bool {
+        self.keep
     }
 
     /// Where everything is that this control plane writes.

@@ -6,6 +6,9 @@
 
 use std::{
     collections::BTreeMap,
+    fs::OpenOptions,
+    io::Write,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -42,19 +45,20 @@ struct Part {
     /// Where functions are reached, by the end of their package's address: `:v0.2.0`.
     endpoints: Mutex<BTreeMap<String, String>>,
     default_endpoint: String,
+    log: PathBuf,
 }
 
 impl Runtime {
     /// Begins: functions are reached at `endpoint` (host:port) unless something else is said of them.
-    pub fn start(client: Client, authority: Authority, endpoint: String) -> Self {
-        let part = Part { client, authority, endpoints: Mutex::default(), default_endpoint: endpoint };
+    pub fn start(client: Client, authority: Authority, endpoint: String, logs: &Path) -> Self {
+        let log = logs.join("package-runtime.log");
+        let part = Part { client, authority, endpoints: Mutex::default(), default_endpoint: endpoint, log };
         let part = Arc::new(part);
         let mut tasks = JoinSet::new();
         for kind in ["FunctionRevision", "ProviderRevision"] {
             let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", "v1", kind));
             let revisions = Api::all_with(part.client.clone(), &resource);
             let controller = Controller::new_with(revisions, watcher::Config::default(), resource);
-            let again = |_, _: &anyhow::Error, _| Action::requeue(Duration::from_secs(1));
             let work = controller.run(revision, again, part.clone());
             tasks.spawn(work.for_each(|_| std::future::ready(())));
         }
@@ -65,6 +69,11 @@ impl Runtime {
     pub fn serve(&self, package: &str, endpoint: &str) {
         let mut endpoints = self.part.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         endpoints.insert(package.to_owned(), endpoint.to_owned());
+    }
+
+    /// Who signs for functions and providers.
+    pub fn authority(&self) -> &Authority {
+        &self.part.authority
     }
 
     /// Whether it still plays.
@@ -88,7 +97,20 @@ fn repository(package: &str) -> &str {
     last.split([':', '@']).next().unwrap_or(last)
 }
 
-async fn revision(revision: Arc<DynamicObject>, part: Arc<Part>) -> Result<Action> {
+/// Why a revision could not be looked after.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+struct Failed(#[from] anyhow::Error);
+
+fn again(revision: Arc<DynamicObject>, error: &Failed, part: Arc<Part>) -> Action {
+    // A log that cannot be written has nobody to tell of it.
+    if let Ok(mut log) = OpenOptions::new().create(true).append(true).open(&part.log) {
+        let _ = writeln!(log, "{}: {:#}", revision.name_any(), error.0);
+    }
+    Action::requeue(Duration::from_secs(1))
+}
+
+async fn revision(revision: Arc<DynamicObject>, part: Arc<Part>) -> Result<Action, Failed> {
     let is_active = revision.data["spec"]["desiredState"] == "Active";
     if is_active && revision.metadata.deletion_timestamp.is_none() {
         part.play(&revision).await?;
@@ -137,8 +159,7 @@ impl Part {
     async fn deployment(&self, revision: &DynamicObject, account: &str) -> Result<()> {
         let force = PatchParams::apply("package-runtime").force();
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), NAMESPACE);
-        let wanted =
-            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}});
+        let wanted = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}});
         accounts.patch(account, &force, &Patch::Apply(wanted)).await?;
         let name = revision.name_any();
         let labels = json!({"pkg.crossplane.io/revision": name});
