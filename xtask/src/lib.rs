@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod generate;
+pub mod package;
 pub mod render;
 pub mod schemas;
 pub mod tools;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use xtask::{bench, generate, render, schemas, tools, workspace};
+use xtask::{bench, generate, package, render, schemas, tools, workspace};
 
 /// Developer's tasks of Paved Road.
 #[derive(Parser)]
@@ -15,6 +15,8 @@ enum Task {
     Tools(tools::Args),
     /// Cut the providers' CRDs to what our resources touch: `tests/schemas/`.
     Schemas(schemas::Args),
+    /// Build what is released: packages for Crossplane, the command line, what they are made of.
+    Package(package::Args),
     /// Render every example with the real Crossplane and compare with `paved preview`.
     Render(render::Args),
     /// Measure the function over gRPC against a no-op on the SDK's server: speed, latency, memory.
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         Task::Generate(args) => generate::run(&args, workspace::root()),
         Task::Tools(args) => tools::run(&args),
         Task::Schemas(args) => schemas::run(&args),
+        Task::Package(args) => package::run(&args),
         Task::Render(args) => render::run(&args),
         Task::Bench(args) => bench::run(&args),
     };

@@ -1,0 +1,43 @@
+//! The Function's package.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+
+use super::{Architecture, Args, image, xpkg};
+use crate::{tools, workspace};
+
+/// What lies beside the package's own files in `package/`, for people.
+const NOT_PACKAGED: [&str; 3] = ["observability/*", "rbac/*", "runtime-config.yaml"];
+
+/// Builds the package for one architecture; gives its file.
+pub fn package(args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {
+    let binary = binary(args, architecture)?;
+    let binary = fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
+    let folder = tempfile::tempdir()?;
+    let image = folder.path().join("image.tar");
+    fs::write(&image, image::of(&binary, architecture, &args.release)?)?;
+    let file = output.join(format!("function-paved-road-{}.xpkg", architecture.name()));
+    let examples = folder.path().join("none");
+    let crossplane = tools::ensure(&tools::CLI)?;
+    let root = &workspace::root().join("package");
+    xpkg::Build {
+        crossplane: &crossplane,
+        root,
+        ignore: &NOT_PACKAGED,
+        examples: &examples,
+        image: Some(&image),
+    }
+    .write(&file)?;
+    Ok(file)
+}
+
+fn binary(args: &Args, architecture: Architecture) -> Result<PathBuf> {
+    if args.debug {
+        return Ok(workspace::build(&["function"])?.join("function"));
+    }
+    super::build::static_binary("function-paved-road", "function", architecture)
+}
