@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::manner::{self, Facts, Id, Manner};
+use super::manner::{self, Facts, Id, Manner, Reference};
 use super::{State, finish, identify, references};
 use crate::core::World;
 use crate::value::{at, overlay, set};
@@ -57,23 +57,33 @@ impl Model {
     }
 
     /// An object of this kind with a sample of every field that its provider writes of its own accord: what references
-    /// fill, late initialisation, and `status.atProvider`. Fields in lists that the user writes are left out.
+    /// fill, late initialisation, and `status.atProvider`.
     pub fn written(&self) -> Value {
         let world = World::new(json!({}));
         let nothing = json!({});
         let facts = Facts::new(&nothing, &world);
         let mut params = (self.0.late)(&facts);
-        for reference in self.0.references.iter().filter(|reference| reference.within.is_none()) {
-            let (refs, value) = (json!({"name": "x"}), json!("x"));
-            let many = reference.many;
-            set(&mut params, &[reference.field], if many { json!([value]) } else { value });
-            let field = format!("{}Ref{}", reference.base, if many { "s" } else { "" });
-            set(&mut params, &[&field], if many { json!([refs]) } else { refs });
+        for reference in self.0.references {
+            overlay(&mut params, &filled(reference));
         }
         let mut seen = if self.0.mirrors { json!({"id": "x"}) } else { Value::Object(Map::new()) };
         overlay(&mut seen, &(self.0.at_provider)(&facts));
         json!({"spec": {"forProvider": params}, "status": {"atProvider": seen}})
     }
+}
+
+/// A sample of the fields that a reference fills.
+fn filled(reference: &Reference) -> Value {
+    let (name, value) = (json!({"name": "x"}), json!("x"));
+    let mut fields = json!({});
+    if reference.many {
+        set(&mut fields, &[reference.field], json!([value]));
+        set(&mut fields, &[&format!("{}Refs", reference.base)], json!([name]));
+    } else {
+        set(&mut fields, &[reference.field], value);
+        set(&mut fields, &[&format!("{}Ref", reference.base)], name);
+    }
+    reference.within.map_or(fields.clone(), |list| json!({list: [fields]}))
 }
 
 /// A condition of an object.

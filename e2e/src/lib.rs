@@ -1,0 +1,4 @@
+//! The real control plane on loopback, the stand-in for clouds that cannot run there, and the scenarios that prove the
+//! product on both.
+
+pub mod stand_in;
