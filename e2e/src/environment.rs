@@ -14,7 +14,7 @@ use crate::stage::PATIENCE;
 const EVERY: Duration = Duration::from_millis(500);
 
 /// What somebody applied.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Environment {
     /// Its owner's kubectl.
     owner: Kubectl,

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use e2e::up;
+use e2e::{scenarios, stand_in, up};
 
 /// A control plane on this machine, and what is proven on it.
 #[derive(Parser)]
@@ -13,6 +13,10 @@ enum Task {
     Up(up::Args),
     /// End the control plane that `up --detach` started.
     Down,
+    /// Play the scenarios on a control plane of their own.
+    E2e(scenarios::Args),
+    /// Play the providers of clouds in a cluster, until interrupted.
+    StandIn(stand_in::Args),
 }
 
 #[tokio::main]
@@ -20,6 +24,8 @@ async fn main() -> ExitCode {
     let done = match Task::parse() {
         Task::Up(args) => up::up(&args).await,
         Task::Down => up::down().await,
+        Task::E2e(args) => scenarios::run(&args).await,
+        Task::StandIn(args) => stand_in::main(args).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

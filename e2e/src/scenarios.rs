@@ -11,14 +11,14 @@ mod quiet;
 mod refusals;
 mod rights;
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use futures::future::LocalBoxFuture;
 use futures::{StreamExt, stream};
 
-use crate::control_plane::ControlPlane;
+use crate::control_plane::{ControlPlane, Options};
 use crate::stage::Stage;
 
 /// How many scenarios run at once.
@@ -31,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(900);
 struct Scenario {
     name: &'static str,
     alone: bool,
-    play: fn(Stage) -> Pin<Box<dyn Future<Output = Result<()>> + Send>>,
+    play: fn(Stage) -> LocalBoxFuture<'static, Result<()>>,
 }
 
 macro_rules! scenario {
@@ -75,6 +75,25 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(day_two::a_function_that_is_killed_is_missed_by_nobody, alone),
     scenario!(day_two::crossplane_restarted_makes_nothing_anew, alone),
 ];
+
+/// Which scenarios are played.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only those whose names contain this.
+    #[arg(default_value = "")]
+    only: String,
+    /// Leave the folder with the logs where it is.
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Starts a control plane, and plays the scenarios on it.
+pub async fn run(args: &Args) -> Result<()> {
+    let options = Options { keep: args.keep, ..Options::default() };
+    let plane = Arc::new(ControlPlane::start(&options).await?);
+    println!("logs are in {}", plane.folder().display());
+    play(plane, &args.only).await
+}
 
 /// Plays the scenarios whose names contain `only`; prints a line for each, and a table at the end.
 pub async fn play(plane: Arc<ControlPlane>, only: &str) -> Result<()> {
