@@ -2,3 +2,8 @@
 //! product on both.
 
 pub mod stand_in;
+
+/// A whole control plane on this machine.
+pub mod control_plane {
+    pub mod postgres;
+}
