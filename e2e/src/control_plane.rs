@@ -12,6 +12,7 @@ mod ground;
 mod inside;
 mod packages;
 mod pki;
+pub mod postgres;
 mod ports;
 mod process;
 mod providers;

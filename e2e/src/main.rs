@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use e2e::up;
+use e2e::{stand_in, up};
 
 /// A control plane on this machine, and what is proven on it.
 #[derive(Parser)]
@@ -13,6 +13,8 @@ enum Task {
     Up(up::Args),
     /// End the control plane that `up --detach` started.
     Down,
+    /// Play the providers of clouds in a cluster, until interrupted.
+    StandIn(stand_in::Args),
 }
 
 #[tokio::main]
@@ -20,6 +22,7 @@ async fn main() -> ExitCode {
     let done = match Task::parse() {
         Task::Up(args) => up::up(&args).await,
         Task::Down => up::down().await,
+        Task::StandIn(args) => stand_in::main(args).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -12,6 +12,7 @@ mod crossplane;
 mod gcp;
 mod helm;
 mod manner;
+pub mod model;
 mod object;
 mod references;
 mod sql;
