@@ -12,6 +12,7 @@ mod ground;
 mod inside;
 mod packages;
 mod pki;
+pub mod postgres;
 mod ports;
 mod process;
 mod providers;
@@ -28,6 +29,7 @@ use std::{
 use anyhow::{Context, Result};
 use kube::Client;
 use tokio::try_join;
+use pki::Authority;
 use xtask::{workspace, yaml};
 
 pub use self::{
@@ -88,22 +90,17 @@ impl ControlPlane {
     pub async fn start(options: &Options) -> Result<Self> {
         let begin = Instant::now();
         let ground = Arc::new(Ground::new(options.quiet, options.keep)?);
-        let binary = tokio::task::spawn_blocking(|| workspace::build(&["function"]));
-        let etcd = cluster::etcd(&ground).await?;
         let registry = Registry::start(&ground).await?;
-        let (outer, inner, ()) = try_join!(
-            Cluster::start(&ground, OUTER, etcd),
-            Cluster::start(&ground, "inside", etcd),
+        let (binary, (outer, inner, authority), sites) = try_join!(
             publish(&ground, &registry, options),
+            clusters(&ground),
+            charts::pack(&ground)
         )?;
-        let (authority, (), ()) =
-            try_join!(crossplane::start(&ground, &outer), outer.nodes(), inner.nodes())?;
-        let proxy = Proxy::start(charts::pack(&ground).await?, inner.port, ground.folder()).await?;
+        let proxy = Proxy::start(sites, inner.port, ground.folder()).await?;
         let inside = inside::Inside::start(&outer, &inner, &proxy.url);
-        let binary = binary.await??.join("function");
         let function = Function::start(&ground, &authority, &binary, "function", options.replicas).await?;
-        let runtime =
-            Runtime::start(outer.client.clone(), authority, function.endpoint.clone(), &ground.logs());
+        let endpoint = function.endpoint.clone();
+        let runtime = Runtime::start(outer.client.clone(), authority, endpoint, &ground.logs());
         let plane = Self { outer, inner, registry, proxy, runtime, function, ground, _inside: inside };
         if options.install {
             plane.install().await?;
@@ -175,13 +172,33 @@ impl ControlPlane {
     }
 }
 
-/// What the registry serves.
-async fn publish(ground: &Ground, registry: &Registry, options: &Options) -> Result<()> {
-    if !options.install {
-        return Ok(());
+/// The cluster with Crossplane and the one for virtual clusters, and who signs for what Crossplane calls.
+async fn clusters(ground: &Arc<Ground>) -> Result<(Cluster, Cluster, Authority)> {
+    let etcd = cluster::etcd(ground).await?;
+    let outer = async {
+        let outer = Cluster::start(ground, OUTER, etcd).await?;
+        let (authority, ()) = try_join!(crossplane::start(ground, &outer), outer.nodes())?;
+        anyhow::Ok((outer, authority))
+    };
+    let inner = async {
+        let inner = Cluster::start(ground, "inside", etcd).await?;
+        inner.nodes().await?;
+        anyhow::Ok(inner)
+    };
+    let ((outer, authority), inner) = try_join!(outer, inner)?;
+    Ok((outer, inner, authority))
+}
+
+/// Fills the registry; gives the function's binary.
+async fn publish(ground: &Ground, registry: &Registry, options: &Options) -> Result<PathBuf> {
+    let start = Instant::now();
+    let built = tokio::task::spawn_blocking(|| workspace::build(&["function"])).await??;
+    ground.tell("function, built", start);
+    if options.install {
+        packages::providers(ground, registry).await?;
+        packages::ours(ground, registry).await?;
     }
-    packages::providers(ground, registry).await?;
-    packages::ours(ground, registry).await
+    Ok(built.join("function"))
 }
 
 /// Least rights of the providers.

@@ -9,6 +9,7 @@ pub mod cloud;
 mod controllers;
 mod laws;
 mod policy;
+mod postgres;
 mod reconcile;
 mod resource;
 pub mod schema;

@@ -10,6 +10,7 @@ pub mod function;
 pub mod image;
 pub mod names;
 pub mod providers;
+pub mod rbac;
 pub mod xpkg;
 
 use std::{fs, path::PathBuf, time::Instant};

@@ -192,14 +192,14 @@ impl Cluster {
     pub async fn nodes(&self) -> Result<()> {
         let start = Instant::now();
         let port = ports::free()?;
-        let scheduler = Program::new("kube-scheduler", &self.ground.tools.scheduler)
+        let scheduler = Program::new(self.process_name("kube-scheduler"), &self.ground.tools.scheduler)
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .args(["--leader-elect=false", "--bind-address=127.0.0.1"])
             .arg(format!("--secure-port={port}"))
-            .arg(format!("--cert-dir={}", self.ground.subfolder("kube-scheduler")?.display()));
+            .arg(format!("--cert-dir={}", self.ground.subfolder(&self.process_name("kube-scheduler"))?.display()));
         let scheduler = self.ground.start(scheduler)?;
         let kubelets = ports::free()?;
-        let kwok = Program::new("kwok", &self.ground.tools.kwok)
+        let kwok = Program::new(self.process_name("kwok"), &self.ground.tools.kwok)
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .arg("--manage-all-nodes=true")
             .arg(format!("--server-address=127.0.0.1:{kubelets}"));
@@ -207,7 +207,7 @@ impl Cluster {
         self.apply(&[node("plain", None), node("gpu", Some(64))]).await?;
         kwok.ready(PATIENCE, async || ports::answers(kubelets).await).await?;
         scheduler.ready(PATIENCE, async || ports::answers(port).await).await?;
-        self.ground.tell("kube-scheduler, kwok", start);
+        self.ground.tell(&format!("{}, kwok", self.process_name("kube-scheduler")), start);
         Ok(())
     }
 }

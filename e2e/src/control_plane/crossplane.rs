@@ -99,7 +99,7 @@ async fn init(ground: &Ground, source: &std::path::Path, kubeconfig: &str, webho
     let path = |name: &str| source.join(name).display().to_string();
     let program = Program::new("crossplane-init", &ground.tools.core)
         .args(["core", "init", "--activation=*"])
-        .arg(format!("--crds-path={}", path("crds")))
+        .arg(format!("--cr-ds-path={}", path("crds")))
         .arg(format!("--webhook-configurations-path={}", path("webhookconfigurations")))
         .env("KUBECONFIG", kubeconfig)
         .env("POD_NAMESPACE", NAMESPACE)

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 
 use super::behaviour::{Behaviour, changes};
 use super::cloud::Cloud;
+use super::postgres::Postgres;
 use super::reconcile::{Next, Outside, reconcile};
 use super::resource::{Resource, text};
 use super::secrets::Secrets;
@@ -33,6 +34,7 @@ pub async fn run(
     cloud: Arc<Cloud>,
     behaviour: watch::Receiver<Behaviour>,
 ) -> anyhow::Result<()> {
+    let postgres = options.postgres.as_deref().map(Postgres::new).transpose()?.map(Arc::new);
     let upjet = Arc::new(Upjet { cloud, round: options.round });
     let shared = Shared { client, options, behaviour, stores: Arc::default() };
     let played = KINDS
@@ -44,7 +46,11 @@ pub async fn run(
             let upjet = upjet.clone();
             Some(tokio::spawn(control(kind, scope, shared.clone(), upjet)))
         }
-        Provider::Sql | Provider::Kubernetes | Provider::Helm => None,
+        Provider::Sql => {
+            postgres.clone().map(|postgres| tokio::spawn(control(kind, scope, shared.clone(), postgres)))
+        }
+        // Their real programs run.
+        Provider::Kubernetes | Provider::Helm => None,
     });
     // A task ends when the set of them is dropped, and so with the caller.
     let mut tasks = Tasks(controllers.collect());

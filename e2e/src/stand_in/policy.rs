@@ -4,6 +4,10 @@ use serde_json::Value;
 
 /// The rights that `spec.managementPolicies` and `spec.deletionPolicy` give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a right of its own, as in the field they come from"
+)]
 pub struct Policies {
     /// Make the external resource where it is missing.
     pub create: bool,
@@ -11,6 +15,8 @@ pub struct Policies {
     pub update: bool,
     /// Delete it with the object.
     pub delete: bool,
+    /// Fill in what the object leaves to it.
+    pub late: bool,
 }
 
 impl Policies {
@@ -25,6 +31,7 @@ impl Policies {
         Self {
             create: may("Create"),
             update: may("Update"),
+            late: may("LateInitialize"),
             delete: may("Delete") && (!orphaned || (!all && has("Delete"))),
         }
     }
@@ -36,7 +43,7 @@ mod tests {
     use serde_json::json;
 
     fn of(spec: &Value) -> (bool, bool, bool) {
-        let Policies { create, update, delete } = Policies::of(&json!({"spec": spec}));
+        let Policies { create, update, delete, .. } = Policies::of(&json!({"spec": spec}));
         (create, update, delete)
     }
 

@@ -151,19 +151,19 @@ async fn settle(
         Some(why) => resource.condition("Ready", "False", "Unavailable", why),
         None => resource.condition("Ready", "True", "Available", ""),
     }
-    secrets.publish(resource).await?;
     if outdated && policies.update {
         let updated = match &rule.update {
             Some(why) => Err(Trouble::Refused(why.clone())),
             None => outside.update(resource).await,
         };
         if let Err(refused) = updated {
+            secrets.publish(resource).await?;
             return refuse(resource, Verb::Update, refused);
         }
         outside.observe(resource).await.map_err(told("observe failed"))?;
         resource.save().await?;
-        secrets.publish(resource).await?;
     }
+    secrets.publish(resource).await?;
     resource.condition("Synced", "True", "ReconcileSuccess", "");
     if resource.model.is_asynchronous() {
         resource.condition("LastAsyncOperation", "True", "Success", "");
@@ -182,6 +182,8 @@ async fn delete(
         return Ok(Next::Never);
     }
     resource.condition("Ready", "False", "Deleting", "");
+    // Only a CRD that dropped what was resolved has anything left to resolve.
+    let _ = resource.model.prepare(&mut resource.object, &resource.world);
     let mut seen = outside.observe(resource).await.map_err(told("observe failed"))?;
     if matches!(seen, Seen::Making(_) | Seen::Made { .. }) {
         let deleted = match &rule.delete {

@@ -12,6 +12,7 @@ use simulator::provider::State;
 use simulator::provider::model::{Model, set_condition};
 
 use super::Trouble;
+use super::policy::Policies;
 use super::schema::prune;
 
 /// The finalizer of every managed resource.
@@ -85,6 +86,19 @@ impl Resource {
         self.object["status"]["atProvider"] = json!({});
     }
 
+    /// Fills fields of `spec.forProvider` that are absent, where the object allows it.
+    pub fn initialise_late<const N: usize>(&mut self, fields: [(&str, Value); N]) {
+        if !Policies::of(&self.object).late {
+            return;
+        }
+        for (field, value) in fields {
+            let there = &mut self.object["spec"]["forProvider"][field];
+            if there.is_null() {
+                *there = value;
+            }
+        }
+    }
+
     /// Whether the object waits for its finalizers.
     pub fn is_deleted(&self) -> bool {
         self.object["metadata"]["deletionTimestamp"].is_string()
@@ -153,7 +167,7 @@ impl Resource {
 
     /// Writes the status, where it changed.
     pub async fn save_status(&mut self) -> Result<(), Trouble> {
-        self.keep_times();
+        self.date_conditions();
         let wanted = prune(&self.object, &self.schema);
         if same(&wanted, &self.stored, &["status"]) {
             return Ok(());
@@ -163,10 +177,15 @@ impl Resource {
         self.accept(saved)
     }
 
-    /// A condition that was told twice on the way keeps its time if it came back to what it was.
-    fn keep_times(&mut self) {
+    /// Says which generation the conditions are about. One that was told twice on the way keeps its time if it came back to
+    /// what it was.
+    fn date_conditions(&mut self) {
+        let generation = self.object["metadata"]["generation"].clone();
         let stored = self.stored["status"]["conditions"].as_array().cloned().unwrap_or_default();
         for condition in self.object["status"]["conditions"].as_array_mut().into_iter().flatten() {
+            if ["Synced", "Ready"].iter().any(|told| condition["type"] == *told) {
+                condition["observedGeneration"] = generation.clone();
+            }
             let before = stored.iter().find(|one| one["type"] == condition["type"]);
             if let Some(before) = before.filter(|before| before["status"] == condition["status"]) {
                 condition["lastTransitionTime"] = before["lastTransitionTime"].clone();

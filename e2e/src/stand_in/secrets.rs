@@ -104,7 +104,7 @@ fn not_ours(secret: &Value, uid: &str) -> Option<String> {
 }
 
 /// Where a resource's connection details go, by namespace and name.
-fn connection_ref(object: &Value) -> Option<(String, String)> {
+pub fn connection_ref(object: &Value) -> Option<(String, String)> {
     place(&object["spec"]["writeConnectionSecretToRef"], text(object, "/metadata/namespace"))
 }
 

@@ -9,6 +9,8 @@ use sha2::{Digest, Sha256};
 
 use super::Architecture;
 
+const DESCRIPTION: &str = "Crossplane composition function: self-service environments from small claims";
+
 /// Whom the function runs as, where Crossplane does not say otherwise.
 const USER: &str = "65532:65532";
 
@@ -48,7 +50,7 @@ fn config(architecture: Architecture, version: &str, layer: &str) -> Value {
             "ExposedPorts": ports,
             "Labels": {
                 "org.opencontainers.image.title": "function-paved-road",
-                "org.opencontainers.image.description": env!("CARGO_PKG_DESCRIPTION"),
+                "org.opencontainers.image.description": DESCRIPTION,
                 "org.opencontainers.image.source": env!("CARGO_PKG_REPOSITORY"),
                 "org.opencontainers.image.licenses": env!("CARGO_PKG_LICENSE"),
                 "org.opencontainers.image.version": version,
