@@ -1,0 +1,344 @@
+//! An API server with the CRDs of our managed resources, the stand-in beside it, and short words for what tests do there.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use e2e::control_plane::postgres::Postgres;
+use e2e::stand_in::behaviour::CONFIG_MAP;
+use e2e::stand_in::cloud::{COMPOSITE_LABEL, KIND_LABEL};
+use e2e::stand_in::{NAMESPACE, Options, run, schema};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client, Config};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Everything that the tests stand on.
+pub struct Bench {
+    pub client: Client,
+    pub postgres: Option<Postgres>,
+    options: Options,
+    stand_in: JoinHandle<anyhow::Result<()>>,
+    _processes: Vec<Process>,
+    _folder: TempDir,
+}
+
+/// A process that ends with its owner.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Bench {
+    /// Starts everything; none where the tools were not built.
+    pub async fn start() -> Option<Self> {
+        let [etcd, api_server, controllers] = ["etcd", "kube-apiserver", "kube-controller-manager"].map(tool);
+        let (Some(etcd), Some(api_server), Some(controllers)) = (etcd, api_server, controllers) else {
+            eprintln!(
+                "skipped: no etcd, kube-apiserver and kube-controller-manager; cargo xtask tools builds them"
+            );
+            return None;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let [client_port, peer_port, port, other] = free_ports();
+        let etcd_url = format!("http://127.0.0.1:{client_port}");
+        let peer_url = format!("http://127.0.0.1:{peer_port}");
+        let key = rcgen::KeyPair::generate().unwrap();
+        fs::write(path("key.pem"), key.serialize_pem()).unwrap();
+        fs::write(path("public.pem"), key.public_key_pem()).unwrap();
+        fs::write(path("tokens.csv"), "token,admin,admin,system:masters").unwrap();
+        let kubeconfig = kubeconfig(port);
+        fs::write(path("kubeconfig"), kubeconfig.to_string()).unwrap();
+        let start = |program: &PathBuf, arguments: &[&str]| {
+            let log = fs::File::create(program_log(&folder, program)).unwrap();
+            let command = Command::new(program).args(arguments).stdout(Stdio::null()).stderr(log).spawn();
+            Process(command.unwrap())
+        };
+        let mut processes = vec![start(
+            &etcd,
+            &[
+                "--data-dir",
+                &path("etcd"),
+                "--listen-client-urls",
+                &etcd_url,
+                "--advertise-client-urls",
+                &etcd_url,
+                "--listen-peer-urls",
+                &peer_url,
+                "--initial-advertise-peer-urls",
+                &peer_url,
+                "--initial-cluster",
+                &format!("default={peer_url}"),
+                "--unsafe-no-fsync",
+            ],
+        )];
+        processes.push(start(
+            &api_server,
+            &[
+                "--etcd-servers",
+                &etcd_url,
+                "--bind-address=127.0.0.1",
+                "--advertise-address=127.0.0.1",
+                "--endpoint-reconciler-type=none",
+                "--secure-port",
+                &port.to_string(),
+                "--cert-dir",
+                &path("certs"),
+                "--service-account-issuer=https://kubernetes.default.svc",
+                "--service-account-key-file",
+                &path("public.pem"),
+                "--service-account-signing-key-file",
+                &path("key.pem"),
+                "--service-cluster-ip-range=10.96.0.0/16",
+                "--authorization-mode=RBAC",
+                "--token-auth-file",
+                &path("tokens.csv"),
+                "--disable-admission-plugins=ServiceAccount",
+            ],
+        ));
+        let config: Kubeconfig = serde_json::from_value(kubeconfig).unwrap();
+        let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
+        let client = Client::try_from(config).unwrap();
+        until("the API server", || async { client.apiserver_version().await.map_err(|e| e.to_string()) })
+            .await;
+        processes.push(start(
+            &controllers,
+            &[
+                "--kubeconfig",
+                &path("kubeconfig"),
+                "--controllers=garbage-collector-controller,namespace-controller",
+                "--leader-elect=false",
+                "--bind-address=127.0.0.1",
+                "--secure-port",
+                &other.to_string(),
+                "--cert-dir",
+                &path("controllers"),
+            ],
+        ));
+        let postgres = match Postgres::start(folder.path()).await {
+            Ok(postgres) => Some(postgres),
+            Err(error) => {
+                eprintln!("without PostgreSQL: {error:#}");
+                None
+            }
+        };
+        let options = Options {
+            round: Duration::from_millis(100),
+            poll: Duration::from_millis(500),
+            retry: Duration::from_millis(200),
+            postgres: postgres.as_ref().map(Postgres::url),
+        };
+        let stand_in = tokio::spawn(run(client.clone(), options.clone()));
+        let bench = Self { client, postgres, options, stand_in, _processes: processes, _folder: folder };
+        bench.install().await;
+        Some(bench)
+    }
+
+    /// Kills the stand-in, without a word.
+    pub fn kill(&self) {
+        self.stand_in.abort();
+    }
+
+    /// Starts it again.
+    pub fn revive(&mut self) {
+        self.stand_in = tokio::spawn(run(self.client.clone(), self.options.clone()));
+    }
+
+    /// The CRDs of all managed resources.
+    async fn install(&self) {
+        let folder = xtask::workspace::root().join("tests/schemas");
+        for file in fs::read_dir(folder).unwrap() {
+            for mut crd in xtask::yaml::read(&file.unwrap().path()).unwrap() {
+                schema::widen(&mut crd);
+                self.create(crd).await;
+            }
+        }
+    }
+
+    /// Something that owns resources as a composite does; the name is its uid's key.
+    pub async fn composite(&self, name: &str) -> Composite<'_> {
+        let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}});
+        let uid = self.create(owner).await["metadata"]["uid"].as_str().unwrap().to_owned();
+        Composite { bench: self, name: name.to_owned(), uid }
+    }
+
+    pub async fn create(&self, object: Value) -> Value {
+        let decoded = serde_json::from_value(object.clone()).unwrap();
+        let made = self.api(&object).create(&PostParams::default(), &decoded).await;
+        let made = made.unwrap_or_else(|error| panic!("{error}: {object:#}"));
+        serde_json::to_value(made).unwrap()
+    }
+
+    /// The object as it is; null where it is gone.
+    pub async fn get(&self, object: &Value) -> Value {
+        let found = self.api(object).get_opt(name(object)).await.unwrap();
+        found.map_or(Value::Null, |found| serde_json::to_value(found).unwrap())
+    }
+
+    pub async fn patch(&self, object: &Value, change: Value) {
+        self.api(object).patch(name(object), &PatchParams::default(), &Patch::Merge(&change)).await.unwrap();
+    }
+
+    pub async fn delete(&self, object: &Value) {
+        self.api(object).delete(name(object), &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Waits until a condition's status is this and its reason or message has these words.
+    pub async fn told(&self, object: &Value, kind: &str, status: &str, words: &str) -> Value {
+        let what = format!("{} {} {kind}={status} {words:?}", object["kind"], name(object));
+        until(&what, || async {
+            let found = self.get(object).await;
+            let said = condition(&found, kind);
+            let text = ["reason", "message"].map(|part| said[part].as_str().unwrap_or_default()).join(" ");
+            if said["status"] == *status && text.contains(words) {
+                Ok(found)
+            } else {
+                Err(format!("{:#}", found["status"]))
+            }
+        })
+        .await
+    }
+
+    pub async fn ready(&self, object: &Value) -> Value {
+        self.told(object, "Ready", "True", "").await
+    }
+
+    pub async fn gone(&self, object: &Value) {
+        until(&format!("{} {} gone", object["kind"], name(object)), || async {
+            let found = self.get(object).await;
+            if found.is_null() { Ok(()) } else { Err(format!("{found:#}")) }
+        })
+        .await;
+    }
+
+    /// The external resources that were made for a composite, each as its kind and its entry.
+    pub async fn cloud(&self, composite: &str) -> Vec<Value> {
+        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let label = format!("{KIND_LABEL},{COMPOSITE_LABEL}={composite}");
+        let found = api.list(&ListParams::default().labels(&label)).await.unwrap();
+        found.into_iter().map(|map| serde_json::to_value(map).unwrap()).collect()
+    }
+
+    /// Deletes what exists in the cloud behind its owner's back.
+    pub async fn vanish(&self, external: &Value) {
+        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), NAMESPACE);
+        api.delete(name(external), &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Sets a rule; without one it is withdrawn.
+    pub async fn rule(&self, called: &str, rule: Option<&str>) {
+        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP},
+            "data": rule.map_or_else(|| json!({}), |rule| json!({called: rule}))});
+        let ours = PatchParams::apply(called).force();
+        api.patch(CONFIG_MAP, &ours, &Patch::Apply(&map)).await.unwrap();
+    }
+
+    fn api(&self, object: &Value) -> Api<DynamicObject> {
+        let (group, version) = object["apiVersion"]
+            .as_str()
+            .unwrap()
+            .split_once('/')
+            .unwrap_or(("", object["apiVersion"].as_str().unwrap()));
+        let gvk = GroupVersionKind::gvk(group, version, object["kind"].as_str().unwrap());
+        let resource = ApiResource::from_gvk(&gvk);
+        match object["metadata"]["namespace"].as_str() {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        }
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.stand_in.abort();
+    }
+}
+
+/// What stands for a composite resource: its resources find each other by it.
+pub struct Composite<'a> {
+    pub bench: &'a Bench,
+    pub name: String,
+    uid: String,
+}
+
+impl Composite<'_> {
+    /// A cluster-scoped resource.
+    pub fn resource(&self, api_version: &str, kind: &str, suffix: &str, params: Value) -> Value {
+        let owner = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": self.name, "uid": self.uid,
+            "controller": true, "blockOwnerDeletion": false}]);
+        json!({"apiVersion": api_version, "kind": kind,
+            "metadata": {"name": format!("{}-{suffix}", self.name), "ownerReferences": owner,
+                "labels": {"crossplane.io/composite": self.name}},
+            "spec": {"forProvider": params}})
+    }
+
+    pub async fn make(&self, object: Value) -> Value {
+        self.bench.create(object).await
+    }
+}
+
+pub fn condition(object: &Value, kind: &str) -> Value {
+    let all = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    all.into_iter().find(|one| one["type"] == kind).unwrap_or_default()
+}
+
+pub fn external_name(object: &Value) -> String {
+    object["metadata"]["annotations"]["crossplane.io/external-name"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Tries until it works; what it said last tells why it did not.
+pub async fn until<T, F: Future<Output = Result<T, String>>>(what: &str, attempt: impl Fn() -> F) -> T {
+    let start = Instant::now();
+    loop {
+        match attempt().await {
+            Ok(done) => return done,
+            Err(why) => assert!(start.elapsed() < PATIENCE, "waited in vain for {what}:\n{why}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+fn name(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap()
+}
+
+/// A tool that was built already.
+fn tool(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("PAVED_ROAD_TOOLS")
+        .map_or_else(|| xtask::workspace::target().join("tools"), PathBuf::from);
+    let is_it = |path: &PathBuf| {
+        let found = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        found.strip_prefix(name).is_some_and(|rest| rest.starts_with("-v"))
+    };
+    fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).find(is_it)
+}
+
+fn program_log(folder: &TempDir, program: &std::path::Path) -> PathBuf {
+    folder.path().join(format!("{}.log", program.file_name().unwrap().display()))
+}
+
+fn free_ports<const N: usize>() -> [u16; N] {
+    let held = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    held.map(|listener| listener.local_addr().unwrap().port())
+}
+
+fn kubeconfig(port: u16) -> Value {
+    json!({"apiVersion": "v1", "kind": "Config", "current-context": "test",
+        "clusters": [{"name": "test", "cluster": {"server": format!("https://127.0.0.1:{port}"), "insecure-skip-tls-verify": true}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        "users": [{"name": "test", "user": {"token": "token"}}]})
+}
