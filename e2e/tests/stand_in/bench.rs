@@ -1,9 +1,7 @@
 //! An API server with the CRDs of our managed resources, the stand-in beside it, and short words for what tests do there.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::net::TcpListener;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use e2e::control_plane::postgres::Postgres;
@@ -12,12 +10,12 @@ use e2e::stand_in::cloud::{COMPOSITE_LABEL, KIND_LABEL};
 use e2e::stand_in::{NAMESPACE, Options, run, schema};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
-use kube::{Api, Client, Config};
+use kube::{Api, Client};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::task::JoinHandle;
+
+use super::server::Server;
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -25,110 +23,19 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub struct Bench {
     pub client: Client,
     pub postgres: Option<Postgres>,
+    /// By group and kind.
+    plurals: BTreeMap<(String, String), String>,
     options: Options,
     stand_in: JoinHandle<anyhow::Result<()>>,
-    _processes: Vec<Process>,
-    _folder: TempDir,
-}
-
-/// A process that ends with its owner.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    _server: Server,
 }
 
 impl Bench {
     /// Starts everything; none where the tools were not built.
     pub async fn start() -> Option<Self> {
-        let [etcd, api_server, controllers] = ["etcd", "kube-apiserver", "kube-controller-manager"].map(tool);
-        let (Some(etcd), Some(api_server), Some(controllers)) = (etcd, api_server, controllers) else {
-            eprintln!(
-                "skipped: no etcd, kube-apiserver and kube-controller-manager; cargo xtask tools builds them"
-            );
-            return None;
-        };
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name).display().to_string();
-        let [client_port, peer_port, port, other] = free_ports();
-        let etcd_url = format!("http://127.0.0.1:{client_port}");
-        let peer_url = format!("http://127.0.0.1:{peer_port}");
-        let key = rcgen::KeyPair::generate().unwrap();
-        fs::write(path("key.pem"), key.serialize_pem()).unwrap();
-        fs::write(path("public.pem"), key.public_key_pem()).unwrap();
-        fs::write(path("tokens.csv"), "token,admin,admin,system:masters").unwrap();
-        let kubeconfig = kubeconfig(port);
-        fs::write(path("kubeconfig"), kubeconfig.to_string()).unwrap();
-        let start = |program: &PathBuf, arguments: &[&str]| {
-            let log = fs::File::create(program_log(&folder, program)).unwrap();
-            let command = Command::new(program).args(arguments).stdout(Stdio::null()).stderr(log).spawn();
-            Process(command.unwrap())
-        };
-        let mut processes = vec![start(
-            &etcd,
-            &[
-                "--data-dir",
-                &path("etcd"),
-                "--listen-client-urls",
-                &etcd_url,
-                "--advertise-client-urls",
-                &etcd_url,
-                "--listen-peer-urls",
-                &peer_url,
-                "--initial-advertise-peer-urls",
-                &peer_url,
-                "--initial-cluster",
-                &format!("default={peer_url}"),
-                "--unsafe-no-fsync",
-            ],
-        )];
-        processes.push(start(
-            &api_server,
-            &[
-                "--etcd-servers",
-                &etcd_url,
-                "--bind-address=127.0.0.1",
-                "--advertise-address=127.0.0.1",
-                "--endpoint-reconciler-type=none",
-                "--secure-port",
-                &port.to_string(),
-                "--cert-dir",
-                &path("certs"),
-                "--service-account-issuer=https://kubernetes.default.svc",
-                "--service-account-key-file",
-                &path("public.pem"),
-                "--service-account-signing-key-file",
-                &path("key.pem"),
-                "--service-cluster-ip-range=10.96.0.0/16",
-                "--authorization-mode=RBAC",
-                "--token-auth-file",
-                &path("tokens.csv"),
-                "--disable-admission-plugins=ServiceAccount",
-            ],
-        ));
-        let config: Kubeconfig = serde_json::from_value(kubeconfig).unwrap();
-        let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
-        let client = Client::try_from(config).unwrap();
-        until("the API server", || async { client.apiserver_version().await.map_err(|e| e.to_string()) })
-            .await;
-        processes.push(start(
-            &controllers,
-            &[
-                "--kubeconfig",
-                &path("kubeconfig"),
-                "--controllers=garbage-collector-controller,namespace-controller",
-                "--leader-elect=false",
-                "--bind-address=127.0.0.1",
-                "--secure-port",
-                &other.to_string(),
-                "--cert-dir",
-                &path("controllers"),
-            ],
-        ));
-        let postgres = match Postgres::start(folder.path()).await {
+        let server = Server::start().await?;
+        let client = server.client.clone();
+        let postgres = match Postgres::start(server.folder.path()).await {
             Ok(postgres) => Some(postgres),
             Err(error) => {
                 eprintln!("without PostgreSQL: {error:#}");
@@ -142,7 +49,8 @@ impl Bench {
             postgres: postgres.as_ref().map(Postgres::url),
         };
         let stand_in = tokio::spawn(run(client.clone(), options.clone()));
-        let bench = Self { client, postgres, options, stand_in, _processes: processes, _folder: folder };
+        let mut bench =
+            Self { client, postgres, plurals: BTreeMap::new(), options, stand_in, _server: server };
         bench.install().await;
         Some(bench)
     }
@@ -158,11 +66,14 @@ impl Bench {
     }
 
     /// The CRDs of all managed resources.
-    async fn install(&self) {
+    async fn install(&mut self) {
         let folder = xtask::workspace::root().join("tests/schemas");
         for file in fs::read_dir(folder).unwrap() {
             for mut crd in xtask::yaml::read(&file.unwrap().path()).unwrap() {
                 schema::widen(&mut crd);
+                let [group, kind, plural] = ["/spec/group", "/spec/names/kind", "/spec/names/plural"]
+                    .map(|pointer| crd.pointer(pointer).unwrap().as_str().unwrap().to_owned());
+                self.plurals.insert((group, kind), plural);
                 self.create(crd).await;
             }
         }
@@ -177,8 +88,16 @@ impl Bench {
 
     pub async fn create(&self, object: Value) -> Value {
         let decoded = serde_json::from_value(object.clone()).unwrap();
-        let made = self.api(&object).create(&PostParams::default(), &decoded).await;
-        let made = made.unwrap_or_else(|error| panic!("{error}: {object:#}"));
+        // A kind is not served from the moment its CRD is there.
+        let made: DynamicObject = until(&format!("a {}", object["kind"]), || async {
+            match self.api(&object).create(&PostParams::default(), &decoded).await {
+                Err(kube::Error::Api(status)) if status.is_not_found() || status.code == 404 => {
+                    Err(status.message)
+                }
+                other => Ok(other.unwrap_or_else(|error| panic!("{error}: {object:#}"))),
+            }
+        })
+        .await;
         serde_json::to_value(made).unwrap()
     }
 
@@ -254,7 +173,11 @@ impl Bench {
             .split_once('/')
             .unwrap_or(("", object["apiVersion"].as_str().unwrap()));
         let gvk = GroupVersionKind::gvk(group, version, object["kind"].as_str().unwrap());
-        let resource = ApiResource::from_gvk(&gvk);
+        let plural = self.plurals.get(&(gvk.group.clone(), gvk.kind.clone()));
+        let resource = plural.map_or_else(
+            || ApiResource::from_gvk(&gvk),
+            |plural| ApiResource::from_gvk_with_plural(&gvk, plural),
+        );
         match object["metadata"]["namespace"].as_str() {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             None => Api::all_with(self.client.clone(), &resource),
@@ -314,31 +237,4 @@ pub async fn until<T, F: Future<Output = Result<T, String>>>(what: &str, attempt
 
 fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap()
-}
-
-/// A tool that was built already.
-fn tool(name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("PAVED_ROAD_TOOLS")
-        .map_or_else(|| xtask::workspace::target().join("tools"), PathBuf::from);
-    let is_it = |path: &PathBuf| {
-        let found = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        found.strip_prefix(name).is_some_and(|rest| rest.starts_with("-v"))
-    };
-    fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).find(is_it)
-}
-
-fn program_log(folder: &TempDir, program: &std::path::Path) -> PathBuf {
-    folder.path().join(format!("{}.log", program.file_name().unwrap().display()))
-}
-
-fn free_ports<const N: usize>() -> [u16; N] {
-    let held = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    held.map(|listener| listener.local_addr().unwrap().port())
-}
-
-fn kubeconfig(port: u16) -> Value {
-    json!({"apiVersion": "v1", "kind": "Config", "current-context": "test",
-        "clusters": [{"name": "test", "cluster": {"server": format!("https://127.0.0.1:{port}"), "insecure-skip-tls-verify": true}}],
-        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
-        "users": [{"name": "test", "user": {"token": "token"}}]})
 }

@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 mod bench;
+mod examples;
 mod postgres;
+mod server;
 
 use std::time::Duration;
 
@@ -30,6 +32,7 @@ async fn resources_live_and_die_as_with_a_real_provider() {
             connection_details_go_into_a_secret_of_the_resource(bench),
             what_vanishes_comes_back_under_another_name(bench),
             a_namespaced_resource_answers_too(bench),
+            examples::every_example_becomes_ready_and_goes(bench),
         );
         if bench.postgres.is_some() {
             tokio::join!(
