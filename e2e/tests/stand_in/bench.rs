@@ -5,9 +5,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use e2e::control_plane::postgres::Postgres;
-use e2e::stand_in::behaviour::CONFIG_MAP;
 use e2e::stand_in::cloud::{COMPOSITE_LABEL, KIND_LABEL};
-use e2e::stand_in::{NAMESPACE, Options, run, schema};
+use e2e::stand_in::{NAMESPACE, Options, behaviour, run, schema};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
@@ -158,12 +157,9 @@ impl Bench {
     }
 
     /// Sets a rule; without one it is withdrawn.
-    pub async fn rule(&self, called: &str, rule: Option<&str>) {
-        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), NAMESPACE);
-        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP},
-            "data": rule.map_or_else(|| json!({}), |rule| json!({called: rule}))});
-        let ours = PatchParams::apply(called).force();
-        api.patch(CONFIG_MAP, &ours, &Patch::Apply(&map)).await.unwrap();
+    pub async fn rule(&self, name: &str, rule: Option<&str>) {
+        let rule = rule.map(|rule| serde_saphyr::from_str(rule).unwrap());
+        behaviour::set(&self.client, name, rule.as_ref()).await.unwrap();
     }
 
     fn api(&self, object: &Value) -> Api<DynamicObject> {
