@@ -5,6 +5,7 @@
 //! for what lies inside virtual clusters. Several control planes can run on one machine.
 
 mod charts;
+mod clouds;
 mod cluster;
 mod crossplane;
 mod function;
@@ -12,8 +13,8 @@ mod ground;
 mod inside;
 mod packages;
 mod pki;
-pub mod postgres;
 mod ports;
+pub mod postgres;
 mod process;
 mod providers;
 mod proxy;
@@ -21,15 +22,16 @@ mod runtime;
 mod settings;
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
 use kube::Client;
+use serde_json::Value;
 use tokio::try_join;
-use pki::Authority;
 use xtask::{workspace, yaml};
 
 pub use self::{
@@ -41,6 +43,7 @@ pub use self::{
     proxy::Proxy,
     runtime::Runtime,
 };
+use self::{pki::Authority, postgres::Postgres};
 
 /// The namespace of Crossplane, its packages and their secrets.
 pub const NAMESPACE: &str = "crossplane-system";
@@ -53,8 +56,12 @@ const OUTER: &str = "outer";
 pub struct Options {
     /// Install our packages and those that they depend on.
     pub install: bool,
+    /// Where `cargo xtask package` has left our packages; without it they are built of the workspace, without images.
+    pub packages: Option<PathBuf>,
     /// How many processes of the function there are.
     pub replicas: usize,
+    /// How long clouds take for a round of a kind's model; a cluster takes four. Zero: everything at once.
+    pub pace: Duration,
     /// Print nothing.
     pub quiet: bool,
     /// Leave the folder, with the logs, where it is.
@@ -63,7 +70,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { install: true, replicas: 2, quiet: false, keep: false }
+        Self {
+            install: true,
+            packages: None,
+            replicas: 2,
+            pace: Duration::from_secs(1),
+            quiet: false,
+            keep: false,
+        }
     }
 }
 
@@ -81,6 +95,8 @@ pub struct ControlPlane {
     pub runtime: Runtime,
     /// The function's replicas.
     pub function: Function,
+    /// The PostgreSQL server on which provider-sql's kinds are played, where one is installed.
+    pub postgres: Option<Postgres>,
     ground: Arc<Ground>,
     _inside: inside::Inside,
 }
@@ -91,19 +107,18 @@ impl ControlPlane {
         let begin = Instant::now();
         let ground = Arc::new(Ground::new(options.quiet, options.keep)?);
         let registry = Registry::start(&ground).await?;
-        let (binary, (outer, inner, authority), sites) = try_join!(
-            publish(&ground, &registry, options),
-            clusters(&ground),
-            charts::pack(&ground)
-        )?;
+        let (binary, (outer, inner, authority), sites) =
+            try_join!(publish(&ground, &registry, options), clusters(&ground), charts::pack(&ground))?;
         let proxy = Proxy::start(sites, inner.port, ground.folder()).await?;
         let inside = inside::Inside::start(&outer, &inner, &proxy.url);
         let function = Function::start(&ground, &authority, &binary, "function", options.replicas).await?;
         let endpoint = function.endpoint.clone();
         let runtime = Runtime::start(outer.client.clone(), authority, endpoint, &ground.logs());
-        let plane = Self { outer, inner, registry, proxy, runtime, function, ground, _inside: inside };
+        let postgres = if options.install { clouds::postgres(&ground).await? } else { None };
+        let plane =
+            Self { outer, inner, registry, proxy, runtime, function, postgres, ground, _inside: inside };
         if options.install {
-            plane.install().await?;
+            plane.install(options).await?;
         }
         plane.ground.tell("all", begin);
         Ok(plane)
@@ -159,7 +174,7 @@ impl ControlPlane {
     }
 
     /// Installs our packages as a user does, and waits until they and all that they depend on are healthy.
-    async fn install(&self) -> Result<()> {
+    async fn install(&self, options: &Options) -> Result<()> {
         let outer = &self.outer;
         let start = Instant::now();
         outer.apply(&[self.registry.image_config(), settings::environment_config()?]).await?;
@@ -168,7 +183,8 @@ impl ControlPlane {
         outer.apply(&packages::installation()).await?;
         let count = packages::healthy(outer).await?;
         self.ground.tell(&format!("{count} packages healthy"), start);
-        providers::start(&self.ground, outer, &self.proxy, &self.runtime).await
+        providers::start(&self.ground, outer, &self.proxy, &self.runtime).await?;
+        clouds::start(&self.ground, outer, options.pace, self.postgres.as_ref()).await
     }
 }
 
@@ -196,14 +212,18 @@ async fn publish(ground: &Ground, registry: &Registry, options: &Options) -> Res
     ground.tell("function, built", start);
     if options.install {
         packages::providers(ground, registry).await?;
-        packages::ours(ground, registry).await?;
+        packages::ours(ground, registry, options.packages.as_deref()).await?;
     }
     Ok(built.join("function"))
 }
 
-/// Least rights of the providers.
-fn rights() -> Result<Vec<serde_json::Value>> {
-    yaml::documents(include_str!("control_plane/rights.yaml"))
+/// The rights that we ship: for Crossplane, the providers and people.
+fn rights() -> Result<Vec<Value>> {
+    let mut rights = Vec::new();
+    for entry in fs::read_dir(workspace::root().join("package/rbac"))? {
+        rights.extend(yaml::read(&entry?.path())?);
+    }
+    Ok(rights)
 }
 
 /// The folder in which a control plane that was started in the background leaves word of itself.

@@ -2,6 +2,8 @@
 
 mod background;
 
+use std::{path::PathBuf, time::Duration};
+
 use anyhow::{Context, Result, ensure};
 use tokio::signal::unix::{SignalKind, signal};
 use xtask::workspace;
@@ -18,6 +20,12 @@ pub struct Args {
     /// Only Kubernetes, Crossplane and the registry: none of our packages.
     #[arg(long)]
     no_install: bool,
+    /// Install the packages that `cargo xtask package` has left there [default: those of the workspace as it is].
+    #[arg(long, value_name = "FOLDER", conflicts_with = "no_install")]
+    packages: Option<PathBuf>,
+    /// Seconds that a cloud takes for one round of its work, of which a cluster takes four; 0 for everything at once.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(0..=600))]
+    pace: u16,
     /// How many processes of the function answer.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=9))]
     replicas: u8,
@@ -72,7 +80,9 @@ impl Args {
     fn options(&self) -> Options {
         Options {
             install: !self.no_install,
+            packages: self.packages.clone(),
             replicas: self.replicas.into(),
+            pace: Duration::from_secs(self.pace.into()),
             keep: self.keep,
             ..Options::default()
         }

@@ -181,7 +181,9 @@ impl Cluster {
             .arg(format!("--service-account-private-key-file={}", self.folder.join("sa.key").display()))
             .arg(format!("--secure-port={port}"))
             .arg(format!("--cert-dir={}", self.ground.subfolder(&name)?.display()))
-            .args(["--kube-api-qps=200", "--kube-api-burst=400"]);
+            .args(["--kube-api-qps=200", "--kube-api-burst=400"])
+            // On a busy machine nodes that pretend are late to say that they live.
+            .arg("--node-monitor-grace-period=1h");
         let process = self.ground.start(program)?;
         process.ready(PATIENCE, async || ports::answers(port).await).await?;
         self.ground.tell(&name, start);
@@ -196,7 +198,10 @@ impl Cluster {
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .args(["--leader-elect=false", "--bind-address=127.0.0.1"])
             .arg(format!("--secure-port={port}"))
-            .arg(format!("--cert-dir={}", self.ground.subfolder(&self.process_name("kube-scheduler"))?.display()));
+            .arg(format!(
+                "--cert-dir={}",
+                self.ground.subfolder(&self.process_name("kube-scheduler"))?.display()
+            ));
         let scheduler = self.ground.start(scheduler)?;
         let kubelets = ports::free()?;
         let kwok = Program::new(self.process_name("kwok"), &self.ground.tools.kwok)

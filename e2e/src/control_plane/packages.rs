@@ -7,8 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
-use function_paved_road::apis::{APIS, Flavour};
+use anyhow::{Context, Result, bail, ensure};
+use function_paved_road::{
+    apis::{APIS, Flavour},
+    manifests,
+};
 use kube::{
     Api,
     api::{ApiResource, DynamicObject, ListParams},
@@ -17,7 +20,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use xtask::{
-    package::{self, names, providers::Package},
+    package::{self, names, providers::Package, xpkg},
     tools, workspace, yaml,
 };
 
@@ -72,27 +75,59 @@ impl Registry {
     }
 }
 
-/// Builds our packages of the workspace as it is, and pushes them.
-pub async fn ours(ground: &Ground, registry: &Registry) -> Result<()> {
+/// Pushes our packages: those in `built`, where `cargo xtask package` has left them; without it those of the workspace as it is. The
+/// latter's Function has no runtime image, as none is run here.
+pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) -> Result<()> {
     let start = Instant::now();
-    let output = ground.subfolder("packages")?;
-    let args = package::Args { debug: true, output: Some(output.clone()), ..package::Args::default() };
-    let build = args.clone();
-    tokio::task::spawn_blocking(move || package::run(&build)).await??;
-    let function = fs::read_dir(&output)?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|file| file.to_string_lossy().contains("function-paved-road"))
-        .context("no package of the function was built")?;
-    registry.push(ground, &tagged(&args.registry.function(), &args), &[function]).await?;
+    let folder = match built {
+        Some(folder) => folder.to_owned(),
+        None => {
+            let output = ground.subfolder("packages")?;
+            tokio::task::spawn_blocking(|| build(output)).await??
+        }
+    };
+    let args = package::Args::default();
+    let function = xpkgs(&folder, manifests::FUNCTION)?;
+    registry.push(ground, &tagged(&args.registry.function(), &args), &function).await?;
     for api in APIS {
         for flavour in Flavour::ALL {
-            let file = output.join(format!("{}.xpkg", names::configuration(*api, flavour)));
+            let files = xpkgs(&folder, &names::configuration(*api, flavour))?;
             let package = args.registry.configuration(*api, flavour);
-            registry.push(ground, &tagged(&package, &args), &[file]).await?;
+            registry.push(ground, &tagged(&package, &args), &files).await?;
         }
     }
     ground.tell("our packages", start);
     Ok(())
+}
+
+fn build(output: PathBuf) -> Result<PathBuf> {
+    let crossplane = tools::path(&tools::CLI)?;
+    let function = xpkg::Build {
+        crossplane: &crossplane,
+        root: &workspace::root().join("package"),
+        ignore: &package::function::NOT_PACKAGED,
+        examples: &output.join("none"),
+        image: None,
+    };
+    function.write(&output.join(format!("{}.xpkg", manifests::FUNCTION)))?;
+    package::configuration::packages(&package::Args::default(), &output)?;
+    Ok(output)
+}
+
+/// The files of a package: one, or one per architecture.
+fn xpkgs(folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
+        let file = entry?.path();
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let is_one = file.extension().is_some_and(|end| end == "xpkg");
+        if is_one && [name, &format!("{name}-amd64"), &format!("{name}-arm64")].contains(&stem.as_ref()) {
+            files.push(file);
+        }
+    }
+    ensure!(!files.is_empty(), "{} holds no {name}.xpkg: run `cargo xtask package`", folder.display());
+    files.sort();
+    Ok(files)
 }
 
 fn tagged(package: &str, args: &package::Args) -> String {

@@ -1,6 +1,7 @@
 //! A control plane in the background: how it is started, what it leaves word of, and how it is ended.
 
 use std::{
+    ffi::OsStr,
     fs,
     os::unix::process::CommandExt,
     path::PathBuf,
@@ -109,6 +110,8 @@ pub async fn start(args: &Args) -> Result<()> {
     }
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["up", "--background", "--replicas", &args.replicas.to_string()]);
+    command.args(["--pace", &args.pace.to_string()]);
+    command.args(args.packages.iter().flat_map(|folder| [OsStr::new("--packages"), folder.as_os_str()]));
     command.args(args.no_install.then_some("--no-install"));
     command.args(args.keep.then_some("--keep"));
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);

@@ -16,7 +16,7 @@ use crate::{tools, workspace, yaml};
 
 /// Builds the packages that the flags ask for; gives their files.
 pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
-    let crossplane = tools::ensure(&tools::CLI)?;
+    let crossplane = tools::path(&tools::CLI)?;
     let mut files = Vec::new();
     for api in APIS {
         for flavour in args.flavours() {

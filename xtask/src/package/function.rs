@@ -11,7 +11,7 @@ use super::{Architecture, Args, image, xpkg};
 use crate::{tools, workspace};
 
 /// What lies beside the package's own files in `package/`, for people.
-const NOT_PACKAGED: [&str; 3] = ["observability/*", "rbac/*", "runtime-config.yaml"];
+pub const NOT_PACKAGED: [&str; 3] = ["observability/*", "rbac/*", "runtime-config.yaml"];
 
 /// Builds the package for one architecture; gives its file.
 pub fn package(args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {
@@ -22,7 +22,7 @@ pub fn package(args: &Args, architecture: Architecture, output: &Path) -> Result
     fs::write(&image, image::of(&binary, architecture, &args.release)?)?;
     let file = output.join(format!("function-paved-road-{}.xpkg", architecture.name()));
     let examples = folder.path().join("none");
-    let crossplane = tools::ensure(&tools::CLI)?;
+    let crossplane = tools::path(&tools::CLI)?;
     let root = &workspace::root().join("package");
     xpkg::Build {
         crossplane: &crossplane,
