@@ -12,6 +12,8 @@ pub mod image;
 pub mod names;
 pub mod providers;
 pub mod rbac;
+#[cfg(test)]
+mod readme;
 pub mod sbom;
 mod sums;
 pub mod xpkg;

@@ -88,7 +88,7 @@ impl Crate {
             name: words.next()?.to_owned(),
             version: words.next()?.strip_prefix('v')?.to_owned(),
             // The way of old manifests to say OR.
-            license: license.replace('/', " OR "),
+            license: license.replace('/', " OR ").split_whitespace().collect::<Vec<_>>().join(" "),
             repository: parts.next()?.to_owned(),
             ours: words.next().is_some(),
         })
@@ -163,10 +163,10 @@ mod tests {
     use super::*;
 
     const TREE: &str = "0 app v0.1.0 (/somewhere/app)|Apache-2.0|https://example.org/app\n\
-        1 serde v1.0.0|MIT/Apache-2.0|https://example.org/serde\n\
+        1 serde v1.0.0|MIT / Apache-2.0|https://example.org/serde\n\
         2 core v2.0.0||\n\
         1 other v3.0.0|MIT|https://example.org/other\n\
-        2 serde v1.0.0|MIT/Apache-2.0|https://example.org/serde (*)\n";
+        2 serde v1.0.0|MIT / Apache-2.0|https://example.org/serde (*)\n";
 
     fn bill_of(tree: &str) -> Result<Value> {
         let digests = [("serde", "1.0.0"), ("core", "2.0.0"), ("other", "3.0.0")];
