@@ -95,11 +95,15 @@ pub fn gzip(content: &[u8], effort: Effort) -> Result<Vec<u8>> {
 
 /// A digest in hexadecimal digits.
 pub fn sha256(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16);
+    let digits = Sha256::digest(content).into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(digit).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use std::collections::BTreeMap;
     use std::io::Read;
 

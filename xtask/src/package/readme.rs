@@ -1,5 +1,7 @@
 //! What README says of providers is what composing shows.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeSet;
 
 use super::composed::{self, Composed};

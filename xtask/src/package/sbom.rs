@@ -160,6 +160,8 @@ fn digests() -> Result<BTreeMap<(String, String), String>> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     const TREE: &str = "0 app v0.1.0 (/somewhere/app)|Apache-2.0|https://example.org/app\n\

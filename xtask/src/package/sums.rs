@@ -45,6 +45,8 @@ fn digests(folder: &Path) -> Result<BTreeMap<String, String>> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
