@@ -19,12 +19,21 @@ use rule::Plurals;
 /// The generated manifests in `package/rbac/`, by path from the repository's root.
 pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
     let composed = composed::all()?;
-    let groups = Flavour::ALL.map(|flavour| (flavour, flavour.default_group().to_owned()));
     Ok(BTreeMap::from([
-        ("package/rbac/people.yaml".to_owned(), people::roles(&groups, &composed)?),
+        ("package/rbac/people.yaml".to_owned(), people::roles(&groups(None), &composed)?),
         ("package/rbac/crossplane.yaml".to_owned(), vec![home::crossplane(&composed)?]),
         ("package/rbac/providers.yaml".to_owned(), home::providers(&composed)?),
     ]))
+}
+
+/// The roles for people where the APIs of a flavour are also installed in a company's own group.
+pub fn people(flavour: Flavour, group: &str) -> Result<Vec<Value>> {
+    people::roles(&groups(Some((flavour, group))), &composed::all()?)
+}
+
+fn groups(own: Option<(Flavour, &str)>) -> Vec<(Flavour, String)> {
+    let default = Flavour::ALL.map(|flavour| (flavour, flavour.default_group()));
+    default.into_iter().chain(own).map(|(flavour, group)| (flavour, group.to_owned())).collect()
 }
 
 /// What the kinds that we compose are called in paths: the CRDs say it of theirs, Kubernetes' own follow the rule.
