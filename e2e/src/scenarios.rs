@@ -65,6 +65,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(deletion::everything_goes_when_it_is_ready),
     scenario!(deletion::everything_goes_when_it_is_half_made),
     scenario!(deletion::everything_goes_when_the_clouds_refuse),
+    scenario!(deletion::a_site_whose_files_are_retained_keeps_its_bucket),
     scenario!(bulk::a_hundred_environments_come_and_go, alone),
     scenario!(quiet::nothing_is_written_while_nothing_happens, alone),
     scenario!(inside::the_app_lands_inside, alone),

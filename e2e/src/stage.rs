@@ -12,6 +12,8 @@ use crate::environment::Environment;
 use crate::examples;
 use crate::kubectl::Kubectl;
 use crate::objects::Objects;
+use crate::stand_in::behaviour::{self, Rule};
+use crate::stand_in::cloud::External;
 use crate::stand_in;
 
 /// The longest that anything may take on a busy machine.
@@ -84,22 +86,33 @@ impl Stage {
         Ok(environment)
     }
 
-    /// From here on the clouds behave so, for this scenario's environments: `rule` as in the stand-in's ConfigMap.
-    pub async fn rule(&self, name: &str, rule: Value) -> Result<()> {
-        self.behaviour(json!({ format!("{}-{name}", self.namespace): rule.to_string() })).await
+    /// From here on the clouds behave so.
+    pub async fn rule(&self, name: &str, rule: &Rule) -> Result<()> {
+        behaviour::set(&self.plane.client(), &self.rule_name(name), Some(rule)).await
     }
 
     /// The rule of this name no longer holds.
     pub async fn no_rule(&self, name: &str) -> Result<()> {
-        self.behaviour(json!({ format!("{}-{name}", self.namespace): null })).await
+        behaviour::set(&self.plane.client(), &self.rule_name(name), None).await
     }
 
-    /// What exists in the clouds for a composite.
-    pub async fn in_the_clouds(&self, composite: &Value) -> Result<Vec<Value>> {
-        let name = &composite["metadata"]["name"];
-        let all = self.objects.list("v1", "ConfigMap", stand_in::NAMESPACE).await?;
-        let made_for = |object: &Value| object["metadata"]["labels"][stand_in::cloud::COMPOSITE_LABEL] == *name;
-        Ok(all.into_iter().filter(made_for).collect())
+    fn rule_name(&self, name: &str) -> String {
+        format!("{}-{name}", self.namespace)
+    }
+
+    /// What exists in the clouds for a composite: kinds and names.
+    pub async fn in_the_clouds(&self, composite: &Value) -> Result<Vec<String>> {
+        let metadata = &composite["metadata"];
+        let mut left = Vec::new();
+        for object in self.objects.list("v1", "ConfigMap", stand_in::NAMESPACE).await? {
+            let Some(external) = External::of(&object) else { continue };
+            let owner = &external.owner;
+            let of_its_own = owner.namespace.is_empty() || metadata["namespace"] == owner.namespace;
+            if metadata["name"] == owner.composite && of_its_own {
+                left.push(format!("{} {}", external.kind, external.name));
+            }
+        }
+        Ok(left)
     }
 
     /// Every environment of the namespace with what it composed: for whoever must find out what went wrong.
@@ -119,13 +132,6 @@ impl Stage {
     pub async fn patch_settings(&self, patch: &Value) -> Result<()> {
         let patch = patch.to_string();
         self.admin.run(&["patch", "environmentconfig", "paved-road", "--type=merge", "-p", &patch]).await.map(drop)
-    }
-
-    async fn behaviour(&self, data: Value) -> Result<()> {
-        let patch = json!({ "data": data }).to_string();
-        let name = stand_in::behaviour::CONFIG_MAP;
-        let args = ["patch", "configmap", name, "-n", stand_in::NAMESPACE, "--type=merge", "-p", &patch];
-        self.admin.run(&args).await.map(drop)
     }
 }
 

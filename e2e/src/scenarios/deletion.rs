@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use function_paved_road::apis::Flavour;
+use function_paved_road::apis::{AnyApi, Flavour};
 use futures::future::try_join_all;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::environment::Environment;
 use crate::examples;
-use crate::stage::{Stage, eventually};
+use crate::stage::{Stage, eventually, merge};
+use crate::stand_in::behaviour::Rule;
 
 pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()> {
     let gone = examples::all().map(async |(api, flavour)| {
-        let environment = stage.ready(api.info().name, flavour, named(flavour)).await?;
+        let environment = stage.ready(api.info().name, flavour, named(api, flavour)).await?;
         goes(&stage, &environment).await
     });
     try_join_all(gone).await.map(drop)
@@ -21,7 +22,7 @@ pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()>
 
 pub(super) async fn everything_goes_when_it_is_half_made(stage: Stage) -> Result<()> {
     let gone = examples::all().map(async |(api, flavour)| {
-        let environment = stage.example(api.info().name, flavour, named(flavour))?;
+        let environment = stage.example(api.info().name, flavour, named(api, flavour))?;
         environment.apply().await?;
         eventually("something is composed", async || {
             let object = environment.object().await?;
@@ -36,7 +37,13 @@ pub(super) async fn everything_goes_when_it_is_half_made(stage: Stage) -> Result
 
 pub(super) async fn everything_goes_when_the_clouds_refuse(stage: Stage) -> Result<()> {
     for (name, kind) in [("machine", "Instance"), ("cluster", "Cluster"), ("site", "Distribution")] {
-        stage.rule(name, json!({"kind": kind, "namespace": stage.namespace, "create": "QuotaExceeded: limit 0"})).await?;
+        let quota = Rule {
+            kind: Some(kind.to_owned()),
+            namespace: Some(stage.namespace.clone()),
+            create: Some("QuotaExceeded: the limit is 0".to_owned()),
+            ..Rule::default()
+        };
+        stage.rule(name, &quota).await?;
     }
     let failing = ["gpu-workspace", "application-environment", "unified-environment"];
     let gone = failing.map(async |api| {
@@ -46,6 +53,19 @@ pub(super) async fn everything_goes_when_the_clouds_refuse(stage: Stage) -> Resu
         goes(&stage, &environment).await
     });
     try_join_all(gone).await.map(drop)
+}
+
+pub(super) async fn a_site_whose_files_are_retained_keeps_its_bucket(stage: Stage) -> Result<()> {
+    for flavour in Flavour::ALL {
+        let change = json!({"spec": {"frontend": {"retainFiles": true}}});
+        let environment = stage.ready("unified-environment", flavour, change).await?;
+        let composite = environment.composite().await?;
+        environment.delete().await?;
+        environment.gone().await?;
+        let left = stage.in_the_clouds(&composite).await?;
+        ensure!(left.len() == 1 && left[0].starts_with("Bucket "), "{flavour:?}: left in the clouds: {left:?}");
+    }
+    Ok(())
 }
 
 /// Deletes it; it goes, and the clouds keep nothing of it.
@@ -59,10 +79,14 @@ async fn goes(stage: &Stage, environment: &Environment) -> Result<()> {
     Ok(())
 }
 
-/// The flavours' examples have one name; here they live side by side.
-fn named(flavour: Flavour) -> serde_json::Value {
-    match flavour {
+/// The flavours' examples have one name; here they live side by side, and keep nothing.
+fn named(api: &dyn AnyApi, flavour: Flavour) -> Value {
+    let mut change = match flavour {
         Flavour::Claims => json!({}),
         Flavour::Namespaced => json!({"metadata": {"name": "direct"}}),
+    };
+    if api.info().name == "unified-environment" {
+        merge(&mut change, json!({"spec": {"frontend": {"retainFiles": false}}}));
     }
+    change
 }

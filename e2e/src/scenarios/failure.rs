@@ -6,6 +6,10 @@ use futures::future::try_join_all;
 use serde_json::json;
 
 use crate::stage::Stage;
+use crate::stand_in::behaviour::Rule;
+
+/// The label of a claim's resources that says where the claim is.
+const CLAIM_NAMESPACE: &str = "crossplane.io/claim-namespace";
 
 const REFUSAL: &str = "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
 
@@ -14,14 +18,13 @@ pub(super) async fn a_refused_leaf_is_named_and_recovers(stage: Stage) -> Result
 }
 
 async fn named_and_recovers(stage: &Stage, flavour: Flavour) -> Result<()> {
-    let rule = match flavour {
-        Flavour::Claims => json!({"kind": "Instance", "labels": {"crossplane.io/claim-namespace": stage.namespace}}),
-        Flavour::Namespaced => json!({"kind": "Instance", "namespace": stage.namespace}),
-    };
+    let mut quota = Rule { kind: Some("Instance".to_owned()), create: Some(REFUSAL.to_owned()), ..Rule::default() };
+    match flavour {
+        Flavour::Claims => drop(quota.labels.insert(CLAIM_NAMESPACE.to_owned(), stage.namespace.clone())),
+        Flavour::Namespaced => quota.namespace = Some(stage.namespace.clone()),
+    }
     let name = format!("quota-{flavour:?}").to_lowercase();
-    let mut refusing = rule;
-    refusing["create"] = REFUSAL.into();
-    stage.rule(&name, refusing).await?;
+    stage.rule(&name, &quota).await?;
     let workspace = stage.example("gpu-workspace", flavour, json!({}))?;
     workspace.apply().await?;
     let message = workspace.provisioned("Failed").await?;

@@ -9,7 +9,7 @@ use crate::stage::Stage;
 pub(super) async fn the_api_server_refuses_what_the_schema_forbids(stage: Stage) -> Result<()> {
     let refused = [
         ("gpu-workspace", json!({"spec": {"parameters": {"diskGB": 1}}}), "spec.parameters.diskGB"),
-        ("gpu-workspace", json!({"spec": {"parameters": {"sshPublicKeys": ["nonsense"]}}}), "spec.parameters.sshPublicKeys"),
+        ("gpu-workspace", json!({"spec": {"parameters": {"opencvVersion": "latest"}}}), "spec.parameters.opencvVersion"),
         ("stock-pool", json!({"spec": {"replicas": -1}}), "spec.replicas"),
         ("unified-environment", json!({"spec": {"frontend": {"appName": "My_App"}}}), "spec.frontend.appName"),
         ("application-environment", json!({"spec": {"parameters": {"nodeSize": "huge"}}}), "spec.parameters.nodeSize"),
@@ -45,7 +45,7 @@ pub(super) async fn what_cannot_change_is_refused(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-/// What only the function knows: here a platform team's Settings have no machine image for the version.
+/// What only the function knows: here, which machine types there are.
 pub(super) async fn an_edit_that_the_function_refuses_loses_nothing(stage: Stage) -> Result<()> {
     for flavour in Flavour::ALL {
         let environment = stage.ready("gpu-workspace", flavour, json!({})).await?;

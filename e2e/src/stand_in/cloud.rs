@@ -192,6 +192,11 @@ impl External {
         self.gone_at.is_some() || self.ready_at > Timestamp::now()
     }
 
+    /// What a ConfigMap of [`NAMESPACE`] says; nothing where it is about something else.
+    pub fn of(map: &Value) -> Option<Self> {
+        serde_json::from_str(map["data"][ENTRY].as_str()?).ok()
+    }
+
     fn config_map(&self) -> anyhow::Result<ConfigMap> {
         let mut labels = json!({KIND_LABEL: self.kind});
         if !self.owner.composite.is_empty() {
