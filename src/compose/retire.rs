@@ -168,7 +168,11 @@ impl Composition<'_> {
         let empty: M = serde_json::from_value(serde_json::json!({})).map_err(|error| {
             Error::Defect(format!("the model in slot `{slot}` requires a field: {error}"))
         })?;
-        let kept = self.managed(slot, empty).orphan(orphan);
+        let name = self.external_name(slot);
+        let mut kept = self.managed(slot, empty).orphan(orphan);
+        if let Some(name) = name {
+            kept = kept.external_name(name);
+        }
         if publishes { kept.publishes() } else { kept }.add().map(|_| ())
     }
 
