@@ -235,10 +235,9 @@ fn leaving(watch: &observed::Resource) -> String {
 /// Whether the user of a Usage is among its owners.
 fn is_owned(usage: &Object) -> bool {
     let user = |path: &[&str]| text(usage, &[&["spec", "by"], path].concat());
+    let Some((kind, name)) = user(&["kind"]).zip(user(&["resourceRef", "name"])) else { return false };
     let owners = at(usage, &["metadata", "ownerReferences"]).and_then(Value::as_array);
-    owners.into_iter().flatten().any(|owner| {
-        owner["kind"].as_str() == user(&["kind"]) && owner["name"].as_str() == user(&["resourceRef", "name"])
-    })
+    owners.into_iter().flatten().any(|owner| owner["kind"] == kind && owner["name"] == name)
 }
 
 /// Whether deleting a resource's object leaves what it stands for where it is.
