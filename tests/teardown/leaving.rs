@@ -15,6 +15,9 @@ const ADD_ONS: [&[&str]; 4] = [&["app"], &["gitops"], &["knative"], &["app", "gi
 /// All that is inside.
 const INSIDE: [&str; 6] = ["app", "argocd", "gitops", "knative", "knative-namespace", "knative-serving"];
 
+/// The calls after which nothing is left of what was dropped.
+const ALL_GONE: usize = 6;
+
 /// More calls than letting everything go takes.
 const LIMIT: usize = 16;
 
@@ -104,7 +107,7 @@ fn an_environment_can_be_deleted_while_something_holds_an_add_on() {
 fn an_environment_can_be_deleted_while_an_add_on_comes_back() {
     for (name, running) in running() {
         let before = desired(&running.answer());
-        for calls in 0..=LIMIT {
+        for calls in 0..=ALL_GONE {
             let mut world = running.clone();
             take_away(&mut world, &["app", "gitops", "knative"]);
             (0..calls).for_each(|_| call(&mut world));
