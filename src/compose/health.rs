@@ -311,6 +311,21 @@ mod tests {
     }
 
     #[test]
+    fn what_its_provider_has_not_seen_is_not_ready() {
+        let seen = |generation: Value| {
+            let mut object = with(&json!([
+                {"type": "Ready", "status": "True", "observedGeneration": 1},
+                {"type": "Synced", "status": "True", "observedGeneration": generation},
+            ]));
+            object["metadata"]["generation"] = json!(3);
+            health(object)
+        };
+        assert_eq!(seen(json!(2)), (false, State::Creating));
+        assert_eq!(seen(json!(3)), (true, State::Available), "Ready may keep an older one");
+        assert_eq!(seen(json!(null)), (true, State::Available), "older providers do not tell");
+    }
+
+    #[test]
     fn built_in_kinds_have_a_table() {
         let ready = [
             json!({"apiVersion": "v1", "kind": "Namespace", "status": {"phase": "Active"}}),

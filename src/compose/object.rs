@@ -9,7 +9,7 @@ use super::health::{Health, State};
 use super::{CHOICE_PREFIX, Composition, Scope, pin};
 use crate::error::Error;
 use crate::models::kubernetes;
-use crate::value::{Object, at, put, text};
+use crate::value::{Object, put, text};
 
 /// A Kubernetes object about to be added; [`Manifest::add`] does it.
 #[must_use = "nothing is composed before `add`"]
