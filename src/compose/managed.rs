@@ -213,8 +213,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         let fields = |object| at(object, &["spec", "forProvider"]).and_then(Value::as_object);
         let (Some(asked), Some(seen)) = (fields(object), fields(&running.object)) else { return false };
         let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
-        let own = self.live.iter().copied().chain(chosen).filter(|path| !path.ends_with("tags"));
-        own.into_iter().any(|path| !behind::stands_in(asked, seen, path))
+        let mut own = self.live.iter().copied().chain(chosen).filter(|path| !path.ends_with("tags"));
+        own.any(|path| !behind::stands_in(asked, seen, path))
     }
 
     fn object(&mut self) -> Result<Object, Error> {

@@ -143,7 +143,7 @@ impl Manifest<'_, '_> {
     fn add_native(self) -> Result<(), Error> {
         let running = self.composition.observed.get(&self.slot).map(|resource| &resource.object);
         let live = self.live_now();
-        let asked = behind::note(&self.object, &self.live);
+        let asked = behind::note(&self.object, &self.live, &self.choices);
         let mut losing = false;
         let mut object = match (running, self.needs) {
             (Some(running), _) => {

@@ -9,6 +9,9 @@ use crate::compose::health::{Health, State};
 use crate::compose::{CHOICE_PREFIX, Composition, fingerprint, pin};
 use crate::value::{Object, at, text};
 
+/// A choice of the user's: its name, its value, and the paths that follow from it.
+type Choice = (&'static str, String, &'static [&'static str]);
+
 /// What is noted on a native object: a hash of what its live fields are to be. An entry that was taken away is missing from what
 /// is asked for, and so is one that somebody else put there: only this tells one from the other.
 const ASKED: &str = "asked";
@@ -43,13 +46,15 @@ fn is_behind(asked: &Object, seen: &Object) -> bool {
     }
 }
 
-/// The note on a native Deployment whose live fields are to be as in `wanted`.
-pub(super) fn note(wanted: &Object, live: &[&str]) -> Option<(String, String)> {
+/// The note on a native Deployment whose live fields are to be as in `wanted`, by these choices.
+pub(super) fn note(wanted: &Object, live: &[&str], choices: &[Choice]) -> Option<(String, String)> {
     if text(wanted, &["kind"]) != Some("Deployment") {
         return None;
     }
-    let fields: Vec<_> = own(live).map(|path| json!([path, pin::find(wanted, path)])).collect();
-    Some((format!("{CHOICE_PREFIX}{ASKED}"), fingerprint(&Value::from(fields).to_string())))
+    let fields = own(live).map(|path| json!([path, pin::find(wanted, path)]));
+    let choices = choices.iter().map(|(name, value, _)| json!([name, value]));
+    let asked: Value = fields.chain(choices).collect();
+    Some((format!("{CHOICE_PREFIX}{ASKED}"), fingerprint(&asked.to_string())))
 }
 
 /// Whether something at the live paths is still to be taken away from what was seen. Where the note says that it has been,
