@@ -2,6 +2,7 @@
 //!
 //! A local preview has no API server, so the function repeats what the schemas check, and adds what they cannot.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
@@ -100,6 +101,32 @@ pub fn grows(value: i64, running: Option<&serde_json::Value>, unit: &str) -> Res
         }),
         _ => Ok(()),
     }
+}
+
+/// A value that cannot change; `running` is what it is now, where that is known. `instead` says what to do for another one, as
+/// in `make a new workspace`.
+pub fn unchanged(value: &str, running: Option<&str>, instead: &str) -> Result<(), Refused> {
+    match running {
+        Some(now) if now != value => {
+            Err(Refused::new(value, format!("{}, as it is; for another one, {instead}", shown(now))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// At most 100 networks in CIDR notation, each once; what comes back prints in canonical form. An error comes with the index of
+/// the entry that is refused, where it is one alone.
+pub fn cidrs(list: &[String]) -> Result<Vec<IpNet>, (Option<usize>, String)> {
+    count(list, 100).map_err(|error| (None, error.to_string()))?;
+    let mut seen = HashSet::new();
+    let entry = |(index, text): (usize, &String)| {
+        let cidr = cidr(text).map_err(|error| (Some(index), error.to_string()))?;
+        if seen.insert(cidr) {
+            return Ok(cidr);
+        }
+        Err((Some(index), format!("found {cidr} twice; each network may be given once")))
+    };
+    list.iter().enumerate().map(entry).collect()
 }
 
 /// A list of at most `most` entries.

@@ -57,11 +57,19 @@ fn a_change_is_not_ready_before_the_deployment_has_seen_it() {
             ("replicas", json!(5)),
             ("image", json!("registry.k8s.io/pause:3.11")),
             ("memory", json!("32Gi")),
+            ("memory", Value::Null),
             ("gpu", json!(2)),
+            ("gpu", json!(0)),
         ];
-        for (field, value) in changes {
+        let mut unnoted = world.clone();
+        let notes = &mut unnoted.composed.get_mut("deployment").unwrap().object["metadata"]["annotations"];
+        notes.as_object_mut().unwrap().remove("paved-road.fn.crossplane.io/asked");
+        assert!(told(&unnoted).starts_with("Ready"), "as an earlier release left it");
+        for (world, (field, value)) in
+            changes.iter().flat_map(|change| [(&world, change), (&unnoted, change)])
+        {
             let mut world = world.clone();
-            world.xr["spec"][field] = value;
+            world.xr["spec"][field] = value.clone();
             world.xr["metadata"]["generation"] = json!(3);
             assert!(told(&world).starts_with("Progressing 2/"), "{field}: {}", told(&world));
             assert_eq!(status(&world.answer())["observedGeneration"], generation, "{field}");
@@ -79,17 +87,22 @@ fn counts_of_an_older_generation_are_never_called_ready() {
 
 #[test]
 fn a_quantity_written_otherwise_is_no_change() {
-    for mut world in ready() {
-        world.xr["spec"]["memory"] = json!("16384Mi");
+    // As an API server writes them.
+    let quantities = [
+        ("16384Mi", "16Gi"),
+        ("1.3Gi", "1395864371200m"),
+        ("0.1Gi", "107374182400m"),
+        ("2.2Gi", "2362232012800m"),
+        ("1.5G", "1500M"),
+    ];
+    for (world, (asked, written)) in ready().iter().flat_map(|world| quantities.map(|two| (world, two))) {
+        let mut world = world.clone();
+        world.xr["spec"]["memory"] = json!(asked);
         world.reconcile(|_| Mood::Ready);
-        let resources = |deployment: &mut Value| {
-            deployment["spec"]["template"]["spec"]["containers"][0]["resources"].take()
-        };
-        let mut seen = resources(deployment(&mut world));
-        seen["requests"]["memory"] = json!("16Gi");
-        seen["limits"]["memory"] = json!("16Gi");
-        deployment(&mut world)["spec"]["template"]["spec"]["containers"][0]["resources"] = seen;
-        assert_eq!(told(&world), "Ready 2/0");
+        let container = &mut deployment(&mut world)["spec"]["template"]["spec"]["containers"][0];
+        container["resources"]["requests"]["memory"] = json!(written);
+        container["resources"]["limits"]["memory"] = json!(written);
+        assert_eq!(told(&world), "Ready 2/0", "{asked}");
     }
 }
 

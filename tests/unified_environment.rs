@@ -142,6 +142,27 @@ fn ready_is_what_a_request_would_find() {
         let mut newer = environment.clone();
         newer.xr["spec"]["backend"]["image"] = json!("ghcr.io/acme/checkout:1.5.0");
         assert!(!newer.is_ready(), "the new image does not run yet");
+        let env = [json!({"LOG_LEVEL": "debug"}), json!({"LOG_LEVEL": "info"}), json!({}), Value::Null];
+        for (env, same) in env.into_iter().zip([false, true, false, false]) {
+            let mut other = environment.clone();
+            other.xr["spec"]["backend"]["env"] = json!({"LOG_LEVEL": "info"});
+            let asked = other.object("backend-deployment");
+            let seen = other.seen("backend-deployment");
+            let (to, from) = if seen["kind"] == "Object" {
+                (
+                    &mut seen["spec"]["forProvider"]["manifest"]["spec"],
+                    &asked["spec"]["forProvider"]["manifest"]["spec"],
+                )
+            } else {
+                (&mut seen["spec"], &asked["spec"])
+            };
+            *to = from.clone();
+            match env {
+                Value::Null => drop(other.xr["spec"]["backend"].as_object_mut().unwrap().remove("env")),
+                ref env => other.xr["spec"]["backend"]["env"] = env.clone(),
+            }
+            assert_eq!(other.is_ready(), same, "{env}");
+        }
         for slot in ["backend-deployment", "backend-service", "frontend-site", "frontend-bucket-policy"] {
             let mut missing = environment.clone();
             missing.forget(slot);
@@ -173,6 +194,32 @@ fn what_becomes_of_the_files_follows_the_user() {
             }
         }
     }
+}
+
+#[test]
+fn nothing_is_told_of_files_that_have_no_bucket_yet() {
+    for mut environment in ready() {
+        environment.observed.clear();
+        assert_eq!(status(&environment.answer())["frontendFilesOnDeletion"], Value::Null);
+    }
+}
+
+#[test]
+fn a_host_is_a_name_of_dns_however_long_the_environments_name_is() {
+    let host = |name: &str| {
+        let mut environment = ready().pop().unwrap();
+        environment.observed.clear();
+        environment.xr["metadata"]["name"] = json!(name);
+        let rules = environment.manifest("backend-ingress")["spec"]["rules"].clone();
+        rules[0]["host"].as_str().unwrap().to_owned()
+    };
+    let long = "a".repeat(62);
+    let [one, other] = ["b", "c"].map(|end| host(&format!("{long}{end}")));
+    assert_ne!(one, other);
+    for host in [&one, &other] {
+        assert!(host.split('.').all(|label| (1..=63).contains(&label.len())), "{host}");
+    }
+    assert!(host("checkout").starts_with("checkout-"));
 }
 
 #[test]

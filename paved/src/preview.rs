@@ -1,5 +1,6 @@
 //! `paved preview`: from files to what they become.
 
+mod discreet;
 mod documents;
 mod kind;
 mod observed;

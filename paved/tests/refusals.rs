@@ -67,6 +67,33 @@ fn what_is_immutable_is_compared_with_what_the_cluster_has() {
 }
 
 #[test]
+fn credentials_in_a_url_are_refused_and_never_shown() {
+    let claim = std::fs::read_to_string(example("virtual-environment/claim.yaml")).unwrap();
+    for (field, found) in [
+        ("repoURL: ", "https://user:hunter2@git.example.org/a.git"),
+        ("repoURL: ", "https://git.example.org/a.git?token=hunter2"),
+        ("repoURL: ", "git:hunter2@git.example.org:a/b.git"),
+        ("repository: ", "https://user:hunter2@charts.example.org"),
+    ] {
+        let (before, after) = claim.split_once(field).unwrap();
+        let rest = after.split_once('\n').unwrap().1;
+        let run = paved_with(&["preview", "-"], &format!("{before}{field}{found:?}\n{rest}"));
+        assert_eq!(run.code, 2, "{found}: {}", run.err);
+        assert!(!run.err.contains("hunter2"), "{}", run.err);
+        let why = "found a URL with credentials or a query in it; allowed: a URL without them: secrets do not belong in a claim";
+        assert!(run.err.contains(why), "{found}: {}", run.err);
+    }
+    let image = "https://user:hunter2@registry.example.org/app";
+    let pool = std::fs::read_to_string(example("stock-pool/claim.yaml")).unwrap();
+    let run = paved_with(&["preview", "-"], &pool.replace("spec:\n", &format!("spec:\n  image: {image}\n")));
+    assert!(
+        run.code == 2 && run.err.contains(r#"found "https://…@registry.example.org/app""#),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
 fn a_file_that_is_no_yaml_shows_the_place() {
     let folder = folder(&[("broken.yaml", "a: [1,\nb: 2\n")]);
     let run = paved(&["preview", &within(&folder, "broken.yaml")]);

@@ -6,6 +6,7 @@ mod settings;
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Api, Info, Names};
 use crate::check;
@@ -185,9 +186,13 @@ impl Parameters {
         check::range(self.storage_gb, 10..=65536, "GB").map_err(|error| wrong("storageGB", error))?;
         check::grows(self.storage_gb, cx.running("cloudsql-instance", &["settings", "diskSize"]), "GB")
             .map_err(|error| wrong("storageGB", error))?;
+        let running = cx
+            .running("cloudsql-instance", &["region"])
+            .or_else(|| cx.running("gke-cluster", &["location"]))
+            .and_then(Value::as_str);
         check::shape(&self.region, 32, is_region, "a Google Cloud region such as us-central1")
-            .map_err(|error| wrong("region", error))?;
-        Ok(())
+            .and_then(|region| check::unchanged(region, running, "make a new environment"))
+            .map_err(|error| wrong("region", error))
     }
 }
 

@@ -167,6 +167,10 @@ impl Parameters {
     }
 }
 
+/// Under these names it is noted on a machine what its first boot was told.
+const OPENCV: &str = "opencv-version";
+const KEYS: &str = "ssh-public-keys";
+
 /// What we note as image family of a machine type that takes a region's default image.
 const DEFAULT_IMAGE: &str = "default";
 

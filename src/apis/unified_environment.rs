@@ -112,7 +112,7 @@ pub struct UnifiedEnvironmentStatus {
     pub frontend_url: Option<String>,
     /// Id of the site's CloudFront distribution, for invalidations.
     pub frontend_distribution_id: Option<String>,
-    /// What becomes of the site's files when the environment is deleted: Retained or Deleted.
+    /// What becomes of the site's files when the environment is deleted, once they have a bucket: Retained or Deleted.
     pub frontend_files_on_deletion: Option<FilesOnDeletion>,
     /// AWS region of the bucket, and of the database where it has a server of its own.
     pub region: Option<String>,
@@ -169,7 +169,7 @@ impl Api for UnifiedEnvironment {
     type Status = UnifiedEnvironmentStatus;
 
     fn compose(&self, settings: &Self::Settings, cx: &mut Composition<'_>) -> Result<Self::Status, Error> {
-        self.check()?;
+        self.check(cx)?;
         settings.check()?;
         let place = Place::compose(cx)?;
         let site = self.frontend.compose(settings, cx)?;
@@ -182,13 +182,14 @@ impl Api for UnifiedEnvironment {
         cx.connection("port", database.port.clone());
         cx.connection("database", Some(database.name));
         let ready = self.backend.answers(cx) && site.is_served(cx);
+        let files = site.bucket.as_ref().map(|_| self.frontend.files_on_deletion());
         Ok(UnifiedEnvironmentStatus {
             database_host: database.host,
             region: site.bucket.is_some().then_some(site.region),
             frontend_bucket_name: site.bucket,
             frontend_url: site.domain.map(|domain| format!("https://{domain}")),
             frontend_distribution_id: site.distribution_id,
-            frontend_files_on_deletion: Some(self.frontend.files_on_deletion()),
+            frontend_files_on_deletion: files,
             backend_url: url,
             ready: Some(ready),
         })

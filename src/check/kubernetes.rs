@@ -66,28 +66,68 @@ pub fn memory(value: &str) -> Result<u64, Refused> {
 
 /// Rounded up, as Kubernetes does; `None` beyond 2⁶³, as it does too.
 fn bytes(value: &str) -> Option<u64> {
-    const SUFFIXES: [(&str, u32, u32); 12] = [
-        ("Ki", 2, 10),
-        ("Mi", 2, 20),
-        ("Gi", 2, 30),
-        ("Ti", 2, 40),
-        ("Pi", 2, 50),
-        ("Ei", 2, 60),
-        ("k", 10, 3),
-        ("M", 10, 6),
-        ("G", 10, 9),
-        ("T", 10, 12),
-        ("P", 10, 15),
-        ("E", 10, 18),
-    ];
-    let (number, unit) = SUFFIXES
-        .iter()
-        .find_map(|(suffix, base, power)| Some((value.strip_suffix(suffix)?, u128::from(*base).pow(*power))))
-        .unwrap_or((value, 1));
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let thousandths: u128 = format!("{whole}{fraction:0<3}").parse().ok()?;
-    let bytes = thousandths.checked_mul(unit)?.div_ceil(1000);
+    let bytes = nanos(value)?.checked_add(NANO - 1)? / NANO;
     i64::try_from(bytes).ok().and_then(|bytes| u64::try_from(bytes).ok())
+}
+
+/// Whether two quantities are the same amount, however each is written: an API server turns `1.3Gi` into `1395864371200m`.
+pub fn same_quantity(one: &str, other: &str) -> bool {
+    nanos(one).is_some_and(|amount| Some(amount) == nanos(other))
+}
+
+/// The unit that Kubernetes rounds quantities up to: a thousand-millionth.
+const NANO: i128 = 1_000_000_000;
+
+/// A quantity as Kubernetes reads it, in thousand-millionths: digits with a point among them, and a suffix or an exponent.
+fn nanos(quantity: &str) -> Option<i128> {
+    const LONGEST: usize = 40;
+    let (negative, rest) = match quantity.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, quantity.strip_prefix('+').unwrap_or(quantity)),
+    };
+    let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
+    let (number, suffix) = rest.split_at(end);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if number.len() > LONGEST || whole.len() + fraction.len() == 0 || fraction.contains('.') {
+        return None;
+    }
+    let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let (factor, tens) = scale(suffix)?;
+    let tens = tens.checked_add(9)?.checked_sub(i32::try_from(fraction.len()).ok()?)?;
+    let power = 10_i128.checked_pow(tens.unsigned_abs());
+    let scaled = digits.checked_mul(factor)?;
+    let amount = match (tens >= 0, power) {
+        _ if scaled == 0 => 0,
+        (true, power) => scaled.checked_mul(power?)?,
+        (false, Some(power)) => scaled / power + i128::from(scaled % power != 0),
+        (false, None) => 1,
+    };
+    Some(if negative { -amount } else { amount })
+}
+
+/// What a suffix multiplies by: a power of two, and one of ten as its exponent.
+fn scale(suffix: &str) -> Option<(i128, i32)> {
+    const TENS: [(&str, i32); 10] = [
+        ("n", -9),
+        ("u", -6),
+        ("m", -3),
+        ("", 0),
+        ("k", 3),
+        ("M", 6),
+        ("G", 9),
+        ("T", 12),
+        ("P", 15),
+        ("E", 18),
+    ];
+    const TWOS: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+    if let Some((_, tens)) = TENS.iter().find(|(known, _)| *known == suffix) {
+        return Some((1, *tens));
+    }
+    if let Some(index) = TWOS.iter().position(|known| *known == suffix) {
+        return Some((1024_i128.checked_pow(u32::try_from(index).ok()? + 1)?, 0));
+    }
+    let exponent = suffix.strip_prefix(['e', 'E'])?;
+    Some((1, exponent.parse().ok()?))
 }
 
 /// Whether a value matches; nothing does where the pattern is none, which a test rules out.

@@ -360,3 +360,37 @@ fn names_in_kubernetes_have_their_shapes() {
             && kubernetes::variable("a-b").is_err()
     );
 }
+
+#[test]
+fn quantities_are_compared_by_amount() {
+    for (one, other) in [
+        ("1.3Gi", "1395864371200m"),
+        ("1", "1000m"),
+        ("1k", "1e3"),
+        ("1E3", "1000"),
+        ("1E", "1e18"),
+        ("0.5", "500000u"),
+        ("1n", "0.000000001"),
+        (".5", "500m"),
+        ("1.", "1"),
+        ("0", "0Gi"),
+        ("-1", "-1000m"),
+        ("+1", "1"),
+        ("8Ei", "9223372036854775808"),
+    ] {
+        assert!(kubernetes::same_quantity(one, other), "{one} and {other}");
+    }
+    for (one, other) in [
+        ("1Gi", "1G"),
+        ("1", "1001m"),
+        ("1395864371200m", "1395864371201m"),
+        ("x", "x"),
+        ("", ""),
+        ("1", "-1"),
+        ("1e999999999", "1"),
+        ("1.2.3", "1.2.3"),
+        ("-", "-"),
+    ] {
+        assert!(!kubernetes::same_quantity(one, other), "{one} and {other}");
+    }
+}

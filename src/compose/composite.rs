@@ -148,6 +148,11 @@ fn own_fields(mut spec: Value) -> Value {
     spec
 }
 
+/// Sixteen hexadecimal digits that stand for a text which is no secret.
+pub fn fingerprint(text: &str) -> String {
+    hash(text, 16)
+}
+
 /// The first `length` hexadecimal characters of a SHA-256.
 pub(super) fn hash(source: &str, length: usize) -> String {
     use std::fmt::Write as _;

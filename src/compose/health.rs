@@ -46,6 +46,11 @@ impl Health {
         Self { ready: false, state, reason, message: message.into() }
     }
 
+    /// What was observed is not yet what is asked for: nothing is known of the latter.
+    pub(super) fn changing() -> Self {
+        Self::pending(State::Creating, "Creating", "is being changed")
+    }
+
     /// Asked for in this answer, or not yet seen.
     pub fn unseen() -> Self {
         Self::pending(State::Creating, "Creating", "is being created")
@@ -67,8 +72,18 @@ pub fn of(object: &Object) -> Health {
     }
 }
 
-/// A managed resource: by its conditions `Ready`, `Synced` and `LastAsyncOperation`. A Usage has `Ready` too.
+/// A managed resource: by its conditions, once its provider has dealt with its newest generation. Providers that do not say
+/// which one they saw are believed. A Usage has `Ready` too.
 fn managed(object: &Object) -> Health {
+    let health = by_conditions(object);
+    if health.state == State::Available && is_stale(object) {
+        return Health::changing();
+    }
+    health
+}
+
+/// `Ready`, `Synced` and `LastAsyncOperation`.
+fn by_conditions(object: &Object) -> Health {
     let ready = condition(object, "Ready").filter(|ready| ready.status == "True");
     let synced = condition(object, "Synced").filter(|synced| synced.status == "False");
     let last = condition(object, "LastAsyncOperation").filter(|last| last.status == "False");
@@ -89,12 +104,12 @@ fn managed(object: &Object) -> Health {
 /// A provider-kubernetes Object is ready when it says so of its newest manifest, and what it wraps is. What it wraps says more
 /// of why it is not.
 fn wrapped(object: &Object) -> Health {
-    let wrapper = managed(object);
+    let wrapper = by_conditions(object);
     if matches!(wrapper.state, State::Failed | State::Waiting) {
         return Health { ready: false, ..wrapper };
     }
     if is_stale(object) {
-        return Health::pending(State::Creating, "Creating", "is being changed");
+        return Health::changing();
     }
     match at(object, &["status", "atProvider", "manifest"]) {
         Some(Value::Object(manifest)) => {
@@ -105,7 +120,8 @@ fn wrapped(object: &Object) -> Health {
     }
 }
 
-/// Whether the provider has not yet dealt with the object's newest generation.
+/// Whether the provider has not yet dealt with the object's newest generation. Crossplane's runtime (1.20 on) writes the one that
+/// it saw into `Synced` at the end of every reconcile, so that a newer one is never stale for long; `Ready` may keep an old one.
 fn is_stale(object: &Object) -> bool {
     let generation = at(object, &["metadata", "generation"]).and_then(Value::as_i64);
     let conditions = at(object, &["status", "conditions"]).and_then(Value::as_array);
@@ -292,6 +308,21 @@ mod tests {
     fn a_refused_update_fails_what_is_ready() {
         let conditions = json!([{"type": "Ready", "status": "True"}, {"type": "Synced", "status": "False", "reason": "ReconcileError", "message": "update failed: cannot change"}]);
         assert_eq!(health(with(&conditions)), (true, State::Failed));
+    }
+
+    #[test]
+    fn what_its_provider_has_not_seen_is_not_ready() {
+        let seen = |generation: Value| {
+            let mut object = with(&json!([
+                {"type": "Ready", "status": "True", "observedGeneration": 1},
+                {"type": "Synced", "status": "True", "observedGeneration": generation},
+            ]));
+            object["metadata"]["generation"] = json!(3);
+            health(object)
+        };
+        assert_eq!(seen(json!(2)), (false, State::Creating));
+        assert_eq!(seen(json!(3)), (true, State::Available), "Ready may keep an older one");
+        assert_eq!(seen(json!(null)), (true, State::Available), "older providers do not tell");
     }
 
     #[test]

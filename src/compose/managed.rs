@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::object::behind;
 use super::{CHOICE_PREFIX, Composition, EXTERNAL_NAME, Observed, Scope, SecretName, pin};
 use crate::error::Error;
 use crate::models::{self, Provider};
@@ -200,7 +201,20 @@ impl<M: models::Managed> Managed<'_, '_, M> {
             return Ok(());
         }
         let object = self.object()?;
-        self.composition.insert(&self.slot, object, true)
+        let changing = self.is_changing(&object);
+        self.composition.insert(&self.slot, object, true)?;
+        self.composition.unless(&self.slot, changing);
+        Ok(())
+    }
+
+    /// Whether this call changes what the user may change: its provider has not heard of it yet. Tags are for people to read.
+    fn is_changing(&self, object: &Object) -> bool {
+        let Some(running) = self.running() else { return false };
+        let fields = |object| at(object, &["spec", "forProvider"]).and_then(Value::as_object);
+        let (Some(asked), Some(seen)) = (fields(object), fields(&running.object)) else { return false };
+        let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
+        let mut own = self.live.iter().copied().chain(chosen).filter(|path| !path.ends_with("tags"));
+        own.any(|path| !behind::stands_in(asked, seen, path))
     }
 
     fn object(&mut self) -> Result<Object, Error> {

@@ -1,14 +1,15 @@
 //! `object` and `inside`: Kubernetes objects, in the cluster that Crossplane runs in and in clusters that we made; and the
 //! provider configs by which the latter are reached.
 
+pub(super) mod behind;
+
 use serde_json::{Value, json};
 
 use super::health::{Health, State};
 use super::{CHOICE_PREFIX, Composition, Scope, pin};
-use crate::check;
 use crate::error::Error;
 use crate::models::kubernetes;
-use crate::value::{Object, at, put, text};
+use crate::value::{Object, put, text};
 
 /// A Kubernetes object about to be added; [`Manifest::add`] does it.
 #[must_use = "nothing is composed before `add`"]
@@ -142,8 +143,15 @@ impl Manifest<'_, '_> {
     fn add_native(self) -> Result<(), Error> {
         let running = self.composition.observed.get(&self.slot).map(|resource| &resource.object);
         let live = self.live_now();
+        let asked = behind::note(&self.object, &self.live, &self.choices);
+        let mut losing = false;
         let mut object = match (running, self.needs) {
-            (Some(running), _) => pin::native(&self.object, running, &live),
+            (Some(running), _) => {
+                let wanted = &self.object;
+                losing =
+                    asked.as_ref().is_some_and(|asked| behind::is_to_lose(wanted, running, &live, asked));
+                pin::native(wanted, running, &live)
+            }
             (None, None) => self.object,
             (None, Some(what)) => {
                 let kind = text(&self.object, &["kind"]).unwrap_or_default();
@@ -151,11 +159,14 @@ impl Manifest<'_, '_> {
                 return Ok(());
             }
         };
-        for (name, value, _) in &self.choices {
-            let key = format!("{CHOICE_PREFIX}{name}");
-            put(&mut object, &["metadata", "annotations", &key], Some(value.as_str().into()));
+        let choices =
+            self.choices.into_iter().map(|(name, value, _)| (format!("{CHOICE_PREFIX}{name}"), value));
+        for (key, value) in choices.chain(asked) {
+            put(&mut object, &["metadata", "annotations", &key], Some(value.into()));
         }
-        self.composition.insert(&self.slot, object, true)
+        self.composition.insert(&self.slot, object, true)?;
+        self.composition.unless(&self.slot, losing);
+        Ok(())
     }
 
     fn add_wrapped(self) -> Result<(), Error> {
@@ -180,8 +191,11 @@ impl Manifest<'_, '_> {
         if let Some(config) = self.config {
             wrapper = wrapper.by(config);
         }
+        if readiness.is_some() || self.observe {
+            wrapper = wrapper.beside("watch", true);
+        }
         if let Some(readiness) = readiness {
-            wrapper = wrapper.beside("readiness", readiness).beside("watch", true);
+            wrapper = wrapper.beside("readiness", readiness);
         }
         if let Some(what) = self.needs {
             wrapper = wrapper.needs(false, what);
@@ -214,49 +228,6 @@ fn readiness(kind: &str) -> Option<Value> {
         "Application" => Some(json!({"policy": "DeriveFromCelQuery", "celQuery": APPLICATION})),
         "KnativeServing" => Some(json!({"policy": "DeriveFromObject"})),
         _ => None,
-    }
-}
-
-impl Health {
-    /// This health, unless what was observed is not yet what is asked for now: then nothing is known of the latter.
-    pub(super) fn unless_behind(self, asked: &Object, seen: &Object) -> Self {
-        if self.ready && is_behind(asked, seen) {
-            return Self::pending(State::Creating, "Creating", "is being changed");
-        }
-        self
-    }
-}
-
-/// Whether an object was observed before it became what is asked for.
-fn is_behind(asked: &Object, seen: &Object) -> bool {
-    let manifest = ["spec", "forProvider", "manifest"];
-    match text(asked, &["kind"]) {
-        Some("Object") => at(asked, &manifest) != at(seen, &manifest),
-        Some("Deployment") => !at(asked, &["spec"]).zip(at(seen, &["spec"])).is_some_and(is_part),
-        _ => false,
-    }
-}
-
-/// Whether what was asked for stands in what was seen, which has defaults beside it. An API server writes a quantity in its own
-/// way, and leaves out what is empty.
-fn is_part((asked, seen): (&Value, &Value)) -> bool {
-    match (asked, seen) {
-        (Value::Object(asked), Value::Object(seen)) => asked.iter().all(|(key, asked)| match seen.get(key) {
-            Some(seen) => is_part((asked, seen)),
-            None => asked.as_str() == Some("") || asked.as_object().is_some_and(Object::is_empty),
-        }),
-        (Value::Array(asked), Value::Array(seen)) => asked.iter().enumerate().all(|(index, asked)| {
-            let twin = match pin::name(asked) {
-                Some(name) => seen.iter().find(|seen| pin::name(seen) == Some(name)),
-                None => seen.get(index),
-            };
-            twin.is_some_and(|seen| is_part((asked, seen)))
-        }),
-        (Value::String(asked), Value::String(seen)) => {
-            let amount = |text: &str| check::kubernetes::memory(text).ok();
-            asked == seen || amount(asked).is_some_and(|asked| Some(asked) == amount(seen))
-        }
-        _ => asked == seen,
     }
 }
 

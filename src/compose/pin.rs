@@ -126,6 +126,19 @@ fn replace_entry(pinned: &mut [Value], wanted: &[Value], path: &[&str]) {
     }
 }
 
+/// The value at a path. An entry of a list is found by its name.
+pub(super) fn find<'v>(source: &'v Object, path: &str) -> Option<&'v Value> {
+    let mut parts = path.split('.');
+    let mut here = source.get(parts.next()?)?;
+    for part in parts {
+        here = match here {
+            Value::Array(list) => list.iter().find(|entry| name(entry) == Some(part))?,
+            other => other.get(part)?,
+        };
+    }
+    Some(here)
+}
+
 /// The name of an entry of a list.
 pub(super) fn name(entry: &Value) -> Option<&str> {
     entry.get("name")?.as_str()

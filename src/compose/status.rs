@@ -1,6 +1,7 @@
 //! The status that every API has: phase, progress and a line per resource.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -74,11 +75,9 @@ pub(super) struct Leaf {
 impl Composition<'_> {
     /// A leaf per slot, asked for or not yet, sorted by slot.
     pub(super) fn leaves(&self) -> Vec<Leaf> {
-        let before: Vec<ResourceStatus> =
-            match self.xr.status.get("resources").and_then(|list| list.as_array()) {
-                Some(list) => list.iter().filter_map(lenient).collect(),
-                None => Vec::new(),
-            };
+        let before = self.xr.status.get("resources").and_then(|list| list.as_array());
+        let before = before.into_iter().flatten().filter_map(lenient::<ResourceStatus>);
+        let before: BTreeMap<String, ResourceStatus> = before.map(|line| (line.slot.clone(), line)).collect();
         let refused = self.refused_kinds();
         let mut leaves: Vec<Leaf> =
             self.desired.iter().map(|(slot, desired)| self.leaf(slot, desired, &refused)).collect();
@@ -89,15 +88,15 @@ impl Composition<'_> {
         leaves.sort_by(|a, b| a.status.slot.cmp(&b.status.slot));
         excuse(&mut leaves);
         for leaf in &mut leaves {
-            leaf.status.since = since(&leaf.status, &before, self.now);
+            leaf.status.since = since(&leaf.status, before.get(&leaf.status.slot), self.now);
         }
         leaves
     }
 
-    fn leaf(&self, slot: &str, desired: &Desired, refused: &[String]) -> Leaf {
+    fn leaf(&self, slot: &str, desired: &Desired, refused: &BTreeSet<&str>) -> Leaf {
         let kind = kind(&desired.object);
         let asked_for = text(&desired.object, &["kind"]).unwrap_or_default();
-        let health = if !self.exists(slot) && refused.iter().any(|refused| refused == asked_for) {
+        let health = if !self.exists(slot) && refused.contains(asked_for) {
             let message = format!(
                 "the API server has not accepted this {asked_for}: see the events of {} {}, and whether the provider is installed",
                 self.xr.kind, self.xr.name
@@ -142,29 +141,29 @@ impl Composition<'_> {
     }
 
     /// Kinds of which core set out to create as many as are missing: the API server refused those.
-    fn refused_kinds(&self) -> Vec<String> {
-        let missing: Vec<&(String, String)> = self
-            .xr
-            .resource_refs
-            .iter()
-            .filter(|(kind, name)| {
-                !self.observed.values().any(|observed| {
-                    text(&observed.object, &["kind"]) == Some(kind) && observed.name() == Some(name)
-                })
-            })
+    fn refused_kinds(&self) -> BTreeSet<&str> {
+        let seen: BTreeSet<(&str, &str)> = self
+            .observed
+            .values()
+            .filter_map(|observed| Some((text(&observed.object, &["kind"])?, observed.name()?)))
             .collect();
-        let unseen = |kind: &str| {
-            let unseen = |(slot, desired): &(&String, &Desired)| {
-                !self.exists(slot) && text(&desired.object, &["kind"]) == Some(kind)
-            };
-            self.desired.iter().filter(unseen).count()
-        };
-        let mut kinds: Vec<String> = missing.iter().map(|(kind, _)| kind.clone()).collect();
-        kinds.sort();
-        kinds.dedup();
-        kinds.retain(|kind| missing.iter().filter(|(other, _)| other == kind).count() >= unseen(kind));
-        kinds
+        let refs = self.xr.resource_refs.iter().map(|(kind, name)| (kind.as_str(), name.as_str()));
+        let missing = count(refs.filter(|named| !seen.contains(named)).map(|(kind, _)| kind));
+        if missing.is_empty() {
+            return BTreeSet::new();
+        }
+        let unseen = self.desired.iter().filter(|(slot, _)| !self.exists(slot));
+        let unseen = count(unseen.filter_map(|(_, desired)| text(&desired.object, &["kind"])));
+        let all = |(kind, missing): &(&str, usize)| unseen.get(kind).is_none_or(|unseen| missing >= unseen);
+        missing.into_iter().filter(all).map(|(kind, _)| kind).collect()
     }
+}
+
+/// How often each stands there.
+fn count<'k>(kinds: impl Iterator<Item = &'k str>) -> BTreeMap<&'k str, usize> {
+    let mut counts = BTreeMap::new();
+    kinds.for_each(|kind| *counts.entry(kind).or_default() += 1);
+    counts
 }
 
 /// The kind of a resource; of a wrapper that of what it wraps.
@@ -205,14 +204,11 @@ fn excuse(leaves: &mut [Leaf]) {
 }
 
 /// A time changes only when what it dates does: readiness or its reason.
-fn since(now: &ResourceStatus, before: &[ResourceStatus], clock: Timestamp) -> String {
+fn since(now: &ResourceStatus, before: Option<&ResourceStatus>, clock: Timestamp) -> String {
     let same = |before: &&ResourceStatus| {
-        before.slot == now.slot
-            && before.ready == now.ready
-            && before.reason == now.reason
-            && !before.since.is_empty()
+        before.ready == now.ready && before.reason == now.reason && !before.since.is_empty()
     };
-    before.iter().find(same).map_or_else(|| seconds(clock), |before| before.since.clone())
+    before.filter(same).map_or_else(|| seconds(clock), |before| before.since.clone())
 }
 
 /// RFC 3339 in whole seconds, as Kubernetes writes times.

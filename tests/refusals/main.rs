@@ -188,6 +188,81 @@ fn networks() {
 }
 
 #[test]
+fn networks_of_settings_are_checked_whether_a_claim_needs_them_or_not() {
+    let twice = json!(["203.0.113.0/24", "203.0.113.0/24"]);
+    let world = settings(workspace(), "gpuWorkspace", "allowedCidrs", twice);
+    check(vec![Case {
+        world: spec(world, "allowedCidrs", json!(["198.51.100.0/24"])),
+        reason: SETTINGS,
+        message: "settings.gpuWorkspace.allowedCidrs[1]: found 203.0.113.0/24 twice; each network may be given once",
+    }]);
+}
+
+/// What the API server refuses too, where there is one: told instead of ignored.
+#[test]
+fn what_cannot_change_any_more() {
+    let running = |kind| main_examples(kind).into_iter().map(|world| world.settle(|_| Mood::Ready));
+    let cases = [
+        (
+            "gpu-workspace",
+            "/spec/parameters/region",
+            json!("eu-west-1"),
+            r#"spec.parameters.region: found "eu-west-1"; allowed: us-east-1, as it is; for another one, make a new workspace"#,
+        ),
+        (
+            "gpu-workspace",
+            "/spec/parameters/opencvVersion",
+            json!("4.9.0"),
+            r#"spec.parameters.opencvVersion: found "4.9.0"; allowed: 4.8.0, as it is; for another one, install it with pip, or make a new workspace"#,
+        ),
+        (
+            "gpu-workspace",
+            "/spec/parameters/sshPublicKeys",
+            json!([]),
+            "spec.parameters.sshPublicKeys: found 0 keys that are not those of the machine; allowed: those that it was made with; for others, edit ~/.ssh/authorized_keys, or make a new workspace",
+        ),
+        (
+            "application-environment",
+            "/spec/parameters/region",
+            json!("europe-west1"),
+            r#"spec.parameters.region: found "europe-west1"; allowed: us-central1, as it is; for another one, make a new environment"#,
+        ),
+        (
+            "unified-environment",
+            "/spec/frontend/appName",
+            json!("other"),
+            r#"spec.frontend.appName: found "other"; allowed: checkout, as it is; for another one, make a new environment"#,
+        ),
+    ];
+    for (kind, pointer, value, message) in cases {
+        let changed = running(kind).map(|mut world| {
+            assert!(!is_fatal(&world.answer()));
+            let (parent, field) = pointer.rsplit_once('/').unwrap();
+            world.xr.pointer_mut(parent).unwrap()[field] = value.clone();
+            Case { world, reason: SPEC, message }
+        });
+        check(changed.collect());
+    }
+}
+
+/// Whoever named a bucket otherwise, or has a machine from before anything was noted, is let through.
+#[test]
+fn what_is_not_known_is_not_refused() {
+    for mut world in main_examples("unified-environment") {
+        world = world.settle(|_| Mood::Ready);
+        let bucket = &mut world.composed.get_mut("frontend-bucket").unwrap().object;
+        bucket["metadata"]["annotations"]["crossplane.io/external-name"] = json!("acme-mfe-older-name");
+        assert!(!is_fatal(&world.answer()));
+    }
+    for mut world in main_examples("gpu-workspace") {
+        world = world.settle(|_| Mood::Ready);
+        let notes = &mut world.composed.get_mut("instance").unwrap().object["metadata"]["annotations"];
+        notes.as_object_mut().unwrap().retain(|note, _| !note.starts_with("paved-road"));
+        assert!(!is_fatal(&world.answer()));
+    }
+}
+
+#[test]
 fn keys() {
     let wrong = |key: &str| spec(workspace(), "sshPublicKeys", json!([key]));
     let good = workspace().xr["spec"]["parameters"]["sshPublicKeys"][0].as_str().unwrap().to_owned();

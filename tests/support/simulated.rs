@@ -70,8 +70,13 @@ impl Case {
             Flavour::Claims => "claims flavour",
             Flavour::Namespaced => "namespaced flavour",
         };
-        let variant = self.variant.as_ref().map(|file| format!(", variant {}", super::stem(file)));
+        let variant = self.variant().map(|variant| format!(", variant {variant}"));
         format!("{}, {flavour}{}", self.api().info().name, variant.unwrap_or_default())
+    }
+
+    /// The variant's name; none of the example itself.
+    pub fn variant(&self) -> Option<String> {
+        self.variant.as_deref().map(super::stem)
     }
 
     fn documents(&self) -> Vec<Value> {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use simulator::core::{World, composite_from_claim};
 use simulator::schema::{Schemas, Violation};
 
+use super::discreet::discreet;
 use super::kind::{self, Target};
 use super::step::{self, Step};
 use super::{observed, shown};
@@ -103,7 +104,10 @@ fn checked(document: &Value, target: &Target, xrd: &Value, seen: &[Value]) -> Re
         violations.push(violation("metadata.name", "is missing; a string is needed".to_owned()));
         violations.sort();
     }
-    if violations.is_empty() { Ok(object) } else { Err(violations) }
+    if violations.is_empty() {
+        return Ok(object);
+    }
+    Err(violations.into_iter().map(|violation| discreet(violation, &object)).collect())
 }
 
 /// The composite, and what is observed of it.

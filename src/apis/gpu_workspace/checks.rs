@@ -1,12 +1,13 @@
 //! What a workspace may be: every check of the schema, and those that no schema can express.
 
 use ipnet::IpNet;
+use serde_json::Value;
 
-use super::{DEFAULT_IMAGE, GpuWorkspaceSettings, Parameters, image_family};
+use super::{DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, OPENCV, Parameters, image_family};
 use crate::catalog::gpu::{self, Machine};
 use crate::catalog::opencv;
 use crate::check;
-use crate::compose::Composition;
+use crate::compose::{Composition, fingerprint};
 use crate::error::Error;
 
 impl Parameters {
@@ -50,27 +51,13 @@ impl Parameters {
         if self.allowed_cidrs.is_none() && cx.settings.incomplete {
             return Ok(cx.slots("ssh-").filter_map(|slot| slot.strip_prefix("ssh-")?.parse().ok()).collect());
         }
-        let (path, list) = match &self.allowed_cidrs {
-            Some(list) => ("spec.parameters.allowedCidrs", list),
-            None => ("gpuWorkspace.allowedCidrs", &settings.allowed_cidrs),
-        };
-        let wrong = |index: usize, message: String| match self.allowed_cidrs {
-            Some(_) => Error::spec(format!("{path}[{index}]"), message),
-            None => Error::settings(format!("{path}[{index}]"), message),
-        };
-        check::count(list, 100).map_err(|error| match self.allowed_cidrs {
-            Some(_) => Error::spec(path, error),
-            None => Error::settings(path, error),
-        })?;
-        let mut cidrs = Vec::new();
-        for (index, text) in list.iter().enumerate() {
-            let cidr = check::cidr(text).map_err(|error| wrong(index, error.to_string()))?;
-            if cidrs.contains(&cidr) {
-                return Err(wrong(index, format!("found {cidr} twice; each network may be given once")));
-            }
-            cidrs.push(cidr);
+        match &self.allowed_cidrs {
+            Some(list) => check::cidrs(list).map_err(|(index, message)| {
+                let index = index.map(|index| format!("[{index}]")).unwrap_or_default();
+                Error::spec(format!("spec.parameters.allowedCidrs{index}"), message)
+            }),
+            None => settings.cidrs(),
         }
-        Ok(cidrs)
     }
 
     /// Every other field, as the schema says it and beyond.
@@ -87,7 +74,32 @@ impl Parameters {
             check::ssh_public_key(key).map_err(|error| wrong(&format!("sshPublicKeys[{index}]"), error))?;
         }
         opencv::requirement(&self.opencv_version).map_err(|error| wrong("opencvVersion", error))?;
-        Ok(())
+        self.check_first_boot(cx)
+    }
+
+    /// What a machine cannot become any more, whatever the API server let through.
+    fn check_first_boot(&self, cx: &Composition<'_>) -> Result<(), Error> {
+        let wrong = |name: &str, error: check::Refused| Error::spec(format!("spec.parameters.{name}"), error);
+        let region =
+            ["instance", "security-group"].into_iter().find_map(|slot| cx.running(slot, &["region"]));
+        check::unchanged(&self.region, region.and_then(Value::as_str), "make a new workspace")
+            .map_err(|error| wrong("region", error))?;
+        let opencv = cx.noted("instance", OPENCV);
+        check::unchanged(&self.opencv_version, opencv, "install it with pip, or make a new workspace")
+            .map_err(|error| wrong("opencvVersion", error))?;
+        match cx.noted("instance", KEYS) {
+            Some(noted) if noted != self.keys() => {
+                let found = format!("{} keys that are not those of the machine", self.ssh_public_keys.len());
+                let allowed = "those that it was made with; for others, edit ~/.ssh/authorized_keys, or make a new workspace";
+                Err(wrong("sshPublicKeys", check::Refused { found, allowed: allowed.to_owned() }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What stands for all keys in a note.
+    pub(super) fn keys(&self) -> String {
+        fingerprint(&self.ssh_public_keys.join("\n"))
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 
-use super::{CloudInit, DEFAULT_IMAGE, GpuWorkspaceSettings, Parameters, cloud_init, image_family};
+use super::{
+    CloudInit, DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, OPENCV, Parameters, cloud_init, image_family,
+};
 use crate::catalog::gpu::Machine;
 use crate::catalog::opencv;
 use crate::compose::{Composition, NameRule, Observed};
@@ -143,6 +145,8 @@ impl Parameters {
             .live(&["rootBlockDevice.volumeSize", "rootBlockDevice.tags", "instanceType"])
             .note("instance-type", &self.instance_type)
             .note("image-family", family.unwrap_or(DEFAULT_IMAGE))
+            .note(OPENCV, &self.opencv_version)
+            .note(KEYS, self.keys())
             .add()
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +80,7 @@ impl GpuWorkspaceSettings {
         let wrong = |path: String, error: Refused| {
             Error::settings(check::shown(&format!("gpuWorkspace.{path}")), error)
         };
+        self.cidrs()?;
         for (region, images) in &self.amis {
             let families =
                 images.by_family.iter().map(|(family, id)| (format!("amis.{region}.byFamily.{family}"), id));
@@ -104,6 +106,14 @@ impl GpuWorkspaceSettings {
             }
         }
         Ok(())
+    }
+
+    /// The networks that SSH is let in from where a claim names none, in canonical form.
+    pub(super) fn cidrs(&self) -> Result<Vec<IpNet>, Error> {
+        check::cidrs(&self.allowed_cidrs).map_err(|(index, message)| {
+            let index = index.map(|index| format!("[{index}]")).unwrap_or_default();
+            Error::settings(format!("gpuWorkspace.allowedCidrs{index}"), message)
+        })
     }
 
     pub(super) fn network(&self, region: &str) -> Option<&Network> {

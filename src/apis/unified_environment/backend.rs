@@ -7,7 +7,7 @@ use sha2::Sha256;
 use super::database::Connection;
 use super::place::{NAMESPACE_READY, Place};
 use super::{Backend, Size, UnifiedEnvironmentSettings};
-use crate::compose::Composition;
+use crate::compose::{Composition, label};
 use crate::error::Error;
 use crate::value::{Object, at, text};
 
@@ -188,10 +188,11 @@ fn ingress(
     place.outlives(INGRESS, cx)
 }
 
-/// The environment's own part of a host. Namespaced environments of other namespaces may be called the same.
+/// The environment's own part of a host, a label of at most 63 characters. Namespaced environments of other namespaces may be
+/// called the same.
 fn subdomain(cx: &Composition<'_>) -> String {
     match cx.xr.namespace {
-        Some(_) => format!("{}-{}", cx.xr.name, cx.xr.uid5()),
+        Some(_) => label(&[&cx.xr.name, &cx.xr.uid5()]),
         None => cx.xr.name.clone(),
     }
 }

@@ -1,7 +1,9 @@
 //! What an environment may be: every check of the schema, and those that no schema can express.
 
+use super::frontend::{BUCKET, BUCKET_PREFIX};
 use super::{Backend, UnifiedEnvironment};
 use crate::check::{self, Refused, kubernetes};
+use crate::compose::Composition;
 use crate::error::Error;
 
 /// The most environment variables that a backend may be given.
@@ -19,11 +21,12 @@ const OURS: [&str; 6] = ["PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE
 
 impl UnifiedEnvironment {
     /// Every field, as the schema says it and beyond.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
         self.backend.check()?;
-        check::shape(&self.frontend.app_name, LONGEST_APP, is_app, APPS)
-            .map_err(|error| Error::spec("spec.frontend.appName", error))?;
-        Ok(())
+        let app = &self.frontend.app_name;
+        check::shape(app, LONGEST_APP, is_app, APPS)
+            .and_then(|app| check::unchanged(app, running_app(cx).as_deref(), "make a new environment"))
+            .map_err(|error| Error::spec("spec.frontend.appName", error))
     }
 }
 
@@ -52,6 +55,13 @@ impl Backend {
         }
         Ok(())
     }
+}
+
+/// The app that the bucket which exists was named after; a bucket that somebody named otherwise tells nothing.
+fn running_app(cx: &Composition<'_>) -> Option<String> {
+    let bucket = cx.external_name(BUCKET)?;
+    let app = bucket.strip_prefix(BUCKET_PREFIX)?.strip_suffix(&cx.xr.uid(8))?.strip_suffix('-')?;
+    Some(app.to_owned())
 }
 
 fn variable(name: &str) -> Result<(), Refused> {

@@ -15,10 +15,13 @@ use crate::models::aws::s3::{
     BucketServerSideEncryptionConfiguration, EncryptionByDefault, EncryptionRule, OwnershipRule,
 };
 
-const BUCKET: &str = "frontend-bucket";
+pub(super) const BUCKET: &str = "frontend-bucket";
 const POLICY: &str = "frontend-bucket-policy";
 const ACCESS: &str = "frontend-access";
 const SITE: &str = "frontend-site";
+
+/// How the names of all buckets begin; the app's name and a part of the environment's uid follow.
+pub(super) const BUCKET_PREFIX: &str = "acme-mfe-";
 
 /// AWS's own cache policy `CachingOptimized`: files are kept, by path alone.
 const CACHING_OPTIMIZED: &str = "658327ea-f89d-4fab-a63d-7e88639e58f6";
@@ -54,7 +57,7 @@ impl Frontend {
     ) -> Result<Site, Error> {
         let running = cx.running(BUCKET, &["region"]).and_then(Value::as_str).map(str::to_owned);
         let region = running.unwrap_or_else(|| settings.region.clone());
-        let new = || format!("acme-mfe-{}-{}", self.app_name, cx.xr.uid(8));
+        let new = || format!("{BUCKET_PREFIX}{}-{}", self.app_name, cx.xr.uid(8));
         let bucket = cx.external_name(BUCKET).unwrap_or_else(new);
         self.bucket(&bucket, &region, cx)?;
         self.protection(&region, cx)?;

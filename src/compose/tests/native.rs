@@ -155,3 +155,42 @@ fn the_object_that_runs_is_found_inside_its_wrapper_too() {
         test.compose(check).unwrap();
     }
 }
+
+/// The Deployment with variables, which all are the user's.
+fn with_variables(names: &[(&str, &str)]) -> Value {
+    let mut wanted = deployment("web:1", "1", 2);
+    let variables = names.iter().map(|(name, value)| json!({"name": name, "value": value}));
+    wanted["spec"]["template"]["spec"]["containers"][0]["env"] = variables.collect();
+    wanted
+}
+
+fn web_with(names: &'static [(&str, &str)]) -> impl FnOnce(&mut Composition<'_>) -> Result<(), Error> {
+    move |cx| {
+        let live = ["spec.replicas", "spec.template.spec.containers.web.env"];
+        cx.object("web", with_variables(names)).live(&live).add()
+    }
+}
+
+/// As an API server answers to `names`, with what its webhooks add.
+fn answered(names: &'static [(&str, &str)], added: &[Value]) -> Value {
+    let mut asked = object(&namespaced().compose(web_with(names)).unwrap(), "web");
+    asked["metadata"]["generation"] = json!(3);
+    let variables = &mut asked["spec"]["template"]["spec"]["containers"][0]["env"];
+    variables.as_array_mut().unwrap().extend_from_slice(added);
+    asked["status"] = running()["status"].clone();
+    asked
+}
+
+#[test]
+fn what_is_taken_away_is_waited_for_and_what_others_add_is_theirs() {
+    const BOTH: &[(&str, &str)] = &[("A", "1"), ("B", "1Gi")];
+    let proxy = json!({"name": "PROXY", "value": "http://proxy"});
+    for added in [vec![], vec![proxy]] {
+        let test = namespaced().with("web", answered(BOTH, &added));
+        let is_ready = |names| test.compose(web_with(names)).unwrap().resources["web"].1;
+        assert!(is_ready(BOTH), "{added:?}");
+        assert!(!is_ready(&[("A", "1")]), "{added:?}");
+        assert!(!is_ready(&[]), "{added:?}");
+        assert!(!is_ready(&[("A", "1"), ("B", "1024Mi")]), "a variable is no quantity");
+    }
+}

@@ -66,6 +66,19 @@ fn what_runs_keeps_its_values_but_for_live_ones_and_tags() {
 }
 
 #[test]
+fn what_changes_in_this_call_is_not_called_ready_but_tags_are_no_change() {
+    let mut same = running();
+    same["spec"]["forProvider"]["size"] = json!(20);
+    same["spec"]["forProvider"]["tags"] = json!({"Name": "other"});
+    for (seen, size, ready) in
+        [(same.clone(), "small", true), (running(), "small", false), (same, "large", false)]
+    {
+        let answer = legacy().with("disk", seen).compose(|cx| disk(cx, size)).unwrap();
+        assert_eq!(answer.resources["disk"].1, ready, "{size}");
+    }
+}
+
+#[test]
 fn a_choice_is_resolved_anew_only_when_it_differs_from_the_noted_one() {
     let disk = composed(&legacy().with("disk", running()), "large");
     assert_eq!(disk["spec"]["forProvider"]["machine"]["kind"], "new");

@@ -1,0 +1,77 @@
+//! What a refusal shows of a value: nothing that may be a secret.
+
+use function_paved_road::check::{Refused, location};
+use serde_json::Value;
+use simulator::schema::Violation;
+
+/// The same violation of `object`. A URL of a chart or of a Git repository is refused in the function's words, which say why;
+/// of any other URL neither what stands before its @ nor its query is shown.
+pub(crate) fn discreet(violation: Violation, object: &Value) -> Violation {
+    let pointer = format!("/{}", violation.path.replace(['.', '['], "/").replace(']', ""));
+    let Some(value) = object.pointer(&pointer).and_then(Value::as_str) else { return violation };
+    let message = match location(&violation.message, value) {
+        Some(refused) => refused.to_string(),
+        None => violation.message.replace(&shown(value), &shown(&struck(value))),
+    };
+    Violation { message, ..violation }
+}
+
+/// What the function says of a URL whose pattern is in the message.
+fn location(message: &str, value: &str) -> Option<Refused> {
+    if message.contains(location::GIT_REPOSITORY) {
+        location::git_repository(value).err()
+    } else if message.contains(location::CHART_REPOSITORY) {
+        location::chart_repository(value).err()
+    } else {
+        None
+    }
+}
+
+/// A value as the schema's check quotes it.
+fn shown(value: &str) -> String {
+    const SHOWN: usize = 80;
+    let text = Value::from(value).to_string();
+    match text.char_indices().nth(SHOWN) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text,
+    }
+}
+
+/// `https://user:token@host/path?key=value` as `https://…@host/path?…`, and `user:token@host:path` as `…@host:path`.
+fn struck(value: &str) -> String {
+    let (scheme, rest) = match value.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), value),
+    };
+    let is_url = !scheme.is_empty();
+    let (user, rest) = match rest.rsplit_once('@') {
+        Some((user, rest)) if is_url || user.contains(':') => ("…@", rest),
+        _ => ("", rest),
+    };
+    match rest.find(['?', '#']).filter(|_| is_url) {
+        Some(query) => format!("{scheme}{user}{}…", &rest[..=query]),
+        None => format!("{scheme}{user}{rest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::struck;
+
+    #[test]
+    fn secrets_are_struck_from_urls_and_nothing_else() {
+        for (value, shown) in [
+            ("https://user:tok@git.example.org/a.git", "https://…@git.example.org/a.git"),
+            ("https://tok/en@git.example.org/a?b=c", "https://…@git.example.org/a?…"),
+            ("https://git.example.org/a?token=x@y", "https://…@y"),
+            ("https://git.example.org/a.git#x", "https://git.example.org/a.git#…"),
+            ("git:pw@h.org:a/b.git", "…@h.org:a/b.git"),
+            ("git@h.org:a/b.git", "git@h.org:a/b.git"),
+            ("ada@example.org", "ada@example.org"),
+            ("who?", "who?"),
+            ("", ""),
+        ] {
+            assert_eq!(struck(value), shown);
+        }
+    }
+}
