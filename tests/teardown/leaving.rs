@@ -66,7 +66,9 @@ fn reconcile(name: &str, world: &mut World) {
 
 fn take_away(world: &mut World, fields: &[&str]) {
     let parameters = world.xr["spec"]["parameters"].as_object_mut().unwrap();
-    fields.iter().for_each(|field| assert!(parameters.remove(*field).is_some(), "{field}"));
+    for field in fields {
+        assert!(parameters.remove(*field).is_some(), "{field}");
+    }
 }
 
 #[test]
@@ -110,7 +112,9 @@ fn an_environment_can_be_deleted_while_an_add_on_comes_back() {
         for calls in 0..=ALL_GONE {
             let mut world = running.clone();
             take_away(&mut world, &["app", "gitops", "knative"]);
-            (0..calls).for_each(|_| call(&mut world));
+            for _ in 0..calls {
+                call(&mut world);
+            }
             world.xr["spec"]["parameters"] = running.xr["spec"]["parameters"].clone();
             let name = format!("{name}, after {calls} calls");
             reconcile(&name, &mut world);
