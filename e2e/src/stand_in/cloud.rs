@@ -120,9 +120,11 @@ impl Cloud {
         self.read().get(key).map(|(_, one)| one.clone())
     }
 
-    /// Everything that exists.
-    pub fn all(&self) -> Vec<External> {
-        self.read().values().map(|(_, one)| one.clone()).collect()
+    /// Looks at everything that exists.
+    pub fn look<T>(&self, look: impl FnOnce(&[&External]) -> T) -> T {
+        let externals = self.read();
+        let all: Vec<&External> = externals.values().map(|(_, one)| one).collect();
+        look(&all)
     }
 
     /// Makes or changes something.
@@ -146,8 +148,10 @@ impl Cloud {
                 && one.group == external.group
                 && one.kind != external.kind
         };
-        let parts = self.all().into_iter().filter(is_part).map(|part| part.key());
-        for key in parts.chain([external.key()]) {
+        let parts = |all: &[&External]| -> Vec<String> {
+            all.iter().filter(|one| is_part(one)).map(|part| part.key()).collect()
+        };
+        for key in self.look(parts).into_iter().chain([external.key()]) {
             match self.api.delete(&key, &DeleteParams::default()).await {
                 Err(kube::Error::Api(status)) if status.is_not_found() => {}
                 other => drop(other?),
