@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use anyhow::Context as _;
-use futures::TryStreamExt;
+use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, ListParams};
@@ -86,11 +86,13 @@ impl Cloud {
     }
 
     /// Follows what others do to the ConfigMaps, for as long as the future is polled.
-    pub async fn follow(&self) -> anyhow::Result<()> {
+    pub async fn follow(&self) {
         let ours = watcher::Config::default().labels(KIND_LABEL);
         let mut listed: BTreeMap<String, u64> = BTreeMap::new();
         let mut events = std::pin::pin!(watcher(self.api.clone(), ours).default_backoff());
-        while let Some(event) = events.try_next().await? {
+        while let Some(event) = events.next().await {
+            // A watch that broke begins anew by itself.
+            let Ok(event) = event else { continue };
             match event {
                 watcher::Event::Init => listed.clear(),
                 watcher::Event::InitApply(map) => {
@@ -107,7 +109,6 @@ impl Cloud {
                 }
             }
         }
-        Ok(())
     }
 
     /// What a managed resource holds, by its uid.

@@ -54,14 +54,12 @@ pub async fn run(
     });
     // A task ends when the set of them is dropped, and so with the caller.
     let mut tasks = Tasks(controllers.collect());
-    for ended in try_join_all(&mut tasks.0).await? {
-        ended?;
-    }
+    try_join_all(&mut tasks.0).await.context("a controller failed")?;
     Ok(())
 }
 
 /// Tasks that end when nobody waits for them any more.
-struct Tasks(Vec<tokio::task::JoinHandle<anyhow::Result<()>>>);
+struct Tasks(Vec<tokio::task::JoinHandle<()>>);
 
 impl Drop for Tasks {
     fn drop(&mut self) {
@@ -93,15 +91,9 @@ struct Context<O> {
 }
 
 /// Plays one kind in one flavour, from when its CRD is there.
-async fn control<O: Outside>(
-    kind: Kind,
-    scope: Scope,
-    shared: Shared,
-    outside: Arc<O>,
-) -> anyhow::Result<()> {
+async fn control<O: Outside>(kind: Kind, scope: Scope, shared: Shared, outside: Arc<O>) {
     let gvk = GroupVersionKind::gvk(&kind.group(scope), kind.version(scope), kind.kind);
-    let resource = served(&shared.client, &gvk).await;
-    let schema = schema(&shared.client, &resource).await?;
+    let (resource, schema) = served(&shared.client, &gvk).await;
     let api: Api<DynamicObject> = Api::all_with(shared.client.clone(), &resource);
     let controller = Controller::new_with(api, watcher::Config::default(), resource.clone());
     let key = (gvk.group, gvk.kind);
@@ -116,20 +108,21 @@ async fn control<O: Outside>(
         context,
     );
     run.for_each(|_| future::ready(())).await;
-    Ok(())
 }
 
-/// A kind as the API server serves it, once its CRD is there.
-async fn served(client: &Client, gvk: &GroupVersionKind) -> ApiResource {
+/// A kind as the API server serves it, with its schema, once its CRD is there.
+async fn served(client: &Client, gvk: &GroupVersionKind) -> (ApiResource, Value) {
     loop {
         if let Ok((resource, _)) = discovery::pinned_kind(client, gvk).await {
-            return resource;
+            match schema(client, &resource).await {
+                Ok(schema) => return (resource, schema),
+                Err(error) => eprintln!("stand-in: {error:#}"),
+            }
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 
-/// The schema of a kind.
 async fn schema(client: &Client, resource: &ApiResource) -> anyhow::Result<Value> {
     let name = format!("{}.{}", resource.plural, resource.group);
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
