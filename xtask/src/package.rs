@@ -14,6 +14,8 @@ pub mod providers;
 pub mod rbac;
 #[cfg(test)]
 mod readme;
+#[cfg(test)]
+mod runtime;
 pub mod sbom;
 mod sums;
 pub mod xpkg;
