@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Patch, PatchParams};
+use kube::api::{Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use serde_json::json;
@@ -116,7 +116,7 @@ pub async fn run(client: Client, options: Options) -> anyhow::Result<()> {
 async fn make_namespace(client: &Client) -> anyhow::Result<()> {
     let api: Api<Namespace> = Api::all(client.clone());
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-    let ours = PatchParams::apply("stand-in").force();
+    let ours = PatchParams::apply(MANAGER).force();
     api.patch(NAMESPACE, &ours, &Patch::Apply(&namespace))
         .await
         .with_context(|| format!("cannot make the namespace {NAMESPACE}"))?;
@@ -132,6 +132,14 @@ impl Default for Options {
             postgres: None,
         }
     }
+}
+
+/// Who writes, as the API server notes it.
+const MANAGER: &str = "stand-in";
+
+/// How objects are written.
+fn written() -> PostParams {
+    PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() }
 }
 
 /// A number of seconds, up to a day.

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Context as _;
 use futures::{Stream, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Patch, PatchParams};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::NAMESPACE;
 use super::resource::text;
+use super::{MANAGER, NAMESPACE};
 
 /// The ConfigMap of [`NAMESPACE`] that holds the rules: each entry of its data is one, in YAML, under a name of its own,
 /// so that several writers do not meet.
@@ -24,7 +26,7 @@ pub const CONFIG_MAP: &str = "behaviour";
 /// labels: {crossplane.io/claim-name: demo}
 /// create: "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows"
 /// ```
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Rule {
     /// The kind's name.
@@ -114,6 +116,20 @@ pub async fn follow(client: Client, rules: watch::Sender<Behaviour>) -> anyhow::
     Ok(())
 }
 
+/// Writes a rule under a name, or withdraws it. The name is the writer's too: several of them do not disturb each other.
+pub async fn set(client: &Client, name: &str, rule: Option<&Rule>) -> anyhow::Result<()> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
+    let source = rule.map(serde_saphyr::to_string).transpose().context("a rule that is no YAML")?;
+    let data: BTreeMap<_, _> = source.into_iter().map(|source| (name, source)).collect();
+    let map =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP}, "data": data});
+    let writer = PatchParams::apply(&format!("{MANAGER}-{name}")).force();
+    api.patch(CONFIG_MAP, &writer, &Patch::Apply(&map))
+        .await
+        .with_context(|| format!("cannot set the rule {name}"))?;
+    Ok(())
+}
+
 /// A signal for every change of the rules.
 pub fn changes(rules: watch::Receiver<Behaviour>) -> impl Stream<Item = ()> + Send + 'static {
     stream::unfold(rules, |mut rules| async move { rules.changed().await.ok().map(|()| ((), rules)) })
@@ -122,7 +138,6 @@ pub fn changes(rules: watch::Receiver<Behaviour>) -> impl Stream<Item = ()> + Se
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn behaviour(rules: &[(&str, &str)]) -> Behaviour {
         Behaviour::read(&rules.iter().map(|(name, rule)| ((*name).to_owned(), (*rule).to_owned())).collect())

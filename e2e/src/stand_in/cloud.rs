@@ -10,13 +10,13 @@ use anyhow::Context as _;
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{DeleteParams, ListParams};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{NAMESPACE, Trouble};
+use super::{NAMESPACE, Trouble, written};
 
 /// The label that says of which kind a ConfigMap's external resource is.
 pub const KIND_LABEL: &str = "stand-in/kind";
@@ -128,7 +128,7 @@ impl Cloud {
     /// Makes or changes something.
     pub async fn put(&self, external: &External) -> Result<(), Trouble> {
         let map = external.config_map()?;
-        let parameters = PostParams::default();
+        let parameters = written();
         let stored = match self.api.create(&parameters, &map).await {
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 self.api.replace(&external.key(), &parameters, &map).await?

@@ -12,8 +12,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::Store;
-use kube::runtime::{conditions, wait, watcher};
-use kube::{Api, Client};
+use kube::runtime::watcher;
+use kube::{Api, Client, discovery};
 use serde_json::{Value, json};
 use simulator::core::World;
 use tokio::sync::watch;
@@ -98,7 +98,7 @@ async fn control<O: Outside>(
     outside: Arc<O>,
 ) -> anyhow::Result<()> {
     let gvk = GroupVersionKind::gvk(&kind.group(scope), kind.version(scope), kind.kind);
-    let resource = ApiResource::from_gvk(&gvk);
+    let resource = served(&shared.client, &gvk).await;
     let schema = schema(&shared.client, &resource).await?;
     let api: Api<DynamicObject> = Api::all_with(shared.client.clone(), &resource);
     let controller = Controller::new_with(api, watcher::Config::default(), resource.clone());
@@ -116,25 +116,24 @@ async fn control<O: Outside>(
     Ok(())
 }
 
-/// The schema of a kind, once its CRD is there.
-async fn schema(client: &Client, resource: &ApiResource) -> anyhow::Result<Value> {
-    let name = format!("{}.{}", resource.plural, resource.group);
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+/// A kind as the API server serves it, once its CRD is there.
+async fn served(client: &Client, gvk: &GroupVersionKind) -> ApiResource {
     loop {
-        let established = wait::await_condition(api.clone(), &name, conditions::is_crd_established()).await;
-        match established {
-            Ok(Some(crd)) => {
-                let version = crd.spec.versions.into_iter().find(|version| version.name == resource.version);
-                let version =
-                    version.with_context(|| format!("{name} has no version {}", resource.version))?;
-                let schema = version.schema.and_then(|schema| schema.open_api_v3_schema);
-                return Ok(serde_json::to_value(schema)?);
-            }
-            Ok(None) => {}
-            Err(error) => eprintln!("stand-in: {name}: {error}"),
+        if let Ok((resource, _)) = discovery::pinned_kind(client, gvk).await {
+            return resource;
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
+}
+
+/// The schema of a kind.
+async fn schema(client: &Client, resource: &ApiResource) -> anyhow::Result<Value> {
+    let name = format!("{}.{}", resource.plural, resource.group);
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let crd = api.get(&name).await.with_context(|| format!("cannot read the CRD {name}"))?;
+    let version = crd.spec.versions.into_iter().find(|version| version.name == resource.version);
+    let version = version.with_context(|| format!("{name} has no version {}", resource.version))?;
+    Ok(serde_json::to_value(version.schema.and_then(|schema| schema.open_api_v3_schema))?)
 }
 
 /// Looks at one resource.

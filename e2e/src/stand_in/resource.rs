@@ -5,15 +5,15 @@ use std::time::Duration;
 use anyhow::Context as _;
 use jiff::Timestamp;
 use kube::Api;
-use kube::api::{DynamicObject, PostParams};
+use kube::api::DynamicObject;
 use serde_json::{Value, json};
 use simulator::core::World;
 use simulator::provider::State;
 use simulator::provider::model::{Model, set_condition};
 
-use super::Trouble;
 use super::policy::Policies;
 use super::schema::prune;
+use super::{Trouble, written};
 
 /// The finalizer of every managed resource.
 pub const FINALIZER: &str = "finalizer.managedresource.crossplane.io";
@@ -161,7 +161,7 @@ impl Resource {
             return Ok(());
         }
         let object = decode(&wanted)?;
-        let saved = self.api.replace(self.name(), &PostParams::default(), &object).await;
+        let saved = self.api.replace(self.name(), &written(), &object).await;
         self.accept(saved)
     }
 
@@ -173,7 +173,7 @@ impl Resource {
             return Ok(());
         }
         let object = decode(&wanted)?;
-        let saved = self.api.replace_status(self.name(), &PostParams::default(), &object).await;
+        let saved = self.api.replace_status(self.name(), &written(), &object).await;
         self.accept(saved)
     }
 

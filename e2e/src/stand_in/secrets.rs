@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use super::Trouble;
 use super::resource::{Resource, text};
+use super::{MANAGER, Trouble, written};
 
 const CONNECTION: &str = "connection.crossplane.io/v1alpha1";
 
@@ -75,12 +75,12 @@ impl Secrets {
         let metadata = if is_connection || !exists { json!({"ownerReferences": owner}) } else { json!({}) };
         let mut document = json!({"metadata": metadata, "data": secret["data"]});
         let written = if exists {
-            api.patch(name, &PatchParams::default(), &Patch::Merge(&document)).await
+            api.patch(name, &PatchParams::apply(MANAGER), &Patch::Merge(&document)).await
         } else {
             document["metadata"]["name"] = json!(name);
             document["type"] = json!(if is_connection { CONNECTION } else { "Opaque" });
             let made: Secret = serde_json::from_value(document).map_err(anyhow::Error::from)?;
-            api.create(&PostParams::default(), &made).await
+            api.create(&written(), &made).await
         };
         match written {
             Err(kube::Error::Api(status)) if status.is_not_found() => Err(Trouble::Refused(format!(
