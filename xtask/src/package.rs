@@ -3,6 +3,7 @@
 //! The same sources, whatever folder they lie in, give the same bytes: no file holds a time, a path or a random
 //! number.
 
+pub mod archive;
 pub mod build;
 pub mod composed;
 pub mod configuration;
@@ -11,15 +12,26 @@ pub mod image;
 pub mod names;
 pub mod providers;
 pub mod rbac;
+#[cfg(test)]
+mod readme;
+#[cfg(test)]
+mod runtime;
+pub mod sbom;
+mod sums;
 pub mod xpkg;
 
-use std::{fs, path::PathBuf, time::Instant};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use function_paved_road::apis::Flavour;
 
 use crate::workspace;
+use build::Place;
 pub use names::Registry;
 
 /// Flags of `cargo xtask package`.
@@ -36,7 +48,7 @@ pub struct Args {
     #[arg(long, default_value = Registry::DEFAULT)]
     pub registry: Registry,
     /// The version that the packages will be tagged with [default: the workspace's].
-    #[arg(long, default_value = concat!("v", env!("CARGO_PKG_VERSION")))]
+    #[arg(long, default_value = concat!("v", env!("CARGO_PKG_VERSION")), value_parser = names::release)]
     pub release: String,
     /// Only the Configurations of this flavour.
     #[arg(long, value_parser = flavour)]
@@ -47,6 +59,9 @@ pub struct Args {
     /// Pack the ordinary debug binary of this machine: quick, for tests where something else runs the function.
     #[arg(long)]
     pub debug: bool,
+    /// Build everything again, from a copy of the sources in another folder, and compare: minutes more.
+    #[arg(long)]
+    pub twice: bool,
     /// Where to write [default: target/packages].
     #[arg(long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
@@ -65,6 +80,10 @@ pub enum Part {
     Function,
     /// The APIs: a Configuration each, in both flavours.
     Configurations,
+    /// The command line: an archive per architecture.
+    Paved,
+    /// What the two programs are made of.
+    Sbom,
 }
 
 /// A processor that packages are built for; the names are those of OCI.
@@ -80,15 +99,43 @@ pub enum Architecture {
 pub fn run(args: &Args) -> Result<()> {
     let start = Instant::now();
     let output = args.output()?;
-    if args.wants(Part::Function) {
-        for architecture in args.architectures() {
-            function::package(args, architecture, &output)?;
+    build(args, &Place::here(), &output)?;
+    let sums = sums::write(&output)?;
+    print!("{sums}");
+    println!("{:.1} s, in {}", start.elapsed().as_secs_f64(), output.display());
+    if args.twice { again(args, &output) } else { Ok(()) }
+}
+
+/// Builds the parts that the flags ask for from the sources in a place.
+fn build(args: &Args, place: &Place, output: &Path) -> Result<()> {
+    for architecture in args.architectures() {
+        if args.wants(Part::Function) {
+            function::package(args, architecture, place, output)?;
+        }
+        if args.wants(Part::Paved) {
+            archive::write(architecture, place, output)?;
         }
     }
     if args.wants(Part::Configurations) {
-        configuration::packages(args, &output)?;
+        configuration::packages(args, output)?;
     }
-    println!("{:.1} s, in {}", start.elapsed().as_secs_f64(), output.display());
+    if args.wants(Part::Sbom) {
+        for package in ["function-paved-road", "paved"] {
+            sbom::write(package, output)?;
+        }
+    }
+    Ok(())
+}
+
+/// Builds all of it once more, elsewhere, and fails unless every file is the same.
+fn again(args: &Args, output: &Path) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let second = folder.path().join("packages");
+    fs::create_dir(&second)?;
+    build(args, &Place::copy(folder.path())?, &second)?;
+    let differing = sums::differing(output, &second)?;
+    ensure!(differing.is_empty(), "built twice, these differ: {}", differing.join(", "));
+    println!("built twice, every file is the same");
     Ok(())
 }
 
@@ -103,6 +150,7 @@ impl Default for Args {
             flavour: None,
             group: None,
             debug: false,
+            twice: false,
             output: None,
         }
     }

@@ -1,4 +1,5 @@
-//! The Configurations: one for each API and flavour, each with its XRD, its Composition, and what it depends on.
+//! The Configurations: one for each API and flavour, each with its XRD, its Composition, and what it depends on. Those of a
+//! company's own group come with roles for it.
 
 use std::{
     fs,
@@ -11,7 +12,7 @@ use function_paved_road::manifests;
 use serde_json::{Value, json};
 
 use super::composed::Composed;
-use super::{Args, names, xpkg};
+use super::{Args, names, rbac, xpkg};
 use crate::{tools, workspace, yaml};
 
 /// Builds the packages that the flags ask for; gives their files.
@@ -24,6 +25,9 @@ pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
             package(args, *api, flavour, &crossplane, &file)?;
             files.push(file);
         }
+    }
+    if let (Some(flavour), Some(group)) = (args.flavour, &args.group) {
+        yaml::write(&output.join("people.yaml"), &rbac::people(flavour, group)?)?;
     }
     Ok(files)
 }

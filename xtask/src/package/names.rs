@@ -86,6 +86,22 @@ pub(super) fn group(text: &str) -> Result<String, String> {
     }
 }
 
+/// Checks a version: Crossplane takes semantic ones only, and compares them.
+pub(super) fn release(text: &str) -> Result<String, String> {
+    let wanted = || format!("{text:?}: expected a semantic version with a v, such as v1.2.3");
+    let number = text.strip_prefix('v').ok_or_else(wanted)?;
+    let (number, suffix) =
+        number.split_once('-').map_or((number, None), |(number, suffix)| (number, Some(suffix)));
+    let is_number =
+        |part: &str| part.parse::<u32>().is_ok() && (part == "0" || !part.starts_with(['0', '+']));
+    let is_suffix =
+        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let fits = number.split('.').count() == 3
+        && number.split('.').all(is_number)
+        && suffix.is_none_or(|suffix| suffix.split('.').all(is_suffix));
+    if fits { Ok(text.to_owned()) } else { Err(wanted()) }
+}
+
 /// Crossplane's name for a package that it installs as a dependency, made of the repository's path: what Crossplane 2.3
 /// does in `xpkg.ToDNSLabel`, and 1.20 likewise.
 fn dns_label(repository: &str) -> String {
@@ -101,6 +117,8 @@ fn dns_label(repository: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
@@ -144,6 +162,16 @@ mod tests {
         assert!(group("platform.example.org").is_ok());
         for bad in ["", "platform", "Platform.example.org", "a..b", "-a.b", "a.b-", "a.b/c"] {
             assert!(group(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_release_is_a_semantic_version() {
+        for good in ["v0.1.0", "v1.20.3", "v1.0.0-rc.1"] {
+            assert!(release(good).is_ok(), "{good}");
+        }
+        for bad in ["", "1.0.0", "v1.0", "v1.0.0.0", "v01.0.0", "v1.0.0-", "v1.0.x", "latest", "v1.+0.0"] {
+            assert!(release(bad).is_err(), "{bad}");
         }
     }
 }
