@@ -103,9 +103,14 @@ fn repository(package: &str) -> &str {
 struct Failed(#[from] anyhow::Error);
 
 fn again(revision: Arc<DynamicObject>, error: &Failed, part: Arc<Part>) -> Action {
+    // Core wrote in between: nothing is wrong.
+    let is_conflict = |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.code == 409);
+    if error.0.downcast_ref().is_some_and(is_conflict) {
+        return Action::requeue(Duration::from_millis(200));
+    }
     // A log that cannot be written has nobody to tell of it.
     if let Ok(mut log) = OpenOptions::new().create(true).append(true).open(&part.log) {
-        let _ = writeln!(log, "{}: {:#}", revision.name_any(), error.0);
+        let _ = writeln!(log, "{}: {}", revision.name_any(), error.0);
     }
     Action::requeue(Duration::from_secs(1))
 }
