@@ -18,7 +18,7 @@ use super::Args;
 use crate::control_plane::{ControlPlane, background};
 
 /// How long it may take to end.
-const GRACE: Duration = Duration::from_secs(60);
+const GRACE: Duration = Duration::from_mins(1);
 
 /// Which process it is, and what it has on disk.
 #[derive(Debug, Serialize, Deserialize)]
