@@ -13,6 +13,7 @@ use background::State;
 
 /// Flags of `up`.
 #[derive(Clone, Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Args {
     /// Return when it runs; `down` ends it.
     #[arg(long)]

@@ -22,7 +22,7 @@ use super::{
 };
 
 /// How long an API server may take until it is ready, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// How long a token of a service account is good: longer than any control plane on a developer's machine.
 const TOKEN_SECONDS: i64 = 30 * 24 * 3600;

@@ -21,7 +21,7 @@ use super::{
 /// The Go module of core: it holds the chart and the CRDs.
 const MODULE: &str = "github.com/crossplane/crossplane/v2";
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// How soon what no event tells of is looked at.
 const POLL: &str = "--poll-interval=5s";
@@ -58,7 +58,7 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster) -> Result<Authority>
     core.ready(PATIENCE, async || ports::answers(health).await && ports::answers(webhooks).await).await?;
     ground.tell("crossplane, rbac-manager", begin);
     let root = certificate(&secrets, "crossplane-root-ca").await?;
-    Authority::of(&root.certificate, &root.key)
+    Authority::of(&root.chain, &root.key)
 }
 
 /// The chart's objects but for what runs in pods, as processes are run instead. Its Service leads to the process.
@@ -142,7 +142,7 @@ async fn certificate(secrets: &Api<Secret>, name: &str) -> Result<Certificate> {
     };
     Ok(Certificate {
         authority: text("ca.crt").unwrap_or_default(),
-        certificate: text("tls.crt").with_context(|| format!("no tls.crt in {name}"))?,
+        chain: text("tls.crt").with_context(|| format!("no tls.crt in {name}"))?,
         key: text("tls.key").with_context(|| format!("no tls.key in {name}"))?,
     })
 }

@@ -10,7 +10,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::Secret};
 use kube::{
     Api, Client, Resource, ResourceExt,
-    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams},
+    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams},
     core::GroupVersionKind,
 };
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ impl Part {
                 "metadata": {"name": name, "ownerReferences": set.owner_ref(&()).into_iter().collect::<Vec<_>>()},
                 "stringData": {"config": self.kubeconfig(server).to_string()},
             });
-            secrets.create(&Default::default(), &serde_json::from_value(secret)?).await?;
+            secrets.create(&PostParams::default(), &serde_json::from_value(secret)?).await?;
         }
         Ok(())
     }

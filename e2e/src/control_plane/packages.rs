@@ -26,7 +26,7 @@ use xtask::{
 
 use super::{cluster::Cluster, ground::Ground, ports, process::Program};
 
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The host under which packages are known; core is told to look for them on loopback.
 const HOST: &str = "xpkg.crossplane.io";
@@ -79,12 +79,11 @@ impl Registry {
 /// latter's Function has no runtime image, as none is run here.
 pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) -> Result<()> {
     let start = Instant::now();
-    let folder = match built {
-        Some(folder) => folder.to_owned(),
-        None => {
-            let output = ground.subfolder("packages")?;
-            tokio::task::spawn_blocking(|| build(output)).await??
-        }
+    let folder = if let Some(folder) = built {
+        folder.to_owned()
+    } else {
+        let output = ground.subfolder("packages")?;
+        tokio::task::spawn_blocking(|| build(output)).await??
     };
     let args = package::Args::default();
     let function = xpkgs(&folder, manifests::FUNCTION)?;

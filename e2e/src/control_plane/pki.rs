@@ -20,7 +20,7 @@ pub struct Certificate {
     /// The authority's certificate.
     pub authority: String,
     /// The certificate.
-    pub certificate: String,
+    pub chain: String,
     /// Its key, PKCS #8.
     pub key: String,
 }
@@ -56,8 +56,8 @@ impl Authority {
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         params.use_authority_key_identifier_extension = true;
         let key = KeyPair::generate()?;
-        let certificate = params.signed_by(&key, &self.issuer)?.pem();
-        Ok(Certificate { authority: self.pem.clone(), certificate, key: key.serialize_pem() })
+        let chain = params.signed_by(&key, &self.issuer)?.pem();
+        Ok(Certificate { authority: self.pem.clone(), chain, key: key.serialize_pem() })
     }
 }
 
@@ -66,7 +66,7 @@ impl Certificate {
     pub fn write(&self, folder: &Path) -> Result<()> {
         fs::create_dir_all(folder)?;
         fs::write(folder.join("ca.crt"), &self.authority)?;
-        fs::write(folder.join("tls.crt"), &self.certificate)?;
+        fs::write(folder.join("tls.crt"), &self.chain)?;
         fs::write(folder.join("tls.key"), &self.key)?;
         Ok(())
     }

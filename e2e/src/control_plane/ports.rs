@@ -36,6 +36,7 @@ pub async fn answers(port: u16) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by it")]
     use super::*;
 
     #[test]

@@ -11,6 +11,8 @@ use std::os::unix::process::CommandExt;
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
 
+use super::process;
+
 /// The superuser's name.
 const SUPERUSER: &str = "postgres";
 /// The user that the server runs as where the test runs as root, which the server refuses.
@@ -58,6 +60,11 @@ impl Postgres {
         format!("postgres://{SUPERUSER}:{}@127.0.0.1:{}", self.password, self.port)
     }
 
+    /// Where its data are.
+    pub fn folder(&self) -> &Path {
+        self.data.path()
+    }
+
     async fn ready(&mut self, log: &Path) -> Result<()> {
         let start = Instant::now();
         loop {
@@ -102,7 +109,10 @@ impl Programs {
     }
 
     fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(self.folder.join(program));
+        self.as_user(Command::new(self.folder.join(program)))
+    }
+
+    fn as_user(&self, mut command: Command) -> Command {
         command.current_dir("/").stdin(Stdio::null());
         if let Some((user, group)) = self.user {
             command.uid(user).gid(group);
@@ -136,7 +146,7 @@ impl Programs {
     }
 
     fn serve(&self, data: &Path, port: u16, log: &Path) -> Result<Child> {
-        let mut server = self.command("postgres");
+        let mut server = self.as_user(process::bound(&self.folder.join("postgres")));
         server.arg("-D").arg(data).args(["-p", &port.to_string()]);
         let settings = [
             "listen_addresses=127.0.0.1",
@@ -147,7 +157,8 @@ impl Programs {
         ];
         server.args(settings.iter().flat_map(|setting| ["-c", setting]));
         let log = fs::File::options().append(true).open(log)?;
-        server.stdout(Stdio::null()).stderr(log).spawn().context("cannot start postgres")
+        server.stdout(Stdio::null()).stderr(log);
+        process::spawn(server).context("cannot start postgres")
     }
 }
 

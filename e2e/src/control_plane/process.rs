@@ -180,14 +180,7 @@ impl Process {
     fn command(&self, log: File) -> Result<Command> {
         use std::os::unix::process::CommandExt;
         let program = &self.program;
-        let mut command = if cfg!(target_os = "linux") {
-            // The kernel kills it when we are gone: nobody else would, after a `kill -9` of ours.
-            let mut command = Command::new("setpriv");
-            command.args(["--pdeathsig", "KILL", "--"]).arg(&program.path);
-            command
-        } else {
-            Command::new(&program.path)
-        };
+        let mut command = bound(&program.path);
         command.args(&program.args).envs(program.env.iter().cloned()).current_dir(&self.folder);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).process_group(0);
         Ok(command)
@@ -200,9 +193,19 @@ impl Drop for Process {
     }
 }
 
+/// A program's command. The kernel kills it when we are gone: nobody else would, after a `kill -9` of ours.
+pub fn bound(program: &Path) -> Command {
+    if !cfg!(target_os = "linux") {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command
+}
+
 /// Starts a program from a thread that lives as long as we do: the kernel takes the end of the thread that started a program
 /// for ours.
-fn spawn(command: Command) -> Result<Child> {
+pub fn spawn(command: Command) -> Result<Child> {
     type Order = (Command, mpsc::Sender<std::io::Result<Child>>);
     static STARTER: OnceLock<Mutex<mpsc::Sender<Order>>> = OnceLock::new();
     let starter = STARTER.get_or_init(|| {
@@ -218,4 +221,40 @@ fn spawn(command: Command) -> Result<Child> {
     let (answer, child) = mpsc::channel();
     starter.lock().unwrap_or_else(PoisonError::into_inner).send((command, answer))?;
     Ok(child.recv()??)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by it")]
+    use super::*;
+
+    fn shell(folder: &Path, script: &str) -> Process {
+        let program = Program::new("shell", Path::new("/bin/sh")).args(["-c", script]);
+        Process::start(program, folder, folder).unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_ends_before_it_is_ready_is_told_with_its_last_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let process = shell(folder.path(), "echo no such flag >&2; exit 3");
+        let error = process.ready(Duration::from_secs(30), async || false).await.unwrap_err();
+        assert_eq!(error.to_string(), "shell has ended; its last words:\nno such flag");
+    }
+
+    #[tokio::test]
+    async fn what_was_killed_can_be_started_again_and_keeps_its_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let process = shell(folder.path(), "echo begun; exec sleep 60");
+        let begun = async |times: usize| process.last_lines().matches("begun").count() == times;
+        process.ready(Duration::from_secs(30), async || begun(1).await).await.unwrap();
+        assert!(process.start_again().is_err(), "it runs");
+        let first = process.pid().unwrap();
+        process.kill();
+        assert!(!process.is_running() && process.pid().is_none());
+        process.start_again().unwrap();
+        process.ready(Duration::from_secs(30), async || begun(2).await).await.unwrap();
+        assert_ne!(process.pid().unwrap(), first);
+        process.stop().await;
+        assert!(!process.is_running());
+    }
 }

@@ -12,7 +12,7 @@ use super::{
     NAMESPACE, cluster::Cluster, ground::Ground, ports, process::Program, proxy::Proxy, runtime::Runtime,
 };
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// How often providers look at what no event tells of: real ones take minutes.
 const POLL: &str = "--poll=5s";

@@ -184,8 +184,7 @@ fn answer(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
 }
 
 fn acceptor(certificate: &Certificate) -> Result<TlsAcceptor> {
-    let chain =
-        CertificateDer::pem_slice_iter(certificate.certificate.as_bytes()).collect::<Result<_, _>>()?;
+    let chain = CertificateDer::pem_slice_iter(certificate.chain.as_bytes()).collect::<Result<_, _>>()?;
     let key = PrivateKeyDer::from_pem_slice(certificate.key.as_bytes()).context("the server's key")?;
     let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?

@@ -21,7 +21,7 @@ use k8s_openapi::api::{
 };
 use kube::{
     Api, Client, ResourceExt,
-    api::{ApiResource, DynamicObject, Patch, PatchParams},
+    api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams},
     core::GroupVersionKind,
     runtime::{Controller, controller::Action, watcher},
 };
@@ -59,7 +59,7 @@ impl Runtime {
             let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", "v1", kind));
             let revisions = Api::all_with(part.client.clone(), &resource);
             let controller = Controller::new_with(revisions, watcher::Config::default(), resource);
-            let work = controller.run(revision, again, part.clone());
+            let work = controller.run(revision, |one, error, part| again(&one, error, &part), part.clone());
             tasks.spawn(work.for_each(|_| std::future::ready(())));
         }
         Self { part, tasks }
@@ -102,10 +102,15 @@ fn repository(package: &str) -> &str {
 #[error(transparent)]
 struct Failed(#[from] anyhow::Error);
 
-fn again(revision: Arc<DynamicObject>, error: &Failed, part: Arc<Part>) -> Action {
+fn again(revision: &DynamicObject, error: &Failed, part: &Part) -> Action {
+    // Core wrote in between: nothing is wrong.
+    let is_conflict = |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.code == 409);
+    if error.0.downcast_ref().is_some_and(is_conflict) {
+        return Action::requeue(Duration::from_millis(200));
+    }
     // A log that cannot be written has nobody to tell of it.
     if let Ok(mut log) = OpenOptions::new().create(true).append(true).open(&part.log) {
-        let _ = writeln!(log, "{}: {:#}", revision.name_any(), error.0);
+        let _ = writeln!(log, "{}: {}", revision.name_any(), error.0);
     }
     Action::requeue(Duration::from_secs(1))
 }
@@ -149,9 +154,9 @@ impl Part {
         let secret = serde_json::from_value(json!({
             "metadata": {"name": name},
             "type": "Opaque",
-            "stringData": {"ca.crt": signed.authority, "tls.crt": signed.certificate, "tls.key": signed.key},
+            "stringData": {"ca.crt": signed.authority, "tls.crt": signed.chain, "tls.key": signed.key},
         }))?;
-        secrets.create(&Default::default(), &secret).await?;
+        secrets.create(&PostParams::default(), &secret).await?;
         Ok(())
     }
 

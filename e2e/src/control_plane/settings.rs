@@ -51,6 +51,7 @@ fn examples() -> Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by it")]
     use super::*;
 
     #[test]

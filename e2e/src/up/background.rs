@@ -18,7 +18,7 @@ use super::Args;
 use crate::control_plane::{ControlPlane, background};
 
 /// How long it may take to end.
-const GRACE: Duration = Duration::from_secs(60);
+const GRACE: Duration = Duration::from_mins(1);
 
 /// Which process it is, and what it has on disk.
 #[derive(Debug, Serialize, Deserialize)]
@@ -29,6 +29,8 @@ pub struct State {
     started: String,
     /// Its folder.
     pub folder: PathBuf,
+    /// That of its PostgreSQL server, which is another user's.
+    postgres: Option<PathBuf>,
     /// Whether its folder stays.
     keep: bool,
 }
@@ -38,7 +40,9 @@ impl State {
     pub fn of_this(plane: &ControlPlane) -> Result<Self> {
         let pid = std::process::id();
         let started = started(pid).context("finding out when this process was started")?;
-        Ok(Self { pid, started, folder: plane.folder().to_owned(), keep: plane.keeps_folder() })
+        let folder = plane.folder().to_owned();
+        let postgres = plane.postgres.as_ref().map(|postgres| postgres.folder().to_owned());
+        Ok(Self { pid, started, folder, postgres, keep: plane.keeps_folder() })
     }
 
     /// Leaves word.
@@ -80,9 +84,9 @@ impl State {
         } else {
             println!("process {} had ended already", self.pid);
         }
-        if !self.keep && self.folder.is_dir() {
-            fs::remove_dir_all(&self.folder)
-                .with_context(|| format!("removing {}", self.folder.display()))?;
+        let folders = [Some(&self.folder).filter(|_| !self.keep), self.postgres.as_ref()];
+        for folder in folders.into_iter().flatten().filter(|folder| folder.is_dir()) {
+            fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
         }
         fs::remove_file(file()).context("forgetting the control plane")
     }
@@ -104,9 +108,9 @@ pub async fn start(args: &Args) -> Result<()> {
     fs::create_dir_all(background())?;
     let log = background().join("log");
     let output = fs::File::create(&log)?;
-    // Word that is left of one that ended must not be taken for that of the new one.
-    if file().is_file() {
-        fs::remove_file(file())?;
+    // What is left of one that ended by itself must not be taken for the new one.
+    if let Some(ended) = State::read()? {
+        ended.end().await?;
     }
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["up", "--background", "--replicas", &args.replicas.to_string()]);
@@ -150,4 +154,19 @@ fn started(pid: u32) -> Option<String> {
     let mut fields = fields.split(' ');
     let state = fields.next()?;
     fields.nth(18).filter(|_| state != "Z").map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_id_and_its_start() {
+        let own = std::process::id();
+        assert!(started(own).is_some_and(|ticks| ticks.parse::<u64>().is_ok()));
+        assert_eq!(started(u32::MAX), None);
+        let other =
+            State { pid: own, started: "1".to_owned(), folder: PathBuf::new(), postgres: None, keep: false };
+        assert!(!other.is_running(), "another process had this id before");
+    }
 }
