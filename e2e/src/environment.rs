@@ -116,13 +116,17 @@ impl Environment {
             ensure!(!self.is_claim(), "{} is not bound to a composite yet", self.name());
             return Ok(object);
         }
-        self.objects.referred(bound, "").await?.with_context(|| format!("the composite of {} is gone", self.name()))
+        self.objects
+            .referred(bound, "")
+            .await?
+            .with_context(|| format!("the composite of {} is gone", self.name()))
     }
 
     /// Everything that was composed, as it stands.
     pub async fn composed(&self) -> Result<Vec<Value>> {
         let composite = self.composite().await?;
-        let references = [&composite["spec"]["crossplane"]["resourceRefs"], &composite["spec"]["resourceRefs"]];
+        let references =
+            [&composite["spec"]["crossplane"]["resourceRefs"], &composite["spec"]["resourceRefs"]];
         let namespace = composite["metadata"]["namespace"].as_str().unwrap_or_default();
         let mut composed = Vec::new();
         for reference in references.into_iter().filter_map(Value::as_array).flatten() {
@@ -185,7 +189,10 @@ impl Environment {
             text += &line(&object);
         }
         for event in self.objects.list("v1", "Event", self.namespace()).await.unwrap_or_default() {
-            text += &format!("event {} {}: {}\n", event["involvedObject"]["kind"], event["reason"], event["message"]);
+            text += &format!(
+                "event {} {}: {}\n",
+                event["involvedObject"]["kind"], event["reason"], event["message"]
+            );
         }
         text
     }
@@ -232,7 +239,8 @@ fn line(object: &Value) -> String {
         }
     }
     if let Some(since) = object["metadata"]["deletionTimestamp"].as_str() {
-        text += &format!("    being deleted since {since}; finalizers {}\n", object["metadata"]["finalizers"]);
+        text +=
+            &format!("    being deleted since {since}; finalizers {}\n", object["metadata"]["finalizers"]);
     }
     text
 }

@@ -124,7 +124,8 @@ async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> (&'static str
     let result = match Stage::set(plane, scenario.name).await {
         Ok(stage) => {
             let result = tokio::time::timeout(LIMIT, (scenario.play)(stage.clone())).await;
-            let result = result.unwrap_or_else(|_| Err(anyhow::anyhow!("took longer than {} s", LIMIT.as_secs())));
+            let result =
+                result.unwrap_or_else(|_| Err(anyhow::anyhow!("took longer than {} s", LIMIT.as_secs())));
             if result.is_err() {
                 println!("{}", stage.portrait().await);
             }

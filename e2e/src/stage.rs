@@ -12,9 +12,9 @@ use crate::environment::Environment;
 use crate::examples;
 use crate::kubectl::Kubectl;
 use crate::objects::Objects;
+use crate::stand_in;
 use crate::stand_in::behaviour::{self, Rule};
 use crate::stand_in::cloud::External;
-use crate::stand_in;
 
 /// The longest that anything may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(240);
@@ -43,7 +43,9 @@ impl Stage {
             kubeconfig: plane.kubeconfig().to_owned(),
             person: None,
         };
-        admin.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})).await?;
+        admin
+            .apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}))
+            .await?;
         let (user, viewer) = (format!("user@{namespace}"), format!("viewer@{namespace}"));
         admin.apply(&binding(&namespace, "paved-road-user", &user)).await?;
         admin.apply(&binding(&namespace, "paved-road-viewer", &viewer)).await?;
@@ -121,7 +123,9 @@ impl Stage {
         for (api, flavour) in examples::all() {
             let Ok(example) = examples::example(api.info().name, flavour, &self.namespace) else { continue };
             let of = |key: &str| example[key].as_str().unwrap_or_default().to_owned();
-            for object in self.objects.list(&of("apiVersion"), &of("kind"), &self.namespace).await.unwrap_or_default() {
+            for object in
+                self.objects.list(&of("apiVersion"), &of("kind"), &self.namespace).await.unwrap_or_default()
+            {
                 text += &self.environment(object).tree().await;
             }
         }
@@ -131,7 +135,10 @@ impl Stage {
     /// Changes the platform team's Settings, for everybody.
     pub async fn patch_settings(&self, patch: &Value) -> Result<()> {
         let patch = patch.to_string();
-        self.admin.run(&["patch", "environmentconfig", "paved-road", "--type=merge", "-p", &patch]).await.map(drop)
+        self.admin
+            .run(&["patch", "environmentconfig", "paved-road", "--type=merge", "-p", &patch])
+            .await
+            .map(drop)
     }
 }
 

@@ -25,6 +25,7 @@ use xtask::{
 };
 
 use super::{cluster::Cluster, ground::Ground, ports, process::Program};
+use crate::stand_in::schema;
 
 const PATIENCE: Duration = Duration::from_mins(5);
 
@@ -139,9 +140,10 @@ pub async fn providers(ground: &Ground, registry: &Registry) -> Result<()> {
     let start = Instant::now();
     let mut packages = BTreeMap::<Package, Vec<Value>>::new();
     for file in fs::read_dir(workspace::root().join("tests/schemas"))? {
-        for crd in yaml::read(&file?.path())? {
+        for mut crd in yaml::read(&file?.path())? {
             let group = crd["spec"]["group"].as_str().unwrap_or_default();
             if let Some(package) = Package::serving(group) {
+                schema::widen(&mut crd);
                 packages.entry(package).or_default().push(crd);
             }
         }

@@ -36,7 +36,9 @@ pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<(
     try_join_all(environments.iter().map(Environment::delete)).await?;
     try_join_all(environments.iter().map(Environment::gone)).await?;
     let (applied, ready, gone) = (applied.as_secs_f64(), ready.as_secs_f64(), begin.elapsed().as_secs_f64());
-    println!("    {HUNDRED} environments: applied after {applied:.1} s, ready after {ready:.1} s, gone after {gone:.1} s");
+    println!(
+        "    {HUNDRED} environments: applied after {applied:.1} s, ready after {ready:.1} s, gone after {gone:.1} s"
+    );
     eventually("every kind holds what it held before", async || {
         let now = stage.objects.everything().await?;
         let left: Vec<_> = now.difference(&before).take(20).collect();

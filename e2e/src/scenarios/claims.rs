@@ -29,9 +29,15 @@ fn tells_its_status(api: &str, object: &Value) -> Result<()> {
     let own: &[&str] = match api {
         "gpu-workspace" => &["connection", "instanceId", "machine", "privateIp", "publicIp"],
         "application-environment" => &["bucketUrl", "dbAddress", "dbEndpoint", "gkeEndpoint"],
-        "unified-environment" => {
-            &["backendUrl", "databaseHost", "frontendBucketName", "frontendDistributionId", "frontendUrl", "ready", "region"]
-        }
+        "unified-environment" => &[
+            "backendUrl",
+            "databaseHost",
+            "frontendBucketName",
+            "frontendDistributionId",
+            "frontendUrl",
+            "ready",
+            "region",
+        ],
         "stock-pool" => &["allocated", "available", "lastSyncTime"],
         "virtual-environment" => &["endpoint", "kubeconfigSecret", "type", "url"],
         _ => &[],
@@ -63,19 +69,27 @@ async fn shows_its_columns(api: &dyn AnyApi, environment: &Environment) -> Resul
 
 /// The connection details are in a Secret of the owner's namespace, under all their keys.
 async fn hands_over_its_secret(
-    stage: &Stage, api: &dyn AnyApi, environment: &Environment, flavour: Flavour,
+    stage: &Stage,
+    api: &dyn AnyApi,
+    environment: &Environment,
+    flavour: Flavour,
 ) -> Result<()> {
     let keys = api.info().connection_keys;
     if keys.is_empty() {
         return Ok(());
     }
     let name = match flavour {
-        Flavour::Claims => environment.manifest["spec"]["writeConnectionSecretToRef"]["name"].as_str().unwrap_or_default().to_owned(),
+        Flavour::Claims => environment.manifest["spec"]["writeConnectionSecretToRef"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
         Flavour::Namespaced => format!("{}-{}", environment.name(), api.info().name),
     };
     eventually(&format!("Secret {name} has the keys {keys:?}"), async || {
         let secret = stage.objects.get("v1", "Secret", &stage.namespace, &name).await?;
-        Ok(secret.filter(|secret| keys.iter().all(|key| secret["data"][key].as_str().is_some_and(|value| !value.is_empty()))))
+        Ok(secret.filter(|secret| {
+            keys.iter().all(|key| secret["data"][key].as_str().is_some_and(|value| !value.is_empty()))
+        }))
     })
     .await
     .map(drop)

@@ -47,7 +47,9 @@ pub(super) async fn what_may_change_changes(stage: Stage) -> Result<()> {
             environment.edit(&change).await?;
             let what = format!("ready with {change}");
             environment
-                .until(&what, |object| object["metadata"]["generation"] != before && crate::environment::is_ready(object))
+                .until(&what, |object| {
+                    object["metadata"]["generation"] != before && crate::environment::is_ready(object)
+                })
                 .await?;
         }
         Ok::<_, anyhow::Error>(())
@@ -99,7 +101,11 @@ pub(super) async fn new_settings_leave_alone_what_runs(stage: Stage) -> Result<(
         for (before, environment) in &environments {
             environment.poke().await?;
             let after = desired(environment).await?;
-            ensure!(*before == after, "{} runs otherwise after a change of Settings: {before:?}, {after:?}", environment.resource());
+            ensure!(
+                *before == after,
+                "{} runs otherwise after a change of Settings: {before:?}, {after:?}",
+                environment.resource()
+            );
         }
         Ok(())
     }

@@ -63,7 +63,10 @@ pub(super) async fn a_site_whose_files_are_retained_keeps_its_bucket(stage: Stag
         environment.delete().await?;
         environment.gone().await?;
         let left = stage.in_the_clouds(&composite).await?;
-        ensure!(left.len() == 1 && left[0].starts_with("Bucket "), "{flavour:?}: left in the clouds: {left:?}");
+        ensure!(
+            left.len() == 1 && left[0].starts_with("Bucket "),
+            "{flavour:?}: left in the clouds: {left:?}"
+        );
     }
     Ok(())
 }

@@ -9,11 +9,27 @@ use crate::stage::Stage;
 pub(super) async fn the_api_server_refuses_what_the_schema_forbids(stage: Stage) -> Result<()> {
     let refused = [
         ("gpu-workspace", json!({"spec": {"parameters": {"diskGB": 1}}}), "spec.parameters.diskGB"),
-        ("gpu-workspace", json!({"spec": {"parameters": {"opencvVersion": "latest"}}}), "spec.parameters.opencvVersion"),
+        (
+            "gpu-workspace",
+            json!({"spec": {"parameters": {"opencvVersion": "latest"}}}),
+            "spec.parameters.opencvVersion",
+        ),
         ("stock-pool", json!({"spec": {"replicas": -1}}), "spec.replicas"),
-        ("unified-environment", json!({"spec": {"frontend": {"appName": "My_App"}}}), "spec.frontend.appName"),
-        ("application-environment", json!({"spec": {"parameters": {"nodeSize": "huge"}}}), "spec.parameters.nodeSize"),
-        ("virtual-environment", json!({"spec": {"parameters": {"type": "minikube"}}}), "spec.parameters.type"),
+        (
+            "unified-environment",
+            json!({"spec": {"frontend": {"appName": "My_App"}}}),
+            "spec.frontend.appName",
+        ),
+        (
+            "application-environment",
+            json!({"spec": {"parameters": {"nodeSize": "huge"}}}),
+            "spec.parameters.nodeSize",
+        ),
+        (
+            "virtual-environment",
+            json!({"spec": {"parameters": {"type": "minikube"}}}),
+            "spec.parameters.type",
+        ),
     ];
     for (api, change, field) in refused {
         for flavour in Flavour::ALL {
@@ -53,7 +69,10 @@ pub(super) async fn an_edit_that_the_function_refuses_loses_nothing(stage: Stage
         let bad = json!({"spec": {"parameters": {"instanceType": "p9.enormous"}}});
         environment.edit(&bad).await?;
         let message = environment.provisioned("InvalidSpec").await?;
-        ensure!(message.contains("spec.parameters.instanceType"), "the condition does not name the field: {message}");
+        ensure!(
+            message.contains("spec.parameters.instanceType"),
+            "the condition does not name the field: {message}"
+        );
         ensure!(environment.uids().await? == before, "something was lost or made anew");
         environment.edit(&json!({"spec": {"parameters": {"instanceType": "g4dn.xlarge"}}})).await?;
         environment.provisioned("Available").await?;
