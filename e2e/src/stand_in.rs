@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -107,8 +107,8 @@ pub async fn run(client: Client, options: Options) -> anyhow::Result<()> {
     let cloud = Arc::new(Cloud::open(client.clone()).await?);
     let (rules, behaviour) = watch::channel(Behaviour::default());
     tokio::select! {
-        ended = cloud.follow() => ended.context("what exists in the clouds can no longer be followed"),
-        ended = behaviour::follow(client.clone(), rules) => ended.context("the rules can no longer be followed"),
+        () = cloud.follow() => bail!("what exists in the clouds can no longer be followed"),
+        () = behaviour::follow(client.clone(), rules) => bail!("the rules can no longer be followed"),
         ended = controllers::run(client.clone(), options, cloud.clone(), behaviour) => ended,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use futures::{Stream, TryStreamExt, stream};
+use futures::{Stream, StreamExt, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
 use kube::runtime::{WatchStreamExt, watcher};
@@ -96,24 +96,20 @@ impl Rule {
 }
 
 /// Follows the ConfigMap for as long as the future is polled; each change of the rules is sent.
-pub async fn follow(client: Client, rules: watch::Sender<Behaviour>) -> anyhow::Result<()> {
+pub async fn follow(client: Client, rules: watch::Sender<Behaviour>) {
     let api: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     let only = watcher::Config::default().fields(&format!("metadata.name={CONFIG_MAP}"));
-    let events = watcher(api, only).default_backoff();
-    let rules = &rules;
-    events
-        .try_for_each(|event| async move {
-            let found = match event {
-                watcher::Event::Apply(map) | watcher::Event::InitApply(map) => map.data.unwrap_or_default(),
-                watcher::Event::Delete(_) => BTreeMap::new(),
-                watcher::Event::Init | watcher::Event::InitDone => return Ok(()),
-            };
-            let found = Behaviour::read(&found);
-            rules.send_if_modified(|now| std::mem::replace(now, found.clone()) != found);
-            Ok(())
-        })
-        .await?;
-    Ok(())
+    let mut events = std::pin::pin!(watcher(api, only).default_backoff());
+    while let Some(event) = events.next().await {
+        let found = match event {
+            Ok(watcher::Event::Apply(map) | watcher::Event::InitApply(map)) => map.data.unwrap_or_default(),
+            Ok(watcher::Event::Delete(_)) => BTreeMap::new(),
+            // A watch that broke begins anew by itself.
+            Ok(watcher::Event::Init | watcher::Event::InitDone) | Err(_) => continue,
+        };
+        let found = Behaviour::read(&found);
+        rules.send_if_modified(|now| std::mem::replace(now, found.clone()) != found);
+    }
 }
 
 /// Writes a rule under a name, or withdraws it. The name is the writer's too: several of them do not disturb each other.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use anyhow::Context as _;
-use futures::TryStreamExt;
+use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, ListParams};
@@ -86,11 +86,13 @@ impl Cloud {
     }
 
     /// Follows what others do to the ConfigMaps, for as long as the future is polled.
-    pub async fn follow(&self) -> anyhow::Result<()> {
+    pub async fn follow(&self) {
         let ours = watcher::Config::default().labels(KIND_LABEL);
         let mut listed: BTreeMap<String, u64> = BTreeMap::new();
         let mut events = std::pin::pin!(watcher(self.api.clone(), ours).default_backoff());
-        while let Some(event) = events.try_next().await? {
+        while let Some(event) = events.next().await {
+            // A watch that broke begins anew by itself.
+            let Ok(event) = event else { continue };
             match event {
                 watcher::Event::Init => listed.clear(),
                 watcher::Event::InitApply(map) => {
@@ -107,7 +109,6 @@ impl Cloud {
                 }
             }
         }
-        Ok(())
     }
 
     /// What a managed resource holds, by its uid.
@@ -120,9 +121,11 @@ impl Cloud {
         self.read().get(key).map(|(_, one)| one.clone())
     }
 
-    /// Everything that exists.
-    pub fn all(&self) -> Vec<External> {
-        self.read().values().map(|(_, one)| one.clone()).collect()
+    /// Looks at everything that exists.
+    pub fn look<T>(&self, look: impl FnOnce(&[&External]) -> T) -> T {
+        let externals = self.read();
+        let all: Vec<&External> = externals.values().map(|(_, one)| one).collect();
+        look(&all)
     }
 
     /// Makes or changes something.
@@ -146,8 +149,10 @@ impl Cloud {
                 && one.group == external.group
                 && one.kind != external.kind
         };
-        let parts = self.all().into_iter().filter(is_part).map(|part| part.key());
-        for key in parts.chain([external.key()]) {
+        let parts = |all: &[&External]| -> Vec<String> {
+            all.iter().filter(|one| is_part(one)).map(|part| part.key()).collect()
+        };
+        for key in self.look(parts).into_iter().chain([external.key()]) {
             match self.api.delete(&key, &DeleteParams::default()).await {
                 Err(kube::Error::Api(status)) if status.is_not_found() => {}
                 other => drop(other?),

@@ -1,7 +1,7 @@
 //! A controller per kind and flavour.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -54,14 +54,12 @@ pub async fn run(
     });
     // A task ends when the set of them is dropped, and so with the caller.
     let mut tasks = Tasks(controllers.collect());
-    for ended in try_join_all(&mut tasks.0).await? {
-        ended?;
-    }
+    try_join_all(&mut tasks.0).await.context("a controller failed")?;
     Ok(())
 }
 
 /// Tasks that end when nobody waits for them any more.
-struct Tasks(Vec<tokio::task::JoinHandle<anyhow::Result<()>>>);
+struct Tasks(Vec<tokio::task::JoinHandle<()>>);
 
 impl Drop for Tasks {
     fn drop(&mut self) {
@@ -88,45 +86,43 @@ struct Context<O> {
     resource: ApiResource,
     is_namespaced: bool,
     schema: Value,
+    /// The version of each resource that was written last, by uid.
+    written: Mutex<BTreeMap<String, u64>>,
 }
 
 /// Plays one kind in one flavour, from when its CRD is there.
-async fn control<O: Outside>(
-    kind: Kind,
-    scope: Scope,
-    shared: Shared,
-    outside: Arc<O>,
-) -> anyhow::Result<()> {
+async fn control<O: Outside>(kind: Kind, scope: Scope, shared: Shared, outside: Arc<O>) {
     let gvk = GroupVersionKind::gvk(&kind.group(scope), kind.version(scope), kind.kind);
-    let resource = served(&shared.client, &gvk).await;
-    let schema = schema(&shared.client, &resource).await?;
+    let (resource, schema) = served(&shared.client, &gvk).await;
     let api: Api<DynamicObject> = Api::all_with(shared.client.clone(), &resource);
     let controller = Controller::new_with(api, watcher::Config::default(), resource.clone());
     let key = (gvk.group, gvk.kind);
     shared.stores.write().unwrap_or_else(PoisonError::into_inner).insert(key, controller.store());
     let rules = changes(shared.behaviour.clone());
     let is_namespaced = scope == Scope::Namespaced;
-    let context = Arc::new(Context { shared, outside, resource, is_namespaced, schema });
+    let context =
+        Arc::new(Context { shared, outside, resource, is_namespaced, schema, written: Mutex::default() });
     let run = controller.with_config(Config::default().concurrency(16)).reconcile_all_on(rules).run(
         look,
         |_, trouble, context| after_trouble(trouble, &context),
         context,
     );
     run.for_each(|_| future::ready(())).await;
-    Ok(())
 }
 
-/// A kind as the API server serves it, once its CRD is there.
-async fn served(client: &Client, gvk: &GroupVersionKind) -> ApiResource {
+/// A kind as the API server serves it, with its schema, once its CRD is there.
+async fn served(client: &Client, gvk: &GroupVersionKind) -> (ApiResource, Value) {
     loop {
         if let Ok((resource, _)) = discovery::pinned_kind(client, gvk).await {
-            return resource;
+            match schema(client, &resource).await {
+                Ok(schema) => return (resource, schema),
+                Err(error) => eprintln!("stand-in: {error:#}"),
+            }
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 
-/// The schema of a kind.
 async fn schema(client: &Client, resource: &ApiResource) -> anyhow::Result<Value> {
     let name = format!("{}.{}", resource.plural, resource.group);
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -139,6 +135,9 @@ async fn schema(client: &Client, resource: &ApiResource) -> anyhow::Result<Value
 /// Looks at one resource.
 async fn look<O: Outside>(found: Arc<DynamicObject>, context: Arc<Context<O>>) -> Result<Action, Trouble> {
     let Shared { client, options, behaviour, stores } = &context.shared;
+    if context.is_outdated(&found) {
+        return Ok(Action::await_change());
+    }
     let mut object = serde_json::to_value(&*found).context("an object that is no JSON")?;
     object["apiVersion"] = json!(context.resource.api_version);
     object["kind"] = json!(context.resource.kind);
@@ -157,12 +156,33 @@ async fn look<O: Outside>(found: Arc<DynamicObject>, context: Arc<Context<O>>) -
     };
     let rule = behaviour.borrow().of(&object);
     let mut resource = Resource::new(object, world, context.schema.clone(), api);
-    Ok(match reconcile(&mut resource, &*context.outside, &secrets, &rule).await? {
+    let next = reconcile(&mut resource, &*context.outside, &secrets, &rule).await;
+    context.note(&resource, matches!(next, Ok(Next::Never)));
+    Ok(match next? {
         Next::Poll => Action::requeue(options.poll),
         Next::Retry => Action::requeue(options.retry),
         Next::After(time) => Action::requeue(time),
         Next::Never => Action::await_change(),
     })
+}
+
+impl<O> Context<O> {
+    /// Whether the watch has yet to bring what was written here: to work on what was before would only conflict.
+    fn is_outdated(&self, found: &DynamicObject) -> bool {
+        let uid = found.metadata.uid.as_deref().unwrap_or_default();
+        let version = found.metadata.resource_version.as_deref().unwrap_or_default();
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.get(uid).is_some_and(|written| version.parse::<u64>().is_ok_and(|found| found < *written))
+    }
+
+    fn note(&self, resource: &Resource, is_gone: bool) {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_gone {
+            written.remove(resource.uid());
+        } else if let Ok(version) = resource.text("/metadata/resourceVersion").parse() {
+            written.insert(resource.uid().to_owned(), version);
+        }
+    }
 }
 
 /// The resources of the same provider and flavour that a resource may refer to: those of its composite.

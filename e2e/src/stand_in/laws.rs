@@ -236,12 +236,12 @@ fn rds_protection(parameters: &Value) -> Option<String> {
 
 impl Law {
     /// Why `external` may not be deleted among `all` that exists, if so.
-    pub fn forbids_deletion(&self, external: &External, all: &[External]) -> Option<String> {
+    pub fn forbids_deletion(&self, external: &External, all: &[&External]) -> Option<String> {
         if let Some(why) = self.protected.and_then(|protected| protected(&external.parameters)) {
             return Some(why);
         }
         self.needed_by.iter().find_map(|dependent| {
-            let in_the_way = |one: &&External| {
+            let in_the_way = |one: &&&External| {
                 one.kind == dependent.kind
                     && one.group == external.group
                     && (!dependent.only_busy || one.is_busy())
@@ -344,9 +344,9 @@ mod tests {
             external("ec2.aws.upbound.io", "Instance", "i-1", json!({"vpcSecurityGroupIds": groups}))
         };
         let law = of(&group.group, &group.kind);
-        let why = law.forbids_deletion(&group, &[machine(json!(["sg-1"]))]);
+        let why = law.forbids_deletion(&group, &[&machine(json!(["sg-1"]))]);
         assert!(why.is_some_and(|why| why.contains("DependencyViolation: resource sg-1")));
-        assert_eq!(law.forbids_deletion(&group, &[machine(json!(["sg-2"]))]), None);
+        assert_eq!(law.forbids_deletion(&group, &[&machine(json!(["sg-2"]))]), None);
     }
 
     #[test]
@@ -357,9 +357,9 @@ mod tests {
         let idle = external(group, "NodePool", "p", json!({"cluster": "c"}));
         let busy = External { gone_at: Some(Timestamp::UNIX_EPOCH), ..idle.clone() };
         let law = of(group, "Cluster");
-        assert_eq!(law.forbids_deletion(&cluster(false), &[idle]), None);
+        assert_eq!(law.forbids_deletion(&cluster(false), &[&idle]), None);
         assert!(
-            law.forbids_deletion(&cluster(false), &[busy])
+            law.forbids_deletion(&cluster(false), &[&busy])
                 .is_some_and(|why| why.contains("incompatible operation"))
         );
         assert!(

@@ -76,7 +76,8 @@ impl Outside for Upjet {
 
     async fn delete(&self, resource: &mut Resource) -> Result<(), Trouble> {
         let Some(mut external) = self.find(resource) else { return Ok(()) };
-        if let Some(why) = law(resource).forbids_deletion(&external, &self.cloud.all()) {
+        let refusal = self.cloud.look(|all| law(resource).forbids_deletion(&external, all));
+        if let Some(why) = refusal {
             return Err(Trouble::Refused(why));
         }
         if self.round.is_zero() {

@@ -78,9 +78,9 @@ impl Bench {
         }
     }
 
-    /// Something that owns resources as a composite does; the name is its uid's key.
+    /// Something of the whole cluster, for resources of every namespace to be controlled by, as by a composite.
     pub async fn composite(&self, name: &str) -> Composite<'_> {
-        let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}});
+        let owner = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}});
         let uid = self.create(owner).await["metadata"]["uid"].as_str().unwrap().to_owned();
         Composite { bench: self, name: name.to_owned(), uid }
     }
@@ -197,7 +197,7 @@ pub struct Composite<'a> {
 impl Composite<'_> {
     /// A cluster-scoped resource.
     pub fn resource(&self, api_version: &str, kind: &str, suffix: &str, params: Value) -> Value {
-        let owner = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": self.name, "uid": self.uid,
+        let owner = json!([{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "name": self.name, "uid": self.uid,
             "controller": true, "blockOwnerDeletion": false}]);
         json!({"apiVersion": api_version, "kind": kind,
             "metadata": {"name": format!("{}-{suffix}", self.name), "ownerReferences": owner,

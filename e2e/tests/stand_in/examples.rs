@@ -78,6 +78,7 @@ async fn live_and_die(composite: &Composite<'_>, resources: Vec<Value>) {
     }
     let made = join_all(resources.into_iter().map(|resource| composite.make(resource))).await;
     join_all(made.iter().map(|resource| bench.ready(resource))).await;
+    has_generated_passwords(bench, &made).await;
     // A Grant needs its database, and a database its owner.
     for last in [None, Some("Database"), Some("Role")] {
         let is_last = |one: &&Value| {
@@ -89,6 +90,18 @@ async fn live_and_die(composite: &Composite<'_>, resources: Vec<Value>) {
         join_all(going.iter().map(|resource| bench.gone(resource))).await;
     }
     assert_eq!(bench.cloud(&composite.name).await, Vec::<Value>::new(), "{} left something", composite.name);
+}
+
+/// A password that the provider makes up lies where the resource refers to, and in its connection Secret if it has one.
+async fn has_generated_passwords(bench: &Bench, made: &[Value]) {
+    for resource in made.iter().filter(|one| one["spec"]["forProvider"]["autoGeneratePassword"] == true) {
+        let reference = &resource["spec"]["forProvider"]["passwordSecretRef"];
+        let secret = json!({"apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": reference["name"], "namespace": reference["namespace"]}});
+        let found = bench.get(&secret).await;
+        assert!(found["data"][reference["key"].as_str().unwrap()].is_string(), "{found:#}");
+        assert_eq!(found["metadata"]["ownerReferences"][0]["uid"], resource["metadata"]["uid"]);
+    }
 }
 
 /// The managed resources that the stand-in plays, as somebody would make them.
