@@ -41,13 +41,13 @@ pub struct Args {
     /// Only these parts; all of them when none is named.
     #[arg(value_enum)]
     pub parts: Vec<Part>,
-    /// Only for this architecture; repeatable [default: both].
+    /// Only for this architecture; repeatable (default: both).
     #[arg(long = "arch", value_enum)]
     pub architectures: Vec<Architecture>,
     /// Where the packages will be pushed: the Configurations find the Function there.
     #[arg(long, default_value = Registry::DEFAULT)]
     pub registry: Registry,
-    /// The version that the packages will be tagged with [default: the workspace's].
+    /// The version that the packages will be tagged with.
     #[arg(long, default_value = concat!("v", env!("CARGO_PKG_VERSION")), value_parser = names::release)]
     pub release: String,
     /// Only the Configurations of this flavour.
@@ -62,7 +62,7 @@ pub struct Args {
     /// Build everything again, from a copy of the sources in another folder, and compare: minutes more.
     #[arg(long)]
     pub twice: bool,
-    /// Where to write [default: target/packages].
+    /// Where to write (default: target/packages).
     #[arg(long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
 }

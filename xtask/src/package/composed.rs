@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
@@ -34,14 +35,28 @@ pub struct Composed {
     pub sometimes: Vec<Value>,
 }
 
-/// Everything that is composed, API by API and flavour by flavour.
-pub fn all() -> Result<Vec<Composed>> {
-    APIS.iter().flat_map(|api| Flavour::ALL.map(|flavour| Composed::of(*api, flavour))).collect()
+/// Everything that is composed, API by API and flavour by flavour; found out once.
+pub fn all() -> Result<&'static [Composed]> {
+    static ALL: Mutex<Option<&'static [Composed]>> = Mutex::new(None);
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(all) = *all {
+        return Ok(all);
+    }
+    let each = APIS.iter().flat_map(|api| Flavour::ALL.map(|flavour| Composed::of(*api, flavour)));
+    Ok(all.insert(each.collect::<Result<Vec<_>>>()?.leak()))
+}
+
+/// What an API composes in a flavour.
+pub fn by(api: &dyn AnyApi, flavour: Flavour) -> Result<&'static Composed> {
+    let found = all()?
+        .iter()
+        .find(|composed| composed.api.info().name == api.info().name && composed.flavour == flavour);
+    found.with_context(|| format!("no API is called {}", api.info().name))
 }
 
 impl Composed {
     /// Composes an API's example and the example's variants.
-    pub fn of(api: &'static dyn AnyApi, flavour: Flavour) -> Result<Self> {
+    fn of(api: &'static dyn AnyApi, flavour: Flavour) -> Result<Self> {
         let mut folder = workspace::root().join("examples").join(api.info().name);
         if flavour == Flavour::Namespaced {
             folder.push("namespaced");

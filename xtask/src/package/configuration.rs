@@ -11,8 +11,7 @@ use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use function_paved_road::manifests;
 use serde_json::{Value, json};
 
-use super::composed::Composed;
-use super::{Args, names, rbac, xpkg};
+use super::{Args, composed, names, rbac, xpkg};
 use crate::{tools, workspace, yaml};
 
 /// Builds the packages that the flags ask for; gives their files.
@@ -32,13 +31,7 @@ pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn package(
-    args: &Args,
-    api: &'static dyn AnyApi,
-    flavour: Flavour,
-    crossplane: &Path,
-    file: &Path,
-) -> Result<()> {
+fn package(args: &Args, api: &dyn AnyApi, flavour: Flavour, crossplane: &Path, file: &Path) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let (root, examples) = (folder.path().join("package"), folder.path().join("examples"));
     for folder in [&root, &examples] {
@@ -53,10 +46,10 @@ fn package(
 }
 
 /// The package's `crossplane.yaml`.
-fn meta(args: &Args, api: &'static dyn AnyApi, flavour: Flavour) -> Result<Value> {
+fn meta(args: &Args, api: &dyn AnyApi, flavour: Flavour) -> Result<Value> {
     let mut dependencies =
         vec![dependency("Function", &args.registry.function(), &format!(">={}", args.release))];
-    for package in Composed::of(api, flavour)?.needed() {
+    for package in composed::by(api, flavour)?.needed() {
         dependencies.push(dependency("Provider", &package.reference(), &package.versions()));
     }
     let info = api.info();

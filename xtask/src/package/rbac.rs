@@ -20,15 +20,15 @@ use rule::Plurals;
 pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
     let composed = composed::all()?;
     Ok(BTreeMap::from([
-        ("package/rbac/people.yaml".to_owned(), people::roles(&groups(None), &composed)?),
-        ("package/rbac/crossplane.yaml".to_owned(), vec![home::crossplane(&composed)?]),
-        ("package/rbac/providers.yaml".to_owned(), home::providers(&composed)?),
+        ("package/rbac/people.yaml".to_owned(), people::roles(&groups(None), composed)?),
+        ("package/rbac/crossplane.yaml".to_owned(), vec![home::crossplane(composed)?]),
+        ("package/rbac/providers.yaml".to_owned(), home::providers(composed)?),
     ]))
 }
 
 /// The roles for people where the APIs of a flavour are also installed in a company's own group.
 pub fn people(flavour: Flavour, group: &str) -> Result<Vec<Value>> {
-    people::roles(&groups(Some((flavour, group))), &composed::all()?)
+    people::roles(&groups(Some((flavour, group))), composed::all()?)
 }
 
 fn groups(own: Option<(Flavour, &str)>) -> Vec<(Flavour, String)> {
