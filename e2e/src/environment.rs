@@ -1,6 +1,7 @@
 //! An environment as its owner sees it: a claim, or a composite in a namespace.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -60,7 +61,7 @@ impl Environment {
     /// An edit that the API server must refuse; its words.
     pub async fn refused(&self, patch: &Value) -> Result<String> {
         match self.edit(patch).await {
-            Ok(()) => bail!("{} was taken, and should have been refused", patch),
+            Ok(()) => bail!("{patch} was taken, and should have been refused"),
             Err(refusal) => Ok(refusal.to_string()),
         }
     }
@@ -189,8 +190,9 @@ impl Environment {
             text += &line(&object);
         }
         for event in self.objects.list("v1", "Event", self.namespace()).await.unwrap_or_default() {
-            text += &format!(
-                "event {} {}: {}\n",
+            _ = writeln!(
+                text,
+                "event {} {}: {}",
                 event["involvedObject"]["kind"], event["reason"], event["message"]
             );
         }
@@ -235,12 +237,15 @@ fn line(object: &Value) -> String {
     for condition in object["status"]["conditions"].as_array().into_iter().flatten() {
         if condition["status"] != "True" {
             let (kind, status) = (&condition["type"], &condition["status"]);
-            text += &format!("    {kind} {status} {}: {}\n", condition["reason"], condition["message"]);
+            _ = writeln!(text, "    {kind} {status} {}: {}", condition["reason"], condition["message"]);
         }
     }
     if let Some(since) = object["metadata"]["deletionTimestamp"].as_str() {
-        text +=
-            &format!("    being deleted since {since}; finalizers {}\n", object["metadata"]["finalizers"]);
+        _ = writeln!(
+            text,
+            "    being deleted since {since}; finalizers {}",
+            object["metadata"]["finalizers"]
+        );
     }
     text
 }

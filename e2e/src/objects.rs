@@ -7,15 +7,18 @@ use anyhow::{Context, Result};
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
-use kube::discovery::{ApiCapabilities, ApiResource, Discovery, Scope, pinned_kind, verbs};
+use kube::discovery::{ApiCapabilities, ApiGroup, ApiResource, Discovery, Scope, pinned_kind, verbs};
 use serde_json::Value;
 use tokio::sync::Mutex;
+
+/// What is known of a kind, by API version and name.
+type Kinds = BTreeMap<(String, String), (ApiResource, ApiCapabilities)>;
 
 /// The objects of a cluster, and what it has said of its kinds.
 #[derive(Clone)]
 pub struct Objects {
     client: Client,
-    kinds: Arc<Mutex<BTreeMap<(String, String), (ApiResource, ApiCapabilities)>>>,
+    kinds: Arc<Mutex<Kinds>>,
 }
 
 impl Objects {
@@ -59,7 +62,7 @@ impl Objects {
     pub async fn everything(&self) -> Result<BTreeSet<String>> {
         let discovery = Discovery::new(self.client.clone()).run().await.context("discovering the kinds")?;
         let mut names = BTreeSet::new();
-        for (resource, capabilities) in discovery.groups().flat_map(|group| group.recommended_resources()) {
+        for (resource, capabilities) in discovery.groups().flat_map(ApiGroup::recommended_resources) {
             if !capabilities.supports_operation(verbs::LIST)
                 || ["Event", "Lease"].contains(&resource.kind.as_str())
             {

@@ -17,7 +17,7 @@ use crate::stand_in::behaviour::{self, Rule};
 use crate::stand_in::cloud::External;
 
 /// The longest that anything may take on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(240);
+pub const PATIENCE: Duration = Duration::from_mins(4);
 
 /// What a scenario has.
 #[derive(Clone)]

@@ -12,7 +12,7 @@ use crate::examples;
 use crate::stage::{Stage, eventually};
 
 /// How long nothing may be written.
-const SILENCE: Duration = Duration::from_secs(120);
+const SILENCE: Duration = Duration::from_mins(2);
 
 /// How long late writes of what has just become ready may take.
 const SETTLING: Duration = Duration::from_secs(15);
