@@ -179,6 +179,7 @@ impl<'de> Deserializer<'de> for Source<'de> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use serde_json::json;
 
