@@ -20,6 +20,7 @@ mod status;
 mod tests;
 mod usage;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
@@ -170,6 +171,11 @@ impl<'r> Composition<'r> {
         self.observed.get(slot)?.annotation(EXTERNAL_NAME).filter(|name| !name.is_empty()).map(str::to_owned)
     }
 
+    /// The name that the object in a slot was observed to have.
+    pub fn observed_name(&self, slot: &str) -> Option<&str> {
+        self.observed.get(slot)?.name()
+    }
+
     /// The health of what this call asks for in a slot.
     pub fn health(&self, slot: &str) -> Option<&Health> {
         self.desired.get(slot).map(|desired| &desired.health)
@@ -178,6 +184,13 @@ impl<'r> Composition<'r> {
     /// Whether what this call asks for in a slot was observed to be ready.
     pub fn is_ready(&self, slot: &str) -> bool {
         self.health(slot).is_some_and(|health| health.ready)
+    }
+
+    /// Holds what this call asks for in a slot unready, although it says that it is ready.
+    pub fn hold(&mut self, slot: &str, message: impl Into<Cow<'static, str>>) {
+        if let Some(ready) = self.desired.get_mut(slot).filter(|desired| desired.health.ready) {
+            ready.health = Health::pending(State::Creating, "Creating", message);
+        }
     }
 
     /// The Kubernetes object that runs in a slot: a native one as it was observed, a wrapped one as its wrapper asks for it.

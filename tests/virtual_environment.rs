@@ -166,17 +166,16 @@ fn add_ons_leave_a_virtual_cluster_in_two_steps_and_in_order() {
         assert!(inside(&world).values().all(|fate| *fate == "keep"));
         assert_eq!(inside(&world).len(), 6);
         without_add_ons(&mut world);
+        let waiting = [("argocd", "keep"), ("knative", "keep"), ("knative-namespace", "keep")];
+        let users = [("app", "delete"), ("gitops", "delete"), ("knative-serving", "delete")];
+        let rest = waiting.map(|(slot, _)| (slot, "delete"));
         let steps = [
-            vec![
-                ("app", "delete"),
-                ("argocd", "keep"),
-                ("gitops", "delete"),
-                ("knative", "keep"),
-                ("knative-namespace", "keep"),
-                ("knative-serving", "delete"),
-            ],
-            vec![("argocd", "keep"), ("knative", "keep"), ("knative-namespace", "keep")],
-            vec![("argocd", "delete"), ("knative", "delete"), ("knative-namespace", "delete")],
+            [waiting, users].concat(),
+            waiting.into(),
+            // Gone, and so are their Usages after this call.
+            waiting.into(),
+            rest.into(),
+            vec![],
             vec![],
         ];
         for step in steps {
@@ -189,19 +188,46 @@ fn add_ons_leave_a_virtual_cluster_in_two_steps_and_in_order() {
     }
 }
 
+/// The Usages by what is inside.
+fn usages(world: &World) -> Vec<String> {
+    let beneath = ["-config", "-by-vcluster", "-by-node-pool", "-by-cluster-auth"];
+    let inside = |slot: &String| slot.starts_with("usage-") && !beneath.iter().any(|end| slot.ends_with(end));
+    slots(world).into_iter().filter(inside).collect()
+}
+
 #[test]
-fn add_ons_leave_a_managed_cluster_in_order_and_their_usages_with_them() {
+fn what_leaves_a_virtual_cluster_keeps_the_cluster_until_it_is_gone() {
+    for mut world in running("vcluster") {
+        assert_eq!(usages(&world), [""; 0]);
+        without_add_ons(&mut world);
+        let users = [
+            "usage-helm-config-by-app",
+            "usage-kubernetes-config-by-gitops",
+            "usage-kubernetes-config-by-knative-serving",
+            "usage-vcluster-by-app",
+            "usage-vcluster-by-gitops",
+            "usage-vcluster-by-knative-serving",
+        ];
+        let rest = [
+            "usage-helm-config-by-argocd",
+            "usage-helm-config-by-knative",
+            "usage-kubernetes-config-by-knative-namespace",
+            "usage-vcluster-by-argocd",
+            "usage-vcluster-by-knative",
+            "usage-vcluster-by-knative-namespace",
+        ];
+        for step in [users.as_slice(), &users, &[], &rest, &rest, &[]] {
+            assert_eq!(usages(&world), step);
+            world.reconcile(|_| Mood::Ready);
+        }
+    }
+}
+
+#[test]
+fn add_ons_leave_a_managed_cluster_in_order_and_their_usages_after_them() {
     for cluster_type in ["gke", "eks", "aks"] {
         for mut world in running(cluster_type) {
             assert!(inside(&world).values().all(|fate| *fate == "delete"));
-            let usages = |world: &World| -> Vec<String> {
-                let inside = |slot: &String| {
-                    slot.starts_with("usage-")
-                        && !slot.ends_with("-config")
-                        && !slot.contains("usage-cluster-by")
-                };
-                slots(world).into_iter().filter(inside).collect()
-            };
             let all = [
                 "usage-argocd-by-gitops",
                 "usage-helm-config-by-app",
@@ -213,28 +239,25 @@ fn add_ons_leave_a_managed_cluster_in_order_and_their_usages_with_them() {
                 "usage-kubernetes-config-by-knative-namespace",
                 "usage-kubernetes-config-by-knative-serving",
             ];
+            let waiting = [all[2], all[3], all[7]];
+            let without_app: Vec<_> = all.into_iter().filter(|it| !it.ends_with("-app")).collect();
             assert_eq!(usages(&world), all, "{cluster_type}");
             without_add_ons(&mut world);
-            let left: Vec<_> = inside(&world).into_keys().collect();
-            assert_eq!(left, ["argocd", "gitops", "knative", "knative-namespace", "knative-serving"]);
-            assert_eq!(
-                usages(&world),
-                all.into_iter().filter(|it| !it.ends_with("-app")).collect::<Vec<_>>()
-            );
-            world.reconcile(|_| Mood::Ready);
-            let left: Vec<_> = inside(&world).into_keys().collect();
-            assert_eq!(left, ["argocd", "knative", "knative-namespace"], "somebody looks on by now");
-            assert_eq!(
-                usages(&world),
-                [
-                    "usage-helm-config-by-argocd",
-                    "usage-helm-config-by-knative",
-                    "usage-kubernetes-config-by-knative-namespace"
-                ]
-            );
-            world.reconcile(|_| Mood::Ready);
-            assert_eq!((inside(&world), usages(&world)), (BTreeMap::new(), vec![]));
-            world.reconcile(|_| Mood::Ready);
+            let others = ["argocd", "gitops", "knative", "knative-namespace", "knative-serving"];
+            let steps: [(&[&str], &[&str]); 6] = [
+                (&others, &all),
+                (&["argocd", "knative", "knative-namespace"], &without_app),
+                (&["argocd", "knative", "knative-namespace"], &waiting),
+                (&[], &waiting),
+                (&[], &[]),
+                (&[], &[]),
+            ];
+            for (number, (left, held)) in steps.into_iter().enumerate() {
+                let slots: Vec<_> = inside(&world).into_keys().collect();
+                assert_eq!(slots, left, "{cluster_type}, call {number}");
+                assert_eq!(usages(&world), held, "{cluster_type}, call {number}");
+                world.reconcile(|_| Mood::Ready);
+            }
             assert_eq!(status(&world.answer())["phase"], "Ready");
         }
     }
@@ -255,10 +278,58 @@ fn who_deletes_stays_for_as_long_as_there_is_something_to_delete() {
             }
             assert!(!world.composed.contains_key("gitops"), "core forgets what nobody asks for");
             world.held.clear();
-            for _ in 0..3 {
+            for _ in 0..4 {
                 world.reconcile(|_| Mood::Ready);
             }
             assert_eq!(inside(&world), BTreeMap::new(), "{cluster_type}");
+        }
+    }
+}
+
+/// The line of a slot in status.
+fn line(world: &World, slot: &str) -> Value {
+    let status = status(&world.answer());
+    let lines = status["resources"].as_array().unwrap();
+    lines.iter().find(|line| line["slot"] == slot).cloned().unwrap_or_default()
+}
+
+#[test]
+fn an_add_on_that_cannot_leave_is_told_of() {
+    for cluster_type in TYPES {
+        for mut world in running(cluster_type) {
+            without_add_ons(&mut world);
+            world.held = ["gitops", "app"].into();
+            for _ in 0..6 {
+                world.reconcile(|_| Mood::Ready);
+            }
+            let watch = &world.composed["gitops-leaving"].object;
+            assert_eq!(watch["spec"]["watch"], true, "or nobody sees it go");
+            let answer = world.answer();
+            assert_eq!(status(&answer)["phase"], "Provisioning", "{cluster_type}");
+            let condition = |answer: &function_sdk_rust::proto::v1::RunFunctionResponse| {
+                (
+                    answer.conditions[0].reason.clone(),
+                    answer.conditions[0].message.clone().unwrap_or_default(),
+                )
+            };
+            let (reason, message) = condition(&answer);
+            assert_eq!(reason, "Waiting");
+            assert!(message.starts_with("gitops-leaving (Application): is being deleted"), "{message}");
+            let shown = line(&world, "gitops-leaving");
+            assert_eq!((&shown["ready"], &shown["reason"]), (&json!(false), &json!("Deleting")));
+            let app = line(&world, "usage-helm-config-by-app");
+            assert_eq!(app["message"], "waits for app to be deleted");
+            let seen = &mut world.composed.get_mut("gitops-leaving").unwrap().object["status"]["atProvider"]
+                ["manifest"];
+            seen["metadata"]["deletionTimestamp"] = json!("2026-11-21T08:00:00Z");
+            seen["status"]["conditions"] =
+                json!([{"type": "DeletionError", "message": "cannot delete: the cluster says no"}]);
+            let (reason, message) = condition(&world.answer());
+            assert_eq!(reason, "Waiting");
+            assert_eq!(
+                message,
+                "gitops-leaving (Application): is being deleted: cannot delete: the cluster says no"
+            );
         }
     }
 }
@@ -367,6 +438,28 @@ fn an_exposed_cluster_tells_the_address_of_its_load_balancer() {
         world.reconcile(|_| Mood::Ready);
         let service = world.composed.get_mut("vcluster-service").unwrap();
         assert_eq!(service.object["spec"]["managementPolicies"], json!(["Observe"]));
+        assert_eq!(service.object["spec"]["watch"], true, "or nobody sees the address come");
+        let balanced = service.object["status"]["atProvider"]["manifest"].clone();
+        for (kind, ingress) in [
+            ("ClusterIP", json!(null)),
+            ("LoadBalancer", json!(null)),
+            ("LoadBalancer", json!([])),
+            ("LoadBalancer", json!([{}])),
+        ] {
+            let service = world.composed.get_mut("vcluster-service").unwrap();
+            let seen = &mut service.object["status"]["atProvider"]["manifest"];
+            seen["spec"]["type"] = json!(kind);
+            seen["status"]["loadBalancer"] = json!({"ingress": ingress});
+            let told = status(&world.answer());
+            assert_eq!(
+                (&told["phase"], &told["endpoint"]),
+                (&json!("Provisioning"), &inner),
+                "{kind} {ingress}"
+            );
+            assert_eq!(line(&world, "vcluster-service")["ready"], false);
+        }
+        let service = world.composed.get_mut("vcluster-service").unwrap();
+        service.object["status"]["atProvider"]["manifest"] = balanced;
         for (ingress, endpoint) in [
             (json!({"hostname": "lb.example.org"}), "https://lb.example.org"),
             (json!({"ip": "203.0.113.9"}), "https://203.0.113.9"),
@@ -407,5 +500,37 @@ fn managed_clusters_are_closed_but_to_the_networks_of_settings() {
             let params = world::desired(&world.answer())["cluster"]["spec"]["forProvider"].clone();
             assert_eq!(params.pointer(path), Some(&value), "{cluster_type}{path}");
         }
+    }
+}
+
+#[test]
+fn names_of_provider_configs_fit_into_a_label() {
+    let name = "x".repeat(63);
+    let twin = format!("{}y", &name[..62]);
+    for world in beginnings("vcluster") {
+        let names = |name: &str| -> Vec<String> {
+            let mut world = world.clone();
+            world.xr["metadata"]["name"] = json!(name);
+            let mut world = world.settle(|_| Mood::Ready);
+            let all = desired(&world.answer());
+            let name = |slot: &str| all[slot]["metadata"]["name"].as_str().unwrap().to_owned();
+            let configs = [name("helm-config"), name("kubernetes-config")];
+            for (slot, config) in [("app", 0), ("argocd", 0), ("gitops", 1), ("knative-serving", 1)] {
+                assert_eq!(all[slot]["spec"]["providerConfigRef"]["name"], configs[config], "{slot}");
+            }
+            // What an earlier release called otherwise keeps its name.
+            let observed = &mut world.composed.get_mut("helm-config").unwrap().object["metadata"]["name"];
+            *observed = json!("an-earlier-name");
+            world.composed.remove("app");
+            let now = desired(&world.answer());
+            assert_eq!(now["helm-config"]["metadata"]["name"], "an-earlier-name");
+            assert_eq!(now["app"]["spec"]["providerConfigRef"]["name"], "an-earlier-name");
+            configs.into()
+        };
+        let (one, other) = (names(&name), names(&twin));
+        let all: BTreeSet<&String> = one.iter().chain(&other).collect();
+        assert_eq!(all.len(), 4, "{all:?}");
+        assert!(all.iter().all(|name| name.len() <= 63), "{all:?}");
+        assert_eq!(names("preview")[0], "preview-helm-config-5f0c9");
     }
 }

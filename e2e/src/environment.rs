@@ -1,34 +1,34 @@
 //! An environment as its owner sees it: a claim, or a composite in a namespace.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use crate::cluster::Cluster;
 use crate::kubectl::Kubectl;
-
-/// The longest that anything here may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(180);
+use crate::objects::Objects;
+use crate::stage::PATIENCE;
 
 /// How often to look.
 const EVERY: Duration = Duration::from_millis(500);
 
 /// What somebody applied.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Environment {
     /// Its owner's kubectl.
     owner: Kubectl,
     /// What was composed, and how it stands.
-    cluster: Cluster,
+    objects: Objects,
     /// What was applied last.
     pub manifest: Value,
 }
 
 impl Environment {
     /// An environment that nobody has applied yet.
-    pub fn new(owner: Kubectl, cluster: Cluster, manifest: Value) -> Self {
-        Self { owner, cluster, manifest }
+    pub fn new(owner: Kubectl, objects: Objects, manifest: Value) -> Self {
+        Self { owner, objects, manifest }
     }
 
     /// Its name.
@@ -61,7 +61,7 @@ impl Environment {
     /// An edit that the API server must refuse; its words.
     pub async fn refused(&self, patch: &Value) -> Result<String> {
         match self.edit(patch).await {
-            Ok(()) => bail!("{} was taken, and should have been refused", patch),
+            Ok(()) => bail!("{patch} was taken, and should have been refused"),
             Err(refusal) => Ok(refusal.to_string()),
         }
     }
@@ -89,12 +89,14 @@ impl Environment {
 
     /// Waits until Crossplane says Ready, and the function too.
     pub async fn ready(&self) -> Result<Value> {
-        self.until("Ready", |object| {
-            condition(object, "Ready")["status"] == "True"
-                && condition(object, "Synced")["status"] == "True"
-                && object["status"]["phase"] == "Ready"
-        })
-        .await
+        self.until("Ready", is_ready).await
+    }
+
+    /// Gives Crossplane the time to look at it twice: `--poll-interval` is 5 s.
+    pub async fn poke(&self) -> Result<()> {
+        tokio::time::sleep(Duration::from_secs(12)).await;
+        ensure!(self.found().await?.is_some(), "{} is gone", self.name());
+        Ok(())
     }
 
     /// Waits until `Provisioned` says this reason; its message.
@@ -115,19 +117,37 @@ impl Environment {
             ensure!(!self.is_claim(), "{} is not bound to a composite yet", self.name());
             return Ok(object);
         }
-        self.cluster.referred(bound, "").await?.with_context(|| format!("the composite of {} is gone", self.name()))
+        self.objects
+            .referred(bound, "")
+            .await?
+            .with_context(|| format!("the composite of {} is gone", self.name()))
     }
 
     /// Everything that was composed, as it stands.
     pub async fn composed(&self) -> Result<Vec<Value>> {
         let composite = self.composite().await?;
-        let references = [&composite["spec"]["crossplane"]["resourceRefs"], &composite["spec"]["resourceRefs"]];
+        let references =
+            [&composite["spec"]["crossplane"]["resourceRefs"], &composite["spec"]["resourceRefs"]];
         let namespace = composite["metadata"]["namespace"].as_str().unwrap_or_default();
         let mut composed = Vec::new();
         for reference in references.into_iter().filter_map(Value::as_array).flatten() {
-            composed.extend(self.cluster.referred(reference, namespace).await?);
+            composed.extend(self.objects.referred(reference, namespace).await?);
         }
         Ok(composed)
+    }
+
+    /// What `kubectl get` prints of it.
+    pub async fn table(&self) -> Result<String> {
+        self.owner.run(&["get", &self.resource(), self.name(), "-n", self.namespace()]).await
+    }
+
+    /// The uid of everything composed, by kind and name: what must not change when nothing is made anew.
+    pub async fn uids(&self) -> Result<BTreeMap<String, String>> {
+        let uid = |object: Value| {
+            let metadata = &object["metadata"];
+            (format!("{} {}", resource(&object), metadata["name"]), metadata["uid"].to_string())
+        };
+        Ok(self.composed().await?.into_iter().map(uid).collect())
     }
 
     /// What fills a slot.
@@ -160,7 +180,7 @@ impl Environment {
 
     /// The object, where it is still there.
     pub async fn found(&self) -> Result<Option<Value>> {
-        self.cluster.referred(&reference(&self.manifest), self.namespace()).await
+        self.objects.referred(&reference(&self.manifest), self.namespace()).await
     }
 
     /// What it composed, with conditions and events: for whoever must find out why.
@@ -169,8 +189,12 @@ impl Environment {
         for object in self.composite().await.into_iter().chain(self.composed().await.unwrap_or_default()) {
             text += &line(&object);
         }
-        for event in self.cluster.list("v1", "Event", self.namespace()).await.unwrap_or_default() {
-            text += &format!("event {} {}: {}\n", event["involvedObject"]["kind"], event["reason"], event["message"]);
+        for event in self.objects.list("v1", "Event", self.namespace()).await.unwrap_or_default() {
+            _ = writeln!(
+                text,
+                "event {} {}: {}",
+                event["involvedObject"]["kind"], event["reason"], event["message"]
+            );
         }
         text
     }
@@ -178,6 +202,12 @@ impl Environment {
     fn is_claim(&self) -> bool {
         self.manifest["apiVersion"].as_str().is_some_and(|version| !version.contains(".m."))
     }
+}
+
+/// Whether Crossplane says Ready, and the function too.
+pub fn is_ready(object: &Value) -> bool {
+    let holds = |kind| condition(object, kind)["status"] == "True";
+    holds("Ready") && holds("Synced") && object["status"]["phase"] == "Ready"
 }
 
 /// A condition; null where there is none.
@@ -192,7 +222,7 @@ fn reference(object: &Value) -> Value {
 }
 
 /// `Kind.version.group`, or the kind alone in the core group.
-fn resource(reference: &Value) -> String {
+pub fn resource(reference: &Value) -> String {
     let kind = reference["kind"].as_str().unwrap_or_default();
     match reference["apiVersion"].as_str().unwrap_or_default().split_once('/') {
         Some((group, version)) => format!("{kind}.{version}.{group}"),
@@ -207,11 +237,15 @@ fn line(object: &Value) -> String {
     for condition in object["status"]["conditions"].as_array().into_iter().flatten() {
         if condition["status"] != "True" {
             let (kind, status) = (&condition["type"], &condition["status"]);
-            text += &format!("    {kind} {status} {}: {}\n", condition["reason"], condition["message"]);
+            _ = writeln!(text, "    {kind} {status} {}: {}", condition["reason"], condition["message"]);
         }
     }
     if let Some(since) = object["metadata"]["deletionTimestamp"].as_str() {
-        text += &format!("    being deleted since {since}; finalizers {}\n", object["metadata"]["finalizers"]);
+        _ = writeln!(
+            text,
+            "    being deleted since {since}; finalizers {}",
+            object["metadata"]["finalizers"]
+        );
     }
     text
 }

@@ -35,7 +35,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
     let done = match Cli::try_parse_from(args) {
         Ok(Cli { command: Command::Preview(args) }) => preview::run(&args, console),
         Ok(Cli { command: Command::Completions { shell } }) => {
-            clap_complete::generate(shell, &mut Cli::command(), "paved", &mut console.out);
+            clap_complete::generate(shell, &mut command(), "paved", &mut console.out);
             Ok(())
         }
         Err(message) => return said(&message, console),
@@ -49,6 +49,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
             failure.code()
         }
     }
+}
+
+/// The flags, for manual pages and completions.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Help and version are answers; everything else that the parser says is a mistake in the flags.

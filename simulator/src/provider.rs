@@ -12,6 +12,7 @@ mod crossplane;
 mod gcp;
 mod helm;
 mod manner;
+pub mod model;
 mod object;
 mod references;
 mod sql;
@@ -128,7 +129,8 @@ impl Provider {
         if let Some(message) = self.failing.get(slot) {
             return State::Failed(message.clone());
         }
-        let there = clusters::await_secret_namespace(object, world)
+        let there = clusters::track_config(object)
+            .and_then(|()| clusters::await_secret_namespace(object, world))
             .and_then(|()| (manner.waits)(object, world))
             .and_then(|()| references::resolve(manner, object, world));
         if let Err(why) = there {

@@ -70,6 +70,15 @@ fn a_kubeconfig_of_eks_comes_from_its_auth_and_lets_what_is_inside_begin() {
 }
 
 #[test]
+fn a_provider_config_whose_name_is_too_long_for_a_label_cannot_be_used() {
+    for (length, ready) in [(63, "True"), (64, "")] {
+        let resource = by(release("app", "app"), &"x".repeat(length));
+        let world = at_once(json!({"app": resource}));
+        assert_eq!(status(&world, "app", "Ready"), ready, "{length} characters");
+    }
+}
+
+#[test]
 fn what_a_chart_brings_is_refused_until_its_release_is_ready() {
     let add_ons = [
         ("argo-cd", "argoproj.io/v1alpha1", "Application"),

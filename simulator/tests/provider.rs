@@ -4,6 +4,7 @@
 mod support;
 
 use serde_json::{Value, json};
+use simulator::provider::model::Model;
 use simulator::provider::{Pace, Provider, State};
 use support::{SIBLING, aws, gcp, message, namespaced, rounds, status, world};
 
@@ -241,4 +242,37 @@ fn a_usage_marks_what_it_protects_and_a_provider_config_has_no_conditions() {
     assert_eq!(status(&world, "usage", "Ready"), "True");
     assert_eq!(world.resources()["config"]["metadata"]["labels"]["crossplane.io/in-use"], "true");
     assert!(world.resources()["config"].get("status").is_none());
+}
+
+#[test]
+fn a_kind_answers_piece_by_piece_too() {
+    let mut world = world(json!({
+        "role": aws("Role", json!({})), "profile": aws("InstanceProfile", json!({"roleSelector": SIBLING()})),
+    }));
+    let mut profile = world.resources()["profile"].clone();
+    let model = Model::of(&profile);
+    assert_eq!((model.rounds(), model.is_asynchronous(), model.assigns_names()), (1, true, false));
+    let waits = model.prepare(&mut profile, &world);
+    assert!(waits.is_err_and(|why| why.contains("referenced field was empty")));
+    Provider::new(Pace::Instant).answer(&mut world);
+    assert_eq!(model.prepare(&mut profile, &world), Ok(()));
+    model.identify(&mut profile);
+    model.finish(&mut profile, &mut world);
+    model.tell(&mut profile, &State::Ready, &world);
+    let answered = &world.resources()["profile"];
+    assert_eq!((&profile["spec"], &profile["status"]), (&answered["spec"], &answered["status"]));
+}
+
+#[test]
+fn a_kind_says_what_its_provider_writes() {
+    let written = Model::of(&gcp("container", "NodePool", json!({}))).written();
+    assert_eq!(
+        written["spec"]["forProvider"],
+        json!({"cluster": "x", "clusterRef": {"name": "x"}, "maxPodsPerNode": 110})
+    );
+    let distribution = json!({"apiVersion": "cloudfront.aws.upbound.io/v1beta2", "kind": "Distribution"});
+    let origin = json!([{"originAccessControlId": "x", "originAccessControlIdRef": {"name": "x"}}]);
+    let written = Model::of(&distribution).written();
+    assert_eq!(written["spec"]["forProvider"]["origin"], origin);
+    assert!(written["status"]["atProvider"]["domainName"].is_string());
 }

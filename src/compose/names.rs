@@ -43,21 +43,35 @@ impl Composite {
     pub fn object_name(&self, slot: &str) -> String {
         format!("{}-{slot}-{}", self.name, self.uid5())
     }
+
+    /// The name of a provider config that an environment makes. Providers write it into a label of whatever goes through it, so
+    /// that it has 63 characters at most: of a longer one the XR's name is cut, and six characters of its hash keep it apart.
+    pub fn config_name(&self, slot: &str) -> String {
+        let whole = self.object_name(slot);
+        if whole.len() <= LONGEST_LABEL {
+            return whole;
+        }
+        let suffix = format!("{}-{slot}-{}", hash(&self.name, 6), self.uid5());
+        let stem: String = self.name.chars().take(LONGEST_LABEL.saturating_sub(suffix.len() + 1)).collect();
+        format!("{}-{suffix}", stem.trim_end_matches(['-', '.']))
+    }
 }
+
+/// The longest value of a label, which is that of a DNS label too.
+const LONGEST_LABEL: usize = 63;
 
 /// A DNS label that people can read and know beforehand: the words, joined by hyphens. Where they do not fit into 63 characters
 /// or hold something else than a label does, six characters of a hash keep them apart from others that would look alike.
 pub fn label(words: &[&str]) -> String {
-    const LONGEST: usize = 63;
     let whole = words.join("-");
     let fit = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' };
     let clean: String = whole.chars().map(fit).collect();
     let clean = clean.trim_matches('-');
-    if clean == whole && (1..=LONGEST).contains(&whole.len()) {
+    if clean == whole && (1..=LONGEST_LABEL).contains(&whole.len()) {
         return whole;
     }
     let suffix = hash(&words.join("/"), 6);
-    let stem: String = clean.chars().take(LONGEST - suffix.len() - 1).collect();
+    let stem: String = clean.chars().take(LONGEST_LABEL - suffix.len() - 1).collect();
     format!("{}-{suffix}", stem.trim_end_matches('-')).trim_start_matches('-').to_owned()
 }
 

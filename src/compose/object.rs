@@ -191,8 +191,11 @@ impl Manifest<'_, '_> {
         if let Some(config) = self.config {
             wrapper = wrapper.by(config);
         }
+        if readiness.is_some() || self.observe {
+            wrapper = wrapper.beside("watch", true);
+        }
         if let Some(readiness) = readiness {
-            wrapper = wrapper.beside("readiness", readiness).beside("watch", true);
+            wrapper = wrapper.beside("readiness", readiness);
         }
         if let Some(what) = self.needs {
             wrapper = wrapper.needs(false, what);

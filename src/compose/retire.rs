@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Composition, Health, Scope, observed};
+use super::health::{Health, State};
+use super::{Composition, Scope, health, observed};
 use crate::error::Error;
 use crate::models::{self, kubernetes};
-use crate::value::{at, text};
+use crate::value::{Object, at, text};
 
 impl Composition<'_> {
     /// Lets a resource that exists go, and the Usages by it: the only way in which one ever vanishes.
@@ -13,6 +14,13 @@ impl Composition<'_> {
     /// # Errors
     /// A Usage protects the slot: its order would not hold in a living composite.
     pub fn retire(&mut self, slot: &str) -> Result<(), Error> {
+        self.let_go(slot)?;
+        self.retire_usages_by(slot);
+        Ok(())
+    }
+
+    /// Lets a resource go, and keeps the Usages by it.
+    fn let_go(&mut self, slot: &str) -> Result<(), Error> {
         if self.protected.contains(slot) || self.is_used(slot) {
             return Err(Error::Defect(format!(
                 "slot `{slot}` is protected by a Usage and cannot be retired"
@@ -20,11 +28,13 @@ impl Composition<'_> {
         }
         tracing::debug!(slot, "retired");
         self.retired.insert(slot.to_owned());
-        let by = format!("-by-{slot}");
-        let usages: Vec<String> =
-            self.slots("usage-").filter(|usage| usage.ends_with(&by)).map(str::to_owned).collect();
-        self.retired.extend(usages);
         Ok(())
+    }
+
+    /// Lets the Usages by a slot go, which needs nothing any more in order to be deleted.
+    pub fn retire_usages_by(&mut self, slot: &str) {
+        let usages = self.usages_by(slot);
+        self.retired.extend(usages);
     }
 
     /// Retires every resource of ours whose slot begins with `prefix` and that this call does not ask for: for lists
@@ -35,43 +45,105 @@ impl Composition<'_> {
         gone.iter().try_for_each(|slot| self.retire(slot))
     }
 
-    /// Lets what the user no longer asks for go, and says whether nothing is left of it. What would be left behind in its
-    /// cluster (`Orphan`) is first made to be deleted, and retired once that was observed.
-    pub fn dismiss<M: models::Managed>(&mut self, slot: &str) -> Result<bool, Error> {
-        if self.observed.get(slot).is_some_and(|running| is_orphan(running, self.xr.scope)) {
-            self.kept::<M>(slot, false)?;
-            return Ok(false);
-        }
-        self.retire(slot)?;
-        let by = format!("-by-{slot}");
-        let left = self.exists(slot) || self.slots("usage-").any(|usage| usage.ends_with(&by));
-        Ok(!left)
+    /// Lets what the user no longer asks for go, step by step; [`is_gone`](Self::is_gone) says when nothing is left of it.
+    ///
+    /// What would be left behind in its cluster (`Orphan`) is first made to be deleted. From then on, and until its provider has
+    /// let go of it, Usages keep what it `needs` for that, in case somebody deletes the whole environment meanwhile.
+    pub fn dismiss<M: models::Managed>(&mut self, slot: &str, needs: &[&str]) -> Result<(), Error> {
+        self.leave::<M>(slot, needs, false)
     }
 
     /// The same for an object inside a cluster that we made, where somebody may hold its deletion up. Core forgets a resource as
     /// soon as nobody asks for it, so another one looks on until the object is gone from its cluster: slot `<slot>-leaving`.
-    pub fn dismiss_inside(&mut self, slot: &str) -> Result<bool, Error> {
+    pub fn dismiss_inside(&mut self, slot: &str, needs: &[&str]) -> Result<(), Error> {
         let watch = format!("{slot}-leaving");
-        let looks_on = self.exists(&watch);
-        let whom = if self.exists(slot) { slot } else { watch.as_str() };
+        let (exists, looks_on) = (self.exists(slot), self.exists(&watch));
+        let whom = if exists { slot } else { watch.as_str() };
         let Some((config, object)) = self.observed.get(whom).and_then(identity) else {
-            return self.dismiss::<kubernetes::Object>(slot);
+            return self.dismiss::<kubernetes::Object>(slot, needs);
         };
-        if looks_on && !self.exists(slot) && self.observed.get(&watch).is_some_and(is_missing) {
+        let missing = self.observed.get(&watch).is_some_and(is_missing);
+        if !exists && missing && !self.is_held(slot) {
             self.retire(&watch)?;
-            return Ok(true);
+            return self.dismiss::<kubernetes::Object>(slot, needs);
         }
         self.inside(config, &watch, object).observe().add()?;
+        let message = self.observed.get(&watch).filter(|_| !missing).map_or(IS_LEAVING.into(), leaving);
         if let Some(plumbing) = self.desired.get_mut(&watch) {
             plumbing.counted = false;
-            plumbing.health = Health::available();
+            plumbing.health = Health::pending(State::Waiting, "Deleting", message);
         }
-        if looks_on {
-            self.dismiss::<kubernetes::Object>(slot)?;
-        } else {
-            self.kept::<kubernetes::Object>(slot, false)?;
+        self.leave::<kubernetes::Object>(slot, needs, if exists { !looks_on } else { !missing })
+    }
+
+    /// One step of a resource on its way out, or none where it has to `stay` as it is for another call.
+    fn leave<M: models::Managed>(&mut self, slot: &str, needs: &[&str], stay: bool) -> Result<(), Error> {
+        match self.observed.get(slot) {
+            None if stay || self.is_held(slot) => self.keep_usages_by(slot),
+            None => self.retire(slot),
+            Some(running) => {
+                let needs: Vec<&str> = needs.iter().copied().filter(|of| self.exists(of)).collect();
+                if !stay && !is_orphan(&running.object, self.xr.scope) && self.is_secured(slot, &needs) {
+                    self.let_go(slot)?;
+                } else {
+                    self.kept::<M>(slot, false)?;
+                    needs.iter().try_for_each(|of| self.usage(of, slot))?;
+                }
+                self.keep_usages_by(slot)
+            }
         }
-        Ok(false)
+    }
+
+    /// Whether nothing is left of what was dismissed: neither it, nor who looks on, nor what keeps what it needs.
+    pub fn is_gone(&self, slot: &str) -> bool {
+        !self.exists(slot) && !self.exists(&format!("{slot}-leaving")) && self.usages_by(slot).is_empty()
+    }
+
+    /// Whether deleting the object in a slot deletes what it stands for: as it runs, or as this call asks for it.
+    pub fn is_deleted_with(&self, slot: &str) -> bool {
+        let running = self.observed.get(slot).map(|running| &running.object);
+        let asked = self.desired.get(slot).map(|desired| &desired.object);
+        running.into_iter().chain(asked).any(|object| !is_orphan(object, self.xr.scope))
+    }
+
+    /// The slots of the Usages of ours by a slot that were observed.
+    fn usages_by(&self, slot: &str) -> Vec<String> {
+        let by = format!("-by-{slot}");
+        self.slots("usage-").filter(|usage| usage.ends_with(&by)).map(str::to_owned).collect()
+    }
+
+    /// Whether the Usages that keep what a slot needs are in force.
+    fn is_secured(&self, slot: &str, needs: &[&str]) -> bool {
+        let holds = |of: &&str| {
+            self.observed.get(&format!("usage-{of}-by-{slot}")).is_some_and(|usage| usage.health().ready)
+        };
+        needs.iter().all(holds)
+    }
+
+    /// Whether a resource that nobody asks for any more is still on its way out, which core does not show us. A Usage by it does:
+    /// Crossplane makes the user an owner of its Usages, and Kubernetes takes owners that are gone out of them.
+    fn is_held(&self, slot: &str) -> bool {
+        self.usages_by(slot)
+            .iter()
+            .filter_map(|usage| self.observed.get(usage))
+            .any(|usage| is_owned(&usage.object))
+    }
+
+    /// Keeps the Usages by a slot as they are, but for those that this call asked for already.
+    fn keep_usages_by(&mut self, slot: &str) -> Result<(), Error> {
+        for usage in self.usages_by(slot) {
+            let of = usage.strip_prefix("usage-").and_then(|rest| rest.strip_suffix(&format!("-by-{slot}")));
+            let Some(of) = of.filter(|_| !self.desired.contains_key(&usage)) else { continue };
+            self.usage(of, slot)?;
+            if self.desired.contains_key(slot) {
+                continue;
+            }
+            if let Some(kept) = self.desired.get_mut(&usage) {
+                let message = format!("waits for {slot} to be deleted");
+                kept.health = Health::pending(State::Waiting, "Waiting", message);
+            }
+        }
+        Ok(())
     }
 
     /// Ends what [`dismiss_inside`](Self::dismiss_inside) began: the object is wanted again.
@@ -82,7 +154,7 @@ impl Composition<'_> {
     /// Keeps what exists in a slot as it is, although the user no longer asks for it: something else has to go first.
     pub fn keep<M: models::Managed>(&mut self, slot: &str) -> Result<(), Error> {
         match self.observed.get(slot) {
-            Some(running) => self.kept::<M>(slot, is_orphan(running, self.xr.scope)),
+            Some(running) => self.kept::<M>(slot, is_orphan(&running.object, self.xr.scope)),
             None => Ok(()),
         }
     }
@@ -96,7 +168,11 @@ impl Composition<'_> {
         let empty: M = serde_json::from_value(serde_json::json!({})).map_err(|error| {
             Error::Defect(format!("the model in slot `{slot}` requires a field: {error}"))
         })?;
-        let kept = self.managed(slot, empty).orphan(orphan);
+        let name = self.external_name(slot);
+        let mut kept = self.managed(slot, empty).orphan(orphan);
+        if let Some(name) = name {
+            kept = kept.external_name(name);
+        }
         if publishes { kept.publishes() } else { kept }.add().map(|_| ())
     }
 
@@ -138,12 +214,38 @@ fn is_missing(watch: &observed::Resource) -> bool {
     })
 }
 
+/// What is said of an object on its way out.
+const IS_LEAVING: &str = "is being deleted";
+
+/// The same with what somebody inside has to say of why it takes so long.
+fn leaving(watch: &observed::Resource) -> String {
+    let mut object = watch.object.clone();
+    let inner =
+        object.get_mut("status").and_then(|status| status.pointer_mut("/atProvider/manifest/metadata"));
+    if let Some(metadata) = inner.and_then(Value::as_object_mut) {
+        metadata.remove("deletionTimestamp");
+    }
+    let health = health::of(&object);
+    match health.state {
+        State::Failed | State::Waiting => format!("{IS_LEAVING}: {}", health.message),
+        State::Available | State::Creating => IS_LEAVING.to_owned(),
+    }
+}
+
+/// Whether the user of a Usage is among its owners.
+fn is_owned(usage: &Object) -> bool {
+    let user = |path: &[&str]| text(usage, &[&["spec", "by"], path].concat());
+    let Some((kind, name)) = user(&["kind"]).zip(user(&["resourceRef", "name"])) else { return false };
+    let owners = at(usage, &["metadata", "ownerReferences"]).and_then(Value::as_array);
+    owners.into_iter().flatten().any(|owner| owner["kind"] == kind && owner["name"] == name)
+}
+
 /// Whether deleting a resource's object leaves what it stands for where it is.
-fn is_orphan(running: &observed::Resource, scope: Scope) -> bool {
+fn is_orphan(object: &Object, scope: Scope) -> bool {
     match scope {
-        Scope::LegacyCluster => text(&running.object, &["spec", "deletionPolicy"]) == Some("Orphan"),
+        Scope::LegacyCluster => text(object, &["spec", "deletionPolicy"]) == Some("Orphan"),
         Scope::Namespaced => {
-            let policies = at(&running.object, &["spec", "managementPolicies"]).and_then(Value::as_array);
+            let policies = at(object, &["spec", "managementPolicies"]).and_then(Value::as_array);
             policies.is_some_and(|all| !all.iter().any(|one| one == "*" || one == "Delete"))
         }
     }

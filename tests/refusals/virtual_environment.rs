@@ -276,6 +276,21 @@ fn settings_that_are_wrong() {
             r#"settings.environment.charts.vcluster: found "0.36"; allowed: a whole version such as 1.2.3"#,
         ),
         case(
+            "/charts/vcluster",
+            json!("0.19.5"),
+            r#"settings.environment.charts.vcluster: found "0.19.5"; allowed: 0.20.0 or later, whose values have the names that are used here"#,
+        ),
+        case(
+            "/allowedCidrs",
+            json!(["198.51.100.0/24", "203.0.113.0/24", "198.51.100.0/24"]),
+            "settings.environment.allowedCidrs[2]: found 198.51.100.0/24 twice; each network may be given once",
+        ),
+        case(
+            "/eks/subnetIds",
+            json!(["subnet-0a1b2c3d4e5f60718", "subnet-0a1b2c3d4e5f60718"]),
+            "settings.environment.eks.subnetIds[1]: found subnet-0a1b2c3d4e5f60718 twice; each subnet may be given once",
+        ),
+        case(
             "/charts/argo",
             json!("10.1.1"),
             "settings.environment.charts.argo: there is no such field; allowed: vcluster, argocd, knative (nearest: argocd)",

@@ -55,8 +55,10 @@ pub struct World {
     pub composed: BTreeMap<String, Composed>,
     pub input: Value,
     pub now: &'static str,
-    /// Slots of which core asked for the deletion, and a finalizer holds what they stand for.
+    /// Slots that something holds when core deletes them, such as a finalizer of what they stand for.
     pub held: BTreeSet<&'static str>,
+    /// What core deleted and forgot, and something holds.
+    pub leaving: BTreeMap<String, Composed>,
 }
 
 /// A composed resource that exists.
@@ -77,6 +79,7 @@ impl World {
             input: example.input(),
             now: "2026-11-21T09:00:00Z",
             held: BTreeSet::new(),
+            leaving: BTreeMap::new(),
         }
     }
 
@@ -137,7 +140,11 @@ impl World {
             return;
         }
         let before = std::mem::take(&mut self.composed);
-        for (slot, object) in desired(response) {
+        let desired = desired(response);
+        let dropped = before.iter().filter(|(slot, _)| !desired.contains_key(*slot));
+        self.leaving.extend(dropped.map(|(slot, composed)| (slot.clone(), composed.clone())));
+        self.leaving.retain(|slot, _| self.held.contains(slot.as_str()));
+        for (slot, object) in desired {
             let existing = before.get(&slot);
             let mut object = Value::Object(object);
             self.receive(&slot, &mut object, existing);
@@ -149,6 +156,7 @@ impl World {
             self.composed.insert(slot, Composed { object, details });
         }
         self.look_on();
+        self.own_usages();
         let composite = response.desired.clone().unwrap_or_default().composite.unwrap_or_default();
         self.details.extend(composite.connection_details);
         let status = composite.resource.map(value::object).unwrap_or_default().remove("status");
@@ -161,15 +169,37 @@ impl World {
         self.refer();
     }
 
-    /// Who only looks on sees what somebody asks for, or what a finalizer holds; else nothing.
+    /// Who only looks on sees what somebody asks for, or what something holds; else nothing.
     fn look_on(&mut self) {
-        let there: BTreeSet<String> = self.composed.keys().cloned().collect();
+        let there: BTreeSet<String> = self.composed.keys().chain(self.leaving.keys()).cloned().collect();
         for (slot, watch) in &mut self.composed {
             let Some(watched) = slot.strip_suffix("-leaving") else { continue };
-            if !there.contains(watched) && !self.held.contains(watched) {
+            if !there.contains(watched) {
                 watch.object["status"] = json!({"conditions": [
                     {"type": "Synced", "status": "False", "reason": "ReconcileError", "message": "external resource does not exist"},
                 ]});
+            }
+        }
+    }
+
+    /// Crossplane makes the user an owner of its Usages, for as long as it is there.
+    fn own_usages(&mut self) {
+        let all = self.composed.values().chain(self.leaving.values()).map(|composed| &composed.object);
+        let there: Vec<[Value; 3]> = all
+            .map(|object| {
+                [&object["kind"], &object["metadata"]["name"], &object["metadata"]["uid"]].map(Value::clone)
+            })
+            .collect();
+        for usage in
+            self.composed.values_mut().map(|composed| &mut composed.object).filter(|it| it["kind"] == "Usage")
+        {
+            let by = &usage["spec"]["by"];
+            let user = there
+                .iter()
+                .find(|[kind, name, _]| *kind == by["kind"] && *name == by["resourceRef"]["name"]);
+            if let Some([kind, name, uid]) = user {
+                let owner = json!({"apiVersion": by["apiVersion"], "kind": kind, "name": name, "uid": uid});
+                usage["metadata"]["ownerReferences"].as_array_mut().unwrap().push(owner);
             }
         }
     }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod graph;
+mod leaving;
 mod needs;
 #[path = "../support/mod.rs"]
 mod support;

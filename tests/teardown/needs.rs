@@ -146,11 +146,22 @@ fn by_kind(object: &Value, other: &Value) -> Option<&'static str> {
         (("apps", "Deployment"), ("postgresql", "Database")) if sql => {
             Some("which cannot be dropped while anyone is connected")
         }
+        (("argoproj", "Application"), ("helm", "Release")) if installs(other, "argo-cd") => {
+            Some("which deletes what it brought")
+        }
+        (("operator", "KnativeServing"), ("helm", "Release")) if installs(other, "knative-operator") => {
+            Some("which uninstalls it")
+        }
         (("container", "NodePool"), ("container", "Cluster"))
         | (("eks", "NodeGroup"), ("eks", "Cluster")) => Some("its cluster"),
         (("sql", "Database" | "User"), ("sql", "DatabaseInstance")) => Some("its server"),
         _ => None,
     }
+}
+
+/// Whether a release is of a chart, and deleting it uninstalls that.
+fn installs(release: &Value, chart: &str) -> bool {
+    is_deleted(release) && release["spec"]["forProvider"]["chart"]["name"] == chart
 }
 
 /// The first label of a kind's group.

@@ -9,6 +9,8 @@ use function_paved_road::apis::{APIS, Flavour};
 use function_paved_road::manifests;
 use serde_json::Value;
 
+use crate::package::rbac;
+
 /// Options of `generate`.
 #[derive(Debug, ClapArgs)]
 pub struct Args {
@@ -69,6 +71,9 @@ fn files() -> Result<BTreeMap<String, String>> {
         "package/input/paved-road.fn.crossplane.io_settings.yaml".to_owned(),
         yaml(&[manifests::input()])?,
     );
+    for (path, documents) in rbac::files()? {
+        files.insert(path, yaml(&documents)?);
+    }
     files.insert("docs/reference.md".to_owned(), manifests::reference());
     Ok(files)
 }

@@ -1,7 +1,9 @@
 //! Developer's tasks, and what they share with the tests of the whole: where things are, tools, packages.
 
 pub mod bench;
+pub mod forward;
 pub mod generate;
+pub mod package;
 pub mod render;
 pub mod schemas;
 pub mod tools;

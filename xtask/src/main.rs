@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use xtask::{bench, generate, render, schemas, tools, workspace};
+use xtask::{bench, forward, generate, package, render, schemas, tools, workspace};
 
 /// Developer's tasks of Paved Road.
 #[derive(Parser)]
@@ -15,6 +15,17 @@ enum Task {
     Tools(tools::Args),
     /// Cut the providers' CRDs to what our resources touch: `tests/schemas/`.
     Schemas(schemas::Args),
+    /// Build what is released: packages for Crossplane, the command line, what they are made of.
+    Package(package::Args),
+    /// Start a whole control plane on this machine, with our packages installed: `up --help`.
+    #[command(disable_help_flag = true)]
+    Up(forward::Args),
+    /// End the control plane that `up --detach` started.
+    #[command(disable_help_flag = true)]
+    Down(forward::Args),
+    /// Prove the product on a control plane of its own: `e2e --help`.
+    #[command(disable_help_flag = true)]
+    E2e(forward::Args),
     /// Render every example with the real Crossplane and compare with `paved preview`.
     Render(render::Args),
     /// Measure the function over gRPC against a no-op on the SDK's server: speed, latency, memory.
@@ -26,6 +37,10 @@ fn main() -> ExitCode {
         Task::Generate(args) => generate::run(&args, workspace::root()),
         Task::Tools(args) => tools::run(&args),
         Task::Schemas(args) => schemas::run(&args),
+        Task::Package(args) => package::run(&args),
+        Task::Up(args) => forward::run("up", &args),
+        Task::Down(args) => forward::run("down", &args),
+        Task::E2e(args) => forward::run("e2e", &args),
         Task::Render(args) => render::run(&args),
         Task::Bench(args) => bench::run(&args),
     };

@@ -5,7 +5,6 @@
 //! built is kept under a name that tells the recipe, and is moved there only once it is whole.
 
 use std::{
-    collections::BTreeMap,
     env, fs,
     io::ErrorKind,
     path::{Path, PathBuf},
@@ -14,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use serde_json::json;
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::workspace;
@@ -142,12 +141,19 @@ pub const PROVIDER_KUBERNETES: Tool = Tool {
     ..PLAIN
 };
 
-/// Helm releases as managed resources. It has no flag for the port of its metrics.
+/// Helm releases as managed resources. It has no flags for the port of its metrics and for the folder that keeps charts,
+/// which is one for the whole machine: here it lies where the provider was started.
 pub const PROVIDER_HELM: Tool = Tool {
     name: "provider-helm",
     version: "v1.0.6",
     package: "github.com/crossplane-contrib/provider-helm/cmd/provider",
     ldflags: ANY_METRICS_PORT,
+    edits: &[Edit {
+        module: "github.com/crossplane-contrib/provider-helm",
+        file: "pkg/clients/helm/client.go",
+        from: "= \"/tmp/charts\"",
+        to: "= \"charts\"",
+    }],
     ..PLAIN
 };
 
@@ -231,13 +237,23 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The tool's path; builds it first when it is not there.
+/// The tool's path; builds it first when it is not there. Prints a line either way.
 pub fn ensure(tool: &Tool) -> Result<PathBuf> {
+    let Tool { name, version, .. } = tool;
+    let program = folder()?.join(tool.key());
+    if program.is_file() {
+        println!("{name:24} {version:8} kept   {}", program.display());
+        return Ok(program);
+    }
+    path(tool)
+}
+
+/// The tool's path; builds it first, and says so, when it is not there.
+pub fn path(tool: &Tool) -> Result<PathBuf> {
     let Tool { name, version, .. } = tool;
     let folder = folder()?;
     let program = folder.join(tool.key());
     if program.is_file() {
-        println!("{name:24} {version:8} kept   {}", program.display());
         return Ok(program);
     }
     println!("{name:24} {version:8} building: minutes, the first time");
@@ -247,7 +263,21 @@ pub fn ensure(tool: &Tool) -> Result<PathBuf> {
     Ok(program)
 }
 
-fn folder() -> Result<PathBuf> {
+/// The folder with the source of a tool's module, downloaded when it is not there.
+pub fn source(module: &str, tool: &Tool) -> Result<PathBuf> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Download {
+        dir: PathBuf,
+    }
+    let named = format!("{module}@{}", tool.version);
+    let answer = go(&env::temp_dir(), &["mod", "download", "-json", &named])?;
+    let download: Download = serde_json::from_str(&answer).with_context(|| format!("downloading {named}"))?;
+    Ok(download.dir)
+}
+
+/// The folder that keeps tools; it is there.
+pub fn folder() -> Result<PathBuf> {
     let folder = env::var_os(FOLDER).map_or_else(|| workspace::target().join("tools"), PathBuf::from);
     fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
     folder.canonicalize().with_context(|| format!("finding {}", folder.display()))
@@ -273,44 +303,43 @@ impl Tool {
         }
         let main = format!("{}@{}", self.package, self.version);
         go(here, &[&["get", "-tool", &main], self.modules].concat())?;
-        let overlay = self.overlay(here)?;
-        let (overlay, output) = (overlay.display().to_string(), built.display().to_string());
-        go(
-            here,
-            &[
-                "build",
-                "-trimpath",
-                "-overlay",
-                &overlay,
-                "-ldflags",
-                self.ldflags,
-                "-o",
-                &output,
-                self.package,
-            ],
-        )?;
+        self.edit(here)?;
+        let output = built.display().to_string();
+        go(here, &["build", "-mod=mod", "-trimpath", "-ldflags", self.ldflags, "-o", &output, self.package])?;
         fs::rename(&built, program).with_context(|| format!("moving it to {}", program.display()))
     }
 
-    /// The edited files, as `go build -overlay` wants them: which file is read instead of which.
-    fn overlay(&self, wrapper: &Path) -> Result<PathBuf> {
-        let mut replace = BTreeMap::new();
-        for (number, edit) in self.edits.iter().enumerate() {
-            let module = go(wrapper, &["list", "-m", "-f", "{{.Dir}}", edit.module])?;
-            let original = Path::new(module.trim()).join(edit.file);
-            let source =
-                fs::read_to_string(&original).with_context(|| format!("reading {}", original.display()))?;
+    /// Takes the modules with edits from copies in the wrapper: Go lets nobody change its cache.
+    fn edit(&self, wrapper: &Path) -> Result<()> {
+        for edit in self.edits {
+            let original = go(wrapper, &["list", "-m", "-f", "{{.Dir}}", edit.module])?;
+            let copy = wrapper.join("edited").join(edit.module);
+            copy_module(Path::new(original.trim()), &copy)?;
+            let file = copy.join(edit.file);
+            let source = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
             if !source.contains(edit.from) {
-                bail!("{} does not say {:?}", original.display(), edit.from);
+                bail!("{} does not say {:?}", file.display(), edit.from);
             }
-            let edited = wrapper.join(format!("edited-{number}.go"));
-            fs::write(&edited, source.replace(edit.from, edit.to))?;
-            replace.insert(original, edited);
+            fs::write(&file, source.replace(edit.from, edit.to))?;
+            go(wrapper, &["mod", "edit", "-replace", &format!("{}={}", edit.module, copy.display())])?;
         }
-        let overlay = wrapper.join("overlay.json");
-        fs::write(&overlay, serde_json::to_string(&json!({ "Replace": replace }))?)?;
-        Ok(overlay)
+        Ok(())
     }
+}
+
+/// Copies a folder of Go's cache, all of which is read-only, to one that can be changed.
+fn copy_module(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_module(&entry.path(), &target)?;
+        } else {
+            fs::write(&target, fs::read(entry.path())?)?;
+        }
+    }
+    Ok(())
 }
 
 /// Runs `go`; what it prints.

@@ -25,6 +25,18 @@ pub(super) fn await_config(object: &Value, world: &World) -> Result<(), String> 
     Err(format!("cannot get credentials of provider config {config:?}: secrets {name:?} not found"))
 }
 
+/// Crossplane's runtime notes in a label of a ProviderConfigUsage which provider config a resource goes through.
+pub(super) fn track_config(object: &Value) -> Result<(), String> {
+    const LONGEST: usize = 63;
+    match text(object, &["spec", "providerConfigRef", "name"]).filter(|name| name.len() > LONGEST) {
+        None => Ok(()),
+        Some(name) => Err(format!(
+            "connect failed: cannot track provider config usage: cannot apply ProviderConfigUsage: metadata.labels: \
+             Invalid value: {name:?}: must be no more than {LONGEST} characters"
+        )),
+    }
+}
+
 /// A connection secret can be written only once its namespace is there.
 pub(super) fn await_secret_namespace(object: &Value, world: &World) -> Result<(), String> {
     let Some((namespace, _)) = secret_ref(object) else { return Ok(()) };

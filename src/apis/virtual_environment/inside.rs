@@ -63,7 +63,7 @@ impl Inside<'_, '_> {
             let config = json!({
                 "apiVersion": format!("{family}.{modern}crossplane.io/{version}"),
                 "kind": "ProviderConfig",
-                "metadata": {"name": self.cx.xr.object_name(slot)},
+                "metadata": {"name": self.config_name(slot)},
                 "spec": spec,
             });
             self.cx.provider_config(slot, config, known)?;
@@ -87,7 +87,7 @@ impl Inside<'_, '_> {
         let installed = self.cx.is_ready(ARGOCD);
         self.object("gitops", application(gitops), &["spec.source"], installed, "Argo CD to be installed")?;
         self.cx.stay("gitops")?;
-        self.holds(ARGOCD, "gitops")
+        self.holds("gitops", &[KUBERNETES, ARGOCD])
     }
 
     fn knative(&mut self, version: &str) -> Result<(), Error> {
@@ -97,51 +97,52 @@ impl Inside<'_, '_> {
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KNATIVE_SERVING}});
         self.object("knative-namespace", namespace, &[], true, "")?;
+        self.holds("knative-namespace", &[KUBERNETES])?;
         let installed = self.cx.is_ready("knative");
         self.object(KNATIVE_SERVING, serving(), &[], installed, "Knative's operator to be installed")?;
         self.cx.stay(KNATIVE_SERVING)?;
-        self.holds("knative", KNATIVE_SERVING)?;
-        self.holds("knative-namespace", KNATIVE_SERVING)
+        self.holds(KNATIVE_SERVING, &[KUBERNETES, "knative", "knative-namespace"])
     }
 
     fn leave_app(&mut self) -> Result<(), Error> {
-        self.cx.dismiss::<Release>("app").map(|_| ())
+        self.cx.dismiss::<Release>("app", &self.needs(&[HELM]))
     }
 
     /// Argo CD has to be there for as long as its Application is, to delete what that brought.
     fn leave_gitops(&mut self) -> Result<(), Error> {
-        let gone = self.leave_object("gitops", &[KUBERNETES, ARGOCD])?;
-        self.leave_release(ARGOCD, gone)
+        self.leave_release(ARGOCD, "gitops")?;
+        self.cx.dismiss_inside("gitops", &self.needs(&[KUBERNETES, ARGOCD]))
     }
 
-    /// The operator has to be there for as long as what it installed is.
+    /// The operator has to be there for as long as what it installed is, and so does the namespace of that.
     fn leave_knative(&mut self) -> Result<(), Error> {
-        let gone = self.leave_object(KNATIVE_SERVING, &[KUBERNETES, "knative", "knative-namespace"])?;
-        if gone {
-            self.cx.dismiss::<Object>("knative-namespace")?;
+        self.leave_release("knative", KNATIVE_SERVING)?;
+        if self.cx.is_gone(KNATIVE_SERVING) {
+            self.cx.dismiss::<Object>("knative-namespace", &self.needs(&[KUBERNETES]))?;
         } else {
             self.cx.keep::<Object>("knative-namespace")?;
-            self.held(KUBERNETES, "knative-namespace")?;
+            self.held("knative-namespace", &[KUBERNETES])?;
         }
-        self.leave_release("knative", gone)
+        self.cx.dismiss_inside(KNATIVE_SERVING, &self.needs(&[KUBERNETES, "knative", "knative-namespace"]))
     }
 
-    /// Lets an object go, and says whether it is gone; until then what it needs stays protected.
-    fn leave_object(&mut self, slot: &str, needs: &[&str]) -> Result<bool, Error> {
-        let gone = self.cx.dismiss_inside(slot)?;
-        if self.cx.health(slot).is_some() {
-            needs.iter().try_for_each(|of| self.holds(of, slot))?;
-        }
-        Ok(gone)
-    }
-
-    /// Lets a release go once nothing needs it any more.
-    fn leave_release(&mut self, slot: &str, unneeded: bool) -> Result<(), Error> {
-        if unneeded {
-            return self.cx.dismiss::<Release>(slot).map(|_| ());
+    /// Lets a release go once nothing is left of `user`, who needs it.
+    fn leave_release(&mut self, slot: &str, user: &str) -> Result<(), Error> {
+        if self.cx.is_gone(user) {
+            return self.cx.dismiss::<Release>(slot, &self.needs(&[HELM]));
         }
         self.cx.keep::<Release>(slot)?;
-        self.held(HELM, slot)
+        self.held(slot, &[HELM])
+    }
+
+    /// What is needed to delete something inside: `slots`, and a cluster that takes all with it. The latter also takes those of
+    /// `slots` that are left behind in it.
+    fn needs<'s>(&self, slots: &[&'s str]) -> Vec<&'s str> {
+        if !self.cluster.takes_all {
+            return slots.to_vec();
+        }
+        let beneath = slots.iter().copied().filter(|slot| [HELM, KUBERNETES].contains(slot));
+        beneath.chain([self.cluster.slot]).collect()
     }
 
     /// A release inside, once there is a way in.
@@ -152,7 +153,7 @@ impl Inside<'_, '_> {
         release: Release,
         live: &[&'static str],
     ) -> Result<(), Error> {
-        let (config, known) = (self.cx.xr.object_name(HELM), self.cluster.kubeconfig.is_some());
+        let (config, known) = (self.config_name(HELM), self.cluster.kubeconfig.is_some());
         self.cx
             .managed(slot, release)
             .by(config)
@@ -162,7 +163,7 @@ impl Inside<'_, '_> {
             .orphan(self.cluster.takes_all)
             .needs(known, "the cluster's kubeconfig")
             .add()?;
-        self.holds(HELM, slot)
+        self.holds(slot, &[HELM])
     }
 
     /// An object inside, once there is a way in and `met`.
@@ -174,25 +175,35 @@ impl Inside<'_, '_> {
         met: bool,
         what: &str,
     ) -> Result<(), Error> {
-        let (config, known) = (self.cx.xr.object_name(KUBERNETES), self.cluster.kubeconfig.is_some());
+        let (config, known) = (self.config_name(KUBERNETES), self.cluster.kubeconfig.is_some());
         self.cx
             .inside(config, slot, object)
             .live(live)
             .orphan(self.cluster.takes_all)
             .needs(known, "the cluster's kubeconfig")
             .needs(met, what)
-            .add()?;
-        self.holds(KUBERNETES, slot)
+            .add()
     }
 
-    /// Keeps `of` for as long as `by` is there, unless the cluster takes both with it.
-    fn holds(&mut self, of: &str, by: &str) -> Result<(), Error> {
-        if self.cluster.takes_all { Ok(()) } else { self.cx.usage(of, by) }
+    /// The name of a provider config: the one that it has, or is to get.
+    fn config_name(&self, slot: &str) -> String {
+        let running = self.cx.observed_name(slot).filter(|name| !name.is_empty());
+        running.map_or_else(|| self.cx.xr.config_name(slot), str::to_owned)
+    }
+
+    /// Keeps what `by` needs in order to be deleted for as long as it is there, unless the cluster takes both with it: what was on
+    /// its way out, and is wanted again, needs nothing any more once it is left behind again.
+    fn holds(&mut self, by: &str, needs: &[&str]) -> Result<(), Error> {
+        if self.cluster.takes_all && !self.cx.is_deleted_with(by) {
+            self.cx.retire_usages_by(by);
+            return Ok(());
+        }
+        self.needs(needs).into_iter().try_for_each(|of| self.cx.usage(of, by))
     }
 
     /// The same for what is on its way out, as long as it is there.
-    fn held(&mut self, of: &str, by: &str) -> Result<(), Error> {
-        if self.cx.exists(by) { self.holds(of, by) } else { Ok(()) }
+    fn held(&mut self, by: &str, needs: &[&str]) -> Result<(), Error> {
+        if self.cx.exists(by) { self.holds(by, needs) } else { Ok(()) }
     }
 }
 

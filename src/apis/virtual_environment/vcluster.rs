@@ -9,7 +9,7 @@ use crate::check::Refused;
 use crate::compose::{Composition, NameRule, label};
 use crate::error::Error;
 use crate::models::helm::{Chart, Release};
-use crate::value::{Object, at};
+use crate::value::{Object, at, text};
 
 /// Where the chart is.
 const REPOSITORY: &str = "https://charts.loft.sh";
@@ -85,7 +85,12 @@ impl Parameters {
         let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": namespace}});
         let installed = cx.is_ready("vcluster");
         cx.object(SLOT, service).observe().needs(installed, "the virtual cluster to be installed").add()?;
-        Ok(cx.seen(SLOT).and_then(address).map(|address| format!("https://{address}")))
+        let address = cx.seen(SLOT).and_then(address);
+        if address.is_none() {
+            // Seen before the release changed it, the Service is still one without a load balancer, and ready as such.
+            cx.hold(SLOT, "has no load balancer with an address yet");
+        }
+        Ok(address.map(|address| format!("https://{address}")))
     }
 
     fn values(&self, name: &str, namespace: &str) -> Value {
@@ -219,6 +224,7 @@ fn kubeconfig_of(name: &str, namespace: &str) -> Value {
 
 /// The address of a Service's load balancer, as a URL has it.
 fn address(service: &Object) -> Option<String> {
+    text(service, &["spec", "type"]).filter(|kind| *kind == "LoadBalancer")?;
     let ingress = at(service, &["status", "loadBalancer", "ingress"])?.get(0)?;
     let found = ingress["hostname"].as_str().or_else(|| ingress["ip"].as_str())?;
     let is_v6 = found.parse::<std::net::Ipv6Addr>().is_ok();

@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Disk, disk, legacy, namespaced, object, observed, slots};
+use super::{Disk, disk, legacy, namespaced, object, observed, ready, slots};
 use crate::compose::Composition;
 use crate::error::Error;
 
+/// What would be left behind; its name in the cloud is no name of its object's.
 fn orphan(namespaced: bool) -> Value {
     let mut running = observed(&[("Ready", "True", "Available", "")]);
+    running["metadata"]["annotations"]["crossplane.io/external-name"] = json!("a-disk");
     if namespaced {
         running["spec"]["managementPolicies"] = json!(["Observe", "Create", "Update", "LateInitialize"]);
     } else {
@@ -16,41 +18,67 @@ fn orphan(namespaced: bool) -> Value {
     running
 }
 
+/// A config, and a disk that goes by it and that nobody wants any more.
+fn without_disk(cx: &mut Composition<'_>) -> Result<(), Error> {
+    cx.managed("config", disk("here")).add()?;
+    cx.dismiss::<Disk>("disk", &["config"])
+}
+
+/// The Usage of the config by the disk, in force or not; with an owner for as long as the disk is there.
+fn usage(in_force: bool, is_owned: bool) -> Value {
+    let end = |name: &str| json!({"apiVersion": "ec2.aws.upbound.io/v1beta2", "kind": "Disk", "resourceRef": {"name": name}});
+    let mut usage = json!({"apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "Usage",
+        "spec": {"of": end("config-name"), "by": end("disk-name")}});
+    usage["status"]["conditions"] =
+        json!([{"type": "Ready", "status": if in_force { "True" } else { "False" }, "reason": "Available"}]);
+    let owners = json!([{"kind": "XDisk", "name": "disk-name"}, {"kind": "Disk", "name": "disk-name"}]);
+    usage["metadata"]["ownerReferences"] = json!(&owners.as_array().unwrap()[..if is_owned { 2 } else { 1 }]);
+    usage
+}
+
 #[test]
-fn an_orphan_is_first_made_to_be_deleted() {
+fn an_orphan_is_first_made_to_be_deleted_and_what_it_needs_is_kept() {
     for (test, is_namespaced) in [(legacy(), false), (namespaced(), true)] {
-        let mut gone = true;
-        let answer = test
-            .with("disk", orphan(is_namespaced))
-            .compose(|cx| {
-                gone = cx.dismiss::<Disk>("disk")?;
-                Ok(())
-            })
-            .unwrap();
+        let test = test.with("config", ready()).with("disk", orphan(is_namespaced));
+        let answer = test.compose(without_disk).unwrap();
         let kept = object(&answer, "disk");
         assert_eq!(kept["spec"]["forProvider"], json!({"region": "here"}));
+        assert_eq!(kept["metadata"]["annotations"]["crossplane.io/external-name"], "a-disk");
         assert_eq!(
             (&kept["spec"]["deletionPolicy"], &kept["spec"]["managementPolicies"]),
             (&Value::Null, &Value::Null)
         );
-        assert!(!gone);
+        assert_eq!(slots(&answer), ["config", "disk", "usage-config-by-disk"]);
     }
 }
 
 #[test]
-fn what_is_deleted_with_its_object_goes_at_once_and_its_usage_with_it() {
-    let usage = json!({"apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "Usage",
-        "spec": {"of": {"kind": "Disk", "resourceRef": {"name": "config-name"}}}});
-    let both = |cx: &mut Composition<'_>| -> Result<(), Error> {
-        cx.managed("config", disk("here")).add()?;
-        assert!(!cx.dismiss::<Disk>("disk")?);
-        Ok(())
+fn what_is_deleted_with_its_object_goes_once_its_usages_are_in_force() {
+    let test = || legacy().with("config", ready()).with("disk", ready());
+    let answer = test().compose(without_disk).unwrap();
+    assert_eq!(slots(&answer), ["config", "disk", "usage-config-by-disk"], "none yet");
+    let answer = test().with("usage-config-by-disk", usage(false, true)).compose(without_disk).unwrap();
+    assert_eq!(slots(&answer), ["config", "disk", "usage-config-by-disk"], "not in force yet");
+    let answer = test().with("usage-config-by-disk", usage(true, true)).compose(without_disk).unwrap();
+    assert_eq!(slots(&answer), ["config", "usage-config-by-disk"]);
+}
+
+#[test]
+fn usages_stay_until_their_user_is_gone_and_the_environment_is_not_ready_before() {
+    let is_gone = |cx: &mut Composition<'_>| -> Result<(), Error> {
+        assert!(!cx.is_gone("disk"));
+        without_disk(cx)
     };
-    let test = legacy()
-        .with("config", super::ready())
-        .with("disk", super::ready())
-        .with("usage-config-by-disk", usage);
-    assert_eq!(slots(&test.compose(both).unwrap()), ["config"]);
+    let test =
+        |is_owned| legacy().with("config", ready()).with("usage-config-by-disk", usage(true, is_owned));
+    let answer = test(true).compose(is_gone).unwrap();
+    assert_eq!(slots(&answer), ["config", "usage-config-by-disk"]);
+    assert_eq!(
+        (answer.ready, answer.message.as_str()),
+        (false, "usage-config-by-disk (Usage): waits for disk to be deleted")
+    );
+    let answer = test(false).compose(is_gone).unwrap();
+    assert_eq!((slots(&answer), answer.ready), (vec!["config"], true));
 }
 
 #[test]
@@ -62,6 +90,7 @@ fn what_has_to_wait_for_another_to_go_stays_as_it_is() {
         for part in ["forProvider", "deletionPolicy", "managementPolicies"] {
             assert_eq!(kept["spec"][part], running["spec"][part], "{part}");
         }
+        assert_eq!(kept["metadata"]["annotations"], running["metadata"]["annotations"]);
     }
 }
 
@@ -69,7 +98,8 @@ fn what_has_to_wait_for_another_to_go_stays_as_it_is() {
 fn what_never_was_is_gone() {
     legacy()
         .compose(|cx| {
-            assert!(cx.dismiss::<Disk>("disk")?);
+            cx.dismiss::<Disk>("disk", &["config"])?;
+            assert!(cx.is_gone("disk"));
             cx.keep::<Disk>("disk")
         })
         .unwrap();

@@ -76,6 +76,7 @@ impl VirtualEnvironmentSettings {
         {
             version(value).map_err(|refused| wrong(&format!("charts.{name}"), refused))?;
         }
+        has_todays_values(&charts.vcluster).map_err(|refused| wrong("charts.vcluster", refused))?;
         let (gke, eks, aks) = (&self.gke, &self.eks, &self.aks);
         let texts = [
             (&PLACE, "gke.location", &gke.location),
@@ -94,7 +95,9 @@ impl VirtualEnvironmentSettings {
         }
         check::count(&eks.subnet_ids, 16).map_err(|refused| wrong("eks.subnetIds", refused))?;
         for (index, id) in eks.subnet_ids.iter().enumerate() {
-            SUBNET_ID.check(&format!("eks.subnetIds[{index}]"), id)?;
+            let path = format!("eks.subnetIds[{index}]");
+            SUBNET_ID.check(&path, id)?;
+            once(&path, id, &eks.subnet_ids[..index], "subnet")?;
         }
         let machines = &self.machine_types;
         for (name, types) in [("gke", &machines.gke), ("eks", &machines.eks), ("aks", &machines.aks)] {
@@ -112,6 +115,8 @@ impl VirtualEnvironmentSettings {
             if network.addr().is_ipv6() {
                 return Err(wrong(&path, Refused::new(cidr, "an IPv4 network such as 203.0.113.0/24")));
             }
+            // A network that is taken can be written in one way only.
+            once(&path, cidr, &self.allowed_cidrs[..index], "network")?;
         }
         Ok(())
     }
@@ -125,6 +130,25 @@ impl BySize {
         }
         Ok(())
     }
+}
+
+/// Refuses what stands in a list before it.
+fn once(path: &str, value: &str, before: &[String], what: &str) -> Result<(), Error> {
+    if before.iter().all(|other| other != value) {
+        return Ok(());
+    }
+    let message = format!("found {value} twice; each {what} may be given once");
+    Err(Error::settings(format!("environment.{path}"), message))
+}
+
+/// Whether vcluster's chart has its values under the names that we give them, which came with 0.20.
+fn has_todays_values(version: &str) -> Result<(), Refused> {
+    let mut parts = version.trim_start_matches('v').split('.').map(|part| part.parse::<u64>().ok());
+    let (major, minor) = (parts.next().flatten(), parts.next().flatten());
+    if major.zip(minor).is_some_and(|version| version < (0, 20)) {
+        return Err(Refused::new(version, "0.20.0 or later, whose values have the names that are used here"));
+    }
+    Ok(())
 }
 
 fn wrong(path: &str, refused: Refused) -> Error {

@@ -1,31 +1,40 @@
-//! Any object of the cluster, as it stands: read by the administrator, without a type.
+//! Any object of a cluster, as it stands: read by the administrator, without a type.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
-use kube::discovery::{ApiCapabilities, ApiResource, Discovery, Scope, pinned_kind, verbs};
-use kube::Client;
+use kube::discovery::{ApiCapabilities, ApiGroup, ApiResource, Discovery, Scope, pinned_kind, verbs};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-/// The cluster, and what it has said of its kinds.
+/// What is known of a kind, by API version and name.
+type Kinds = BTreeMap<(String, String), (ApiResource, ApiCapabilities)>;
+
+/// The objects of a cluster, and what it has said of its kinds.
 #[derive(Clone)]
-pub struct Cluster {
+pub struct Objects {
     client: Client,
-    kinds: Arc<Mutex<BTreeMap<(String, String), (ApiResource, ApiCapabilities)>>>,
+    kinds: Arc<Mutex<Kinds>>,
 }
 
-impl Cluster {
-    /// The cluster behind a client.
+impl Objects {
+    /// The objects behind a client.
     pub fn new(client: Client) -> Self {
         Self { client, kinds: Arc::default() }
     }
 
     /// An object; nothing when there is none. `namespace` is ignored for kinds that have none.
-    pub async fn get(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Result<Option<Value>> {
+    pub async fn get(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Value>> {
         let api = self.api(api_version, kind, namespace).await?;
         let found = api.get_opt(name).await.with_context(|| format!("reading {kind} {name}"))?;
         found.map(|object| serde_json::to_value(object).context("an object that is no JSON")).transpose()
@@ -41,7 +50,10 @@ impl Cluster {
     pub async fn list(&self, api_version: &str, kind: &str, namespace: &str) -> Result<Vec<Value>> {
         let api = self.api(api_version, kind, namespace).await?;
         let list = api.list(&ListParams::default()).await.with_context(|| format!("listing {kind}"))?;
-        let values = list.items.into_iter().map(|object| serde_json::to_value(object).context("an object that is no JSON"));
+        let values = list
+            .items
+            .into_iter()
+            .map(|object| serde_json::to_value(object).context("an object that is no JSON"));
         values.collect()
     }
 
@@ -50,8 +62,10 @@ impl Cluster {
     pub async fn everything(&self) -> Result<BTreeSet<String>> {
         let discovery = Discovery::new(self.client.clone()).run().await.context("discovering the kinds")?;
         let mut names = BTreeSet::new();
-        for (resource, capabilities) in discovery.groups().flat_map(|group| group.recommended_resources()) {
-            if !capabilities.supports_operation(verbs::LIST) || ["Event", "Lease"].contains(&resource.kind.as_str()) {
+        for (resource, capabilities) in discovery.groups().flat_map(ApiGroup::recommended_resources) {
+            if !capabilities.supports_operation(verbs::LIST)
+                || ["Event", "Lease"].contains(&resource.kind.as_str())
+            {
                 continue;
             }
             let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
@@ -85,7 +99,9 @@ impl Cluster {
         }
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let wanted = GroupVersionKind::gvk(group, version, kind);
-        let found = pinned_kind(&self.client, &wanted).await.with_context(|| format!("no kind {kind} in {api_version}"))?;
+        let found = pinned_kind(&self.client, &wanted)
+            .await
+            .with_context(|| format!("no kind {kind} in {api_version}"))?;
         kinds.insert(key, found.clone());
         Ok(found)
     }

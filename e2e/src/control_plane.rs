@@ -1,0 +1,232 @@
+//! A whole control plane on this machine, as processes on loopback: no containers, no cluster.
+//!
+//! etcd, Kubernetes' API server with controllers and a scheduler, nodes that pretend, Crossplane under its own chart's rights, a
+//! registry, our function and Configurations installed from packages, provider-kubernetes and provider-helm, and a second API server
+//! for what lies inside virtual clusters. Several control planes can run on one machine.
+
+mod charts;
+mod clouds;
+mod cluster;
+mod crossplane;
+mod function;
+mod ground;
+mod inside;
+mod packages;
+mod pki;
+mod ports;
+pub mod postgres;
+mod process;
+mod providers;
+mod proxy;
+mod runtime;
+mod settings;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use kube::Client;
+use serde_json::Value;
+use tokio::try_join;
+use xtask::{workspace, yaml};
+
+pub use self::{
+    cluster::Cluster,
+    function::Function,
+    ground::Ground,
+    packages::Registry,
+    process::{Process, Program},
+    proxy::Proxy,
+    runtime::Runtime,
+};
+use self::{pki::Authority, postgres::Postgres};
+
+/// The namespace of Crossplane, its packages and their secrets.
+pub const NAMESPACE: &str = "crossplane-system";
+
+/// The cluster that Crossplane runs in.
+const OUTER: &str = "outer";
+
+/// How a control plane is started.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Install our packages and those that they depend on.
+    pub install: bool,
+    /// Where `cargo xtask package` has left our packages; without it they are built of the workspace, without images.
+    pub packages: Option<PathBuf>,
+    /// How many processes of the function there are.
+    pub replicas: usize,
+    /// How long clouds take for a round of a kind's model; a cluster takes four. Zero: everything at once.
+    pub pace: Duration,
+    /// Print nothing.
+    pub quiet: bool,
+    /// Leave the folder, with the logs, where it is.
+    pub keep: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            install: true,
+            packages: None,
+            replicas: 2,
+            pace: Duration::from_secs(1),
+            quiet: false,
+            keep: false,
+        }
+    }
+}
+
+/// A control plane that runs. Dropped, it is gone: its processes and its folder.
+pub struct ControlPlane {
+    /// The cluster that Crossplane runs in, where claims are applied.
+    pub outer: Cluster,
+    /// The cluster that all virtual clusters share.
+    pub inner: Cluster,
+    /// Where packages are.
+    pub registry: Registry,
+    /// Chart repositories, and the way into virtual clusters.
+    pub proxy: Proxy,
+    /// The package runtime's part: says where functions are reached.
+    pub runtime: Runtime,
+    /// The function's replicas.
+    pub function: Function,
+    /// The PostgreSQL server on which provider-sql's kinds are played, where one is installed.
+    pub postgres: Option<Postgres>,
+    ground: Arc<Ground>,
+    _inside: inside::Inside,
+}
+
+impl ControlPlane {
+    /// Starts everything; returns when all packages are healthy. A component that fails is named, with the end of its log.
+    pub async fn start(options: &Options) -> Result<Self> {
+        let begin = Instant::now();
+        let ground = Arc::new(Ground::new(options.quiet, options.keep)?);
+        let registry = Registry::start(&ground).await?;
+        let (binary, (outer, inner, authority), sites) =
+            try_join!(publish(&ground, &registry, options), clusters(&ground), charts::pack(&ground))?;
+        let proxy = Proxy::start(sites, inner.port, ground.folder()).await?;
+        let inside = inside::Inside::start(&outer, &inner, &proxy.url);
+        let function = Function::start(&ground, &authority, &binary, "function", options.replicas).await?;
+        let endpoint = function.endpoint.clone();
+        let runtime = Runtime::start(outer.client.clone(), authority, endpoint, &ground.logs());
+        let postgres = if options.install { clouds::postgres(&ground).await? } else { None };
+        let plane =
+            Self { outer, inner, registry, proxy, runtime, function, postgres, ground, _inside: inside };
+        if options.install {
+            plane.install(options).await?;
+        }
+        plane.ground.tell("all", begin);
+        Ok(plane)
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.outer.kubeconfig
+    }
+
+    /// The administrator's client.
+    pub fn client(&self) -> Client {
+        self.outer.client.clone()
+    }
+
+    /// Runs kubectl as administrator; what it printed.
+    pub async fn kubectl(&self, args: &[&str]) -> Result<String> {
+        self.outer.kubectl(args.iter().copied()).await
+    }
+
+    /// Where everything is that this control plane writes.
+    pub fn folder(&self) -> &Path {
+        self.ground.folder()
+    }
+
+    /// Whether that folder stays when it is dropped.
+    pub fn keeps_folder(&self) -> bool {
+        self.ground.keeps_folder()
+    }
+
+    /// Where kubectl is.
+    pub fn kubectl_path(&self) -> &Path {
+        &self.ground.tools.kubectl
+    }
+
+    /// What everything stands on, to start more on it.
+    pub fn ground(&self) -> &Arc<Ground> {
+        &self.ground
+    }
+
+    /// All processes, in the order of their start.
+    pub fn processes(&self) -> Vec<Arc<Process>> {
+        self.ground.processes()
+    }
+
+    /// A process, to be stopped, killed and started again: `crossplane`, `provider-helm`, `function-0`.
+    pub fn process(&self, name: &str) -> Result<Arc<Process>> {
+        let found = self.processes().into_iter().find(|process| process.name() == name);
+        found.with_context(|| {
+            let names: Vec<_> = self.processes().iter().map(|one| one.name().to_owned()).collect();
+            format!("no process is called {name}; there are {}", names.join(", "))
+        })
+    }
+
+    /// Installs our packages as a user does, and waits until they and all that they depend on are healthy.
+    async fn install(&self, options: &Options) -> Result<()> {
+        let outer = &self.outer;
+        let start = Instant::now();
+        outer.apply(&[self.registry.image_config(), settings::environment_config()?]).await?;
+        outer.apply(&settings::namespaces()?).await?;
+        outer.apply(&rights()?).await?;
+        outer.apply(&packages::installation()).await?;
+        let count = packages::healthy(outer).await?;
+        self.ground.tell(&format!("{count} packages healthy"), start);
+        providers::start(&self.ground, outer, &self.proxy, &self.runtime).await?;
+        clouds::start(&self.ground, outer, options.pace, self.postgres.as_ref()).await
+    }
+}
+
+/// The cluster with Crossplane and the one for virtual clusters, and who signs for what Crossplane calls.
+async fn clusters(ground: &Arc<Ground>) -> Result<(Cluster, Cluster, Authority)> {
+    let etcd = cluster::etcd(ground).await?;
+    let outer = async {
+        let outer = Cluster::start(ground, OUTER, etcd).await?;
+        let (authority, ()) = try_join!(crossplane::start(ground, &outer), outer.nodes())?;
+        anyhow::Ok((outer, authority))
+    };
+    let inner = async {
+        let inner = Cluster::start(ground, "inside", etcd).await?;
+        inner.nodes().await?;
+        anyhow::Ok(inner)
+    };
+    let ((outer, authority), inner) = try_join!(outer, inner)?;
+    Ok((outer, inner, authority))
+}
+
+/// Fills the registry; gives the function's binary.
+async fn publish(ground: &Ground, registry: &Registry, options: &Options) -> Result<PathBuf> {
+    let start = Instant::now();
+    let built = tokio::task::spawn_blocking(|| workspace::build(&["function"])).await??;
+    ground.tell("function, built", start);
+    if options.install {
+        packages::providers(ground, registry).await?;
+        packages::ours(ground, registry, options.packages.as_deref()).await?;
+    }
+    Ok(built.join("function"))
+}
+
+/// The rights that we ship: for Crossplane, the providers and people.
+fn rights() -> Result<Vec<Value>> {
+    let mut rights = Vec::new();
+    for entry in fs::read_dir(workspace::root().join("package/rbac"))? {
+        rights.extend(yaml::read(&entry?.path())?);
+    }
+    Ok(rights)
+}
+
+/// The folder in which a control plane that was started in the background leaves word of itself.
+pub fn background() -> PathBuf {
+    workspace::target().join("up")
+}

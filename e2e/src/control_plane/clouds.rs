@@ -1,0 +1,73 @@
+//! The stand-in for providers whose clouds are not here, as a process and a service account of its own.
+
+use std::{sync::Arc, time::Duration, time::Instant};
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::{NAMESPACE, cluster::Cluster, ground::Ground, postgres::Postgres, process::Program, providers};
+
+/// Its service account, and its process.
+const NAME: &str = "stand-in";
+
+/// Starts the stand-in under the rights that the RBAC manager gives to the providers that it plays, and those of test equipment.
+pub async fn start(
+    ground: &Arc<Ground>,
+    cluster: &Cluster,
+    round: Duration,
+    postgres: Option<&Postgres>,
+) -> Result<()> {
+    let start = Instant::now();
+    providers::bound(cluster, NAME).await?;
+    cluster.apply(&rights()).await?;
+    let account = cluster.account(NAMESPACE, NAME).await?;
+    let program = Program::new(NAME, &std::env::current_exe()?)
+        .args(["stand-in", "--kubeconfig"])
+        .arg(account.display().to_string())
+        .arg(format!("--round={}", round.as_secs_f64()))
+        .args(postgres.map(|postgres| format!("--postgres={}", postgres.url())));
+    ground.start(program)?;
+    ground.tell(NAME, start);
+    Ok(())
+}
+
+/// A PostgreSQL server; none where the programs are missing, and with it none of provider-sql's kinds.
+pub async fn postgres(ground: &Ground) -> Result<Option<Postgres>> {
+    let start = Instant::now();
+    match Postgres::start(&ground.logs()).await {
+        Ok(postgres) => {
+            ground.tell("postgres", start);
+            Ok(Some(postgres))
+        }
+        Err(error) => {
+            eprintln!("without PostgreSQL, unified environments do not become ready: {error:#}");
+            Ok(None)
+        }
+    }
+}
+
+/// What it needs beyond a provider: a namespace for its clouds, and to know which kinds are installed.
+fn rights() -> [serde_json::Value; 2] {
+    let group = "rbac.authorization.k8s.io";
+    let role = json!({
+        "apiVersion": format!("{group}/v1"),
+        "kind": "ClusterRole",
+        "metadata": {"name": NAME},
+        "rules": [
+            {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "create", "patch"]},
+            {
+                "apiGroups": ["apiextensions.k8s.io"],
+                "resources": ["customresourcedefinitions"],
+                "verbs": ["get", "list", "watch"],
+            },
+        ],
+    });
+    let binding = json!({
+        "apiVersion": format!("{group}/v1"),
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": NAME},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": NAME},
+        "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": NAME}],
+    });
+    [role, binding]
+}

@@ -1,0 +1,148 @@
+//! Crossplane itself, under the rights that its own chart gives it.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration, time::Instant};
+
+use anyhow::{Context, Result, bail};
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+use xtask::tools;
+
+use super::{
+    NAMESPACE,
+    cluster::Cluster,
+    ground::Ground,
+    pki::{Authority, Certificate},
+    ports,
+    process::Program,
+};
+
+/// The Go module of core: it holds the chart and the CRDs.
+const MODULE: &str = "github.com/crossplane/crossplane/v2";
+
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// How soon what no event tells of is looked at.
+const POLL: &str = "--poll-interval=5s";
+
+/// Starts core and its RBAC manager; gives the authority that signs for functions.
+pub async fn start(ground: &Arc<Ground>, cluster: &Cluster) -> Result<Authority> {
+    let begin = Instant::now();
+    let source = tools::source(MODULE, &tools::CORE)?.join("cluster");
+    let webhooks = ports::free()?;
+    cluster.apply(&chart(ground, &source, webhooks).await?).await?;
+    let account = cluster.account(NAMESPACE, "crossplane").await?.display().to_string();
+    init(ground, &source, &account, webhooks).await?;
+    ground.tell("crossplane init", begin);
+
+    let begin = Instant::now();
+    let secrets: Api<Secret> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    let (server, client) = (ground.subfolder("crossplane-server")?, ground.subfolder("crossplane-client")?);
+    certificate(&secrets, "crossplane-tls-server").await?.write(&server)?;
+    certificate(&secrets, "crossplane-tls-client").await?.write(&client)?;
+    let health = ports::free()?;
+    let cache = |name: &str| Ok::<_, anyhow::Error>(ground.subfolder(name)?.display().to_string());
+    let core = Program::new("crossplane", &ground.tools.core)
+        .args(["core", "start", "--package-runtime=External", POLL])
+        .arg(format!("--webhook-port={webhooks}"))
+        .arg(format!("--metrics-port={}", ports::free()?))
+        .arg(format!("--health-probe-port={health}"))
+        .arg(format!("--tls-server-certs-dir={}", server.display()))
+        .arg(format!("--tls-client-certs-dir={}", client.display()))
+        .arg(format!("--xpkg-cache-dir={}", cache("xpkg")?))
+        .arg(format!("--xfn-cache-dir={}", cache("xfn")?))
+        .env("KUBECONFIG", &account);
+    let core = ground.start(core)?;
+    rbac_manager(ground, cluster).await?;
+    core.ready(PATIENCE, async || ports::answers(health).await && ports::answers(webhooks).await).await?;
+    ground.tell("crossplane, rbac-manager", begin);
+    let root = certificate(&secrets, "crossplane-root-ca").await?;
+    Authority::of(&root.chain, &root.key)
+}
+
+/// The chart's objects but for what runs in pods, as processes are run instead. Its Service leads to the process.
+async fn chart(ground: &Ground, source: &std::path::Path, webhooks: u16) -> Result<Vec<Value>> {
+    let chart = source.join("charts/crossplane").display().to_string();
+    let program =
+        Program::new("helm", &ground.tools.helm).args(["template", "crossplane", &chart, "-n", NAMESPACE]);
+    let rendered = ground.run(program).await?;
+    let mut objects = vec![json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})];
+    for object in serde_saphyr::from_multiple::<Value>(&rendered).context("reading Crossplane's chart")? {
+        match object["kind"].as_str() {
+            None | Some("Deployment") => {}
+            Some("Service") => objects.push(service(&object, webhooks)),
+            Some(_) => objects.push(object),
+        }
+    }
+    for object in
+        objects.iter_mut().filter(|object| object["kind"] == "Secret" || object["kind"] == "ServiceAccount")
+    {
+        object["metadata"]["namespace"] = NAMESPACE.into();
+    }
+    Ok(objects)
+}
+
+/// An API server asks the process that a Service of this type names: there is no network of pods here.
+fn service(chart: &Value, port: u16) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": chart["metadata"]["name"], "namespace": NAMESPACE, "labels": chart["metadata"]["labels"]},
+        "spec": {"type": "ExternalName", "externalName": "127.0.0.1", "ports": [{"port": port}]},
+    })
+}
+
+/// CRDs, certificates and webhooks, as the chart's init container makes them. On a fresh API server the first run may find that
+/// a kind that it just made is not served yet.
+async fn init(ground: &Ground, source: &std::path::Path, kubeconfig: &str, webhooks: u16) -> Result<()> {
+    let path = |name: &str| source.join(name).display().to_string();
+    let program = Program::new("crossplane-init", &ground.tools.core)
+        .args(["core", "init", "--activation=*"])
+        .arg(format!("--cr-ds-path={}", path("crds")))
+        .arg(format!("--webhook-configurations-path={}", path("webhookconfigurations")))
+        .env("KUBECONFIG", kubeconfig)
+        .env("POD_NAMESPACE", NAMESPACE)
+        .env("POD_SERVICE_ACCOUNT", "crossplane")
+        .env("WEBHOOK_SERVICE_NAME", "crossplane-webhooks")
+        .env("WEBHOOK_SERVICE_NAMESPACE", NAMESPACE)
+        .env("WEBHOOK_SERVICE_PORT", webhooks.to_string())
+        .env("TLS_CA_SECRET_NAME", "crossplane-root-ca")
+        .env("TLS_SERVER_SECRET_NAME", "crossplane-tls-server")
+        .env("TLS_CLIENT_SECRET_NAME", "crossplane-tls-client");
+    let mut last = None;
+    for _ in 0..5 {
+        match ground.run(program.clone()).await {
+            Ok(_) => return Ok(()),
+            Err(error) => last = Some(error),
+        }
+        sleep(Duration::from_secs(1)).await;
+    }
+    match last {
+        Some(error) => Err(error.context("crossplane core init")),
+        None => bail!("crossplane core init was not run"),
+    }
+}
+
+async fn rbac_manager(ground: &Ground, cluster: &Cluster) -> Result<()> {
+    let account: PathBuf = cluster.account(NAMESPACE, "rbac-manager").await?;
+    let program = Program::new("crossplane-rbac-manager", &ground.tools.core)
+        .args(["rbac", "start", "--provider-clusterrole=crossplane:allowed-provider-permissions", POLL])
+        .env("KUBECONFIG", account.display().to_string());
+    ground.start(program)?;
+    Ok(())
+}
+
+/// A TLS Secret; the root's has no authority but itself.
+async fn certificate(secrets: &Api<Secret>, name: &str) -> Result<Certificate> {
+    let data: BTreeMap<_, _> = secrets.get(name).await?.data.unwrap_or_default();
+    let text = |key: &str| {
+        let found = data.get(key).map(|bytes| String::from_utf8_lossy(&bytes.0).into_owned());
+        found.filter(|text| !text.is_empty())
+    };
+    Ok(Certificate {
+        authority: text("ca.crt").unwrap_or_default(),
+        chain: text("tls.crt").with_context(|| format!("no tls.crt in {name}"))?,
+        key: text("tls.key").with_context(|| format!("no tls.key in {name}"))?,
+    })
+}

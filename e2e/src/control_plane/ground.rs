@@ -1,0 +1,128 @@
+//! What all parts of a control plane stand on: a folder, programs, and how we tell of progress.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+use xtask::tools;
+
+use super::process::{Process, Program};
+
+/// A folder of its own, the programs, and what runs of them. Dropped, it ends them all and removes the folder.
+pub struct Ground {
+    /// The programs of others.
+    pub tools: Tools,
+    processes: Mutex<Vec<Arc<Process>>>,
+    folder: TempDir,
+    start: Instant,
+    quiet: bool,
+    keep: bool,
+}
+
+/// The programs of others, built where they are missing.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "each is called as its program is")]
+pub struct Tools {
+    pub etcd: PathBuf,
+    pub api_server: PathBuf,
+    pub controller_manager: PathBuf,
+    pub scheduler: PathBuf,
+    pub kubectl: PathBuf,
+    pub kwok: PathBuf,
+    pub core: PathBuf,
+    pub cli: PathBuf,
+    pub crane: PathBuf,
+    pub helm: PathBuf,
+    pub provider_kubernetes: PathBuf,
+    pub provider_helm: PathBuf,
+}
+
+impl Tools {
+    /// Builds what is missing: minutes, the first time.
+    pub fn ensure() -> Result<Self> {
+        Ok(Self {
+            etcd: tools::path(&tools::ETCD)?,
+            api_server: tools::path(&tools::API_SERVER)?,
+            controller_manager: tools::path(&tools::CONTROLLER_MANAGER)?,
+            scheduler: tools::path(&tools::SCHEDULER)?,
+            kubectl: tools::path(&tools::KUBECTL)?,
+            kwok: tools::path(&tools::KWOK)?,
+            core: tools::path(&tools::CORE)?,
+            cli: tools::path(&tools::CLI)?,
+            crane: tools::path(&tools::CRANE)?,
+            helm: tools::path(&tools::HELM)?,
+            provider_kubernetes: tools::path(&tools::PROVIDER_KUBERNETES)?,
+            provider_helm: tools::path(&tools::PROVIDER_HELM)?,
+        })
+    }
+}
+
+impl Ground {
+    /// An empty folder in the system's folder for temporary files. Unless `quiet`, a line per component is printed.
+    /// With `keep` the folder is left.
+    pub fn new(quiet: bool, keep: bool) -> Result<Self> {
+        let mut folder = tempfile::Builder::new().prefix("paved-road-").tempdir()?;
+        folder.disable_cleanup(keep);
+        std::fs::create_dir(folder.path().join("logs"))?;
+        let tools = Tools::ensure()?;
+        Ok(Self { tools, processes: Mutex::default(), folder, start: Instant::now(), quiet, keep })
+    }
+
+    /// Whether the folder stays.
+    pub fn keeps_folder(&self) -> bool {
+        self.keep
+    }
+
+    /// Where everything is that this control plane writes.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A folder in there, made.
+    pub fn subfolder(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.folder().join(name);
+        std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+        Ok(folder)
+    }
+
+    /// Where the programs' logs are.
+    pub fn logs(&self) -> PathBuf {
+        self.folder().join("logs")
+    }
+
+    /// Starts a program, which runs from then on.
+    pub fn start(&self, program: Program) -> Result<Arc<Process>> {
+        let process = Arc::new(Process::start(program, self.folder(), &self.logs())?);
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner).push(process.clone());
+        Ok(process)
+    }
+
+    /// Runs a program to its end; what it printed.
+    pub async fn run(&self, program: Program) -> Result<String> {
+        program.output(self.folder()).await
+    }
+
+    /// Everything that was started, in that order, whether it runs or not.
+    pub fn processes(&self) -> Vec<Arc<Process>> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Says that a component is ready, the seconds it took, and those since the beginning.
+    pub fn tell(&self, component: &str, since: Instant) {
+        if !self.quiet {
+            let (took, all) = (since.elapsed().as_secs_f64(), self.start.elapsed().as_secs_f64());
+            println!("{component:34} {took:6.1} s  (at {all:5.1} s)");
+        }
+    }
+}
+
+impl Drop for Ground {
+    /// What was started last ends first; whoever still holds a process finds it ended.
+    fn drop(&mut self) {
+        self.processes().iter().rev().for_each(|process| process.kill());
+    }
+}

@@ -1,0 +1,146 @@
+//! What runs inside virtual clusters, played: nothing runs in the pods that the charts leave.
+//!
+//! The syncer of a vcluster writes the kubeconfig of the cluster that it serves; here it is that of a real API server, which all
+//! virtual clusters share. Argo CD says that what it follows is in sync; Knative's operator says that it is installed.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use base64::{Engine, prelude::BASE64_STANDARD};
+use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::Secret};
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams},
+    core::GroupVersionKind,
+};
+use serde_json::{Value, json};
+use tokio::{task::JoinHandle, time::sleep};
+
+use super::cluster::{Cluster, SERVER_NAME};
+
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// The annotation of the chart's StatefulSet with the address that the kubeconfig shall name.
+const SERVER: &str = "vcluster.loft.sh/server";
+
+/// Plays until it is dropped.
+pub struct Inside {
+    task: JoinHandle<()>,
+}
+
+struct Part {
+    outer: Client,
+    inner: Client,
+    authority: String,
+    token: String,
+    proxy: String,
+}
+
+impl Inside {
+    /// Begins: virtual clusters of `outer` are served by `inner`, and reached through a proxy.
+    pub fn start(outer: &Cluster, inner: &Cluster, proxy: &str) -> Self {
+        let part = Part {
+            outer: outer.client.clone(),
+            inner: inner.client.clone(),
+            authority: inner.authority.clone(),
+            token: inner.token.clone(),
+            proxy: proxy.to_owned(),
+        };
+        let task = tokio::spawn(async move {
+            loop {
+                // What fails now is tried again: an API server that is down, a kind that is not installed.
+                let _ = part.syncers().await;
+                let _ = part.argocd().await;
+                let _ = part.knative().await;
+                sleep(PERIOD).await;
+            }
+        });
+        Self { task }
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Part {
+    /// The Secret `vc-<release>` beside each vcluster.
+    async fn syncers(&self) -> Result<()> {
+        let all: Api<StatefulSet> = Api::all(self.outer.clone());
+        for set in all.list(&ListParams::default().labels("app=vcluster")).await? {
+            let (Some(namespace), Some(server)) = (set.namespace(), set.annotations().get(SERVER)) else {
+                continue;
+            };
+            let secrets: Api<Secret> = Api::namespaced(self.outer.clone(), &namespace);
+            let name = format!("vc-{}", set.name_any());
+            if set.metadata.deletion_timestamp.is_some() || secrets.get_opt(&name).await?.is_some() {
+                continue;
+            }
+            let secret = json!({
+                "metadata": {"name": name, "ownerReferences": set.owner_ref(&()).into_iter().collect::<Vec<_>>()},
+                "stringData": {"config": self.kubeconfig(server).to_string()},
+            });
+            secrets.create(&PostParams::default(), &serde_json::from_value(secret)?).await?;
+        }
+        Ok(())
+    }
+
+    /// The kubeconfig with the address that was asked for. The proxy knows where it leads, and the server there has a name of
+    /// its own.
+    fn kubeconfig(&self, server: &str) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "my-vcluster", "cluster": {
+                "server": server,
+                "certificate-authority-data": BASE64_STANDARD.encode(&self.authority),
+                "proxy-url": self.proxy,
+                "tls-server-name": SERVER_NAME,
+            }}],
+            "users": [{"name": "my-vcluster", "user": {"token": self.token}}],
+            "contexts": [{"name": "my-vcluster", "context": {"cluster": "my-vcluster", "user": "my-vcluster"}}],
+            "current-context": "my-vcluster",
+        })
+    }
+
+    /// Applications are in sync as soon as they are seen; deleted ones lose Argo CD's finalizer.
+    async fn argocd(&self) -> Result<()> {
+        let resource =
+            ApiResource::from_gvk(&GroupVersionKind::gvk("argoproj.io", "v1alpha1", "Application"));
+        let all: Api<DynamicObject> = Api::all_with(self.inner.clone(), &resource);
+        for application in all.list(&ListParams::default()).await? {
+            let api: Api<DynamicObject> = Api::namespaced_with(
+                self.inner.clone(),
+                &application.namespace().unwrap_or_default(),
+                &resource,
+            );
+            let patch = if application.metadata.deletion_timestamp.is_some() {
+                json!({"metadata": {"finalizers": null}})
+            } else if application.data["status"]["health"]["status"] == "Healthy" {
+                continue;
+            } else {
+                json!({"status": {"health": {"status": "Healthy"}, "sync": {"status": "Synced"}}})
+            };
+            api.patch(&application.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
+        }
+        Ok(())
+    }
+
+    async fn knative(&self) -> Result<()> {
+        let kind = GroupVersionKind::gvk("operator.knative.dev", "v1beta1", "KnativeServing");
+        let resource = ApiResource::from_gvk(&kind);
+        let all: Api<DynamicObject> = Api::all_with(self.inner.clone(), &resource);
+        for serving in all.list(&ListParams::default()).await? {
+            if serving.data["status"]["conditions"].is_array() {
+                continue;
+            }
+            let api: Api<DynamicObject> =
+                Api::namespaced_with(self.inner.clone(), &serving.namespace().unwrap_or_default(), &resource);
+            let patch = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+            api.patch_status(&serving.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,276 @@
+//! A registry on loopback with our packages and those that they depend on, and their installation.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use function_paved_road::{
+    apis::{APIS, Flavour},
+    manifests,
+};
+use kube::{
+    Api,
+    api::{ApiResource, DynamicObject, ListParams},
+    core::GroupVersionKind,
+};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+use xtask::{
+    package::{self, names, providers::Package, xpkg},
+    tools, workspace, yaml,
+};
+
+use super::{cluster::Cluster, ground::Ground, ports, process::Program};
+use crate::stand_in::schema;
+
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// The host under which packages are known; core is told to look for them on loopback.
+const HOST: &str = "xpkg.crossplane.io";
+
+/// The kinds of packages.
+const KINDS: [&str; 3] = ["Configuration", "Function", "Provider"];
+
+/// A registry that forgets everything when it ends.
+pub struct Registry {
+    /// `127.0.0.1:5000`
+    pub address: String,
+}
+
+impl Registry {
+    /// Starts one.
+    pub async fn start(ground: &Ground) -> Result<Self> {
+        let port = ports::free()?;
+        let address = format!("127.0.0.1:{port}");
+        let program =
+            Program::new("registry", &ground.tools.crane).args(["registry", "serve", "--address", &address]);
+        let process = ground.start(program)?;
+        process.ready(Duration::from_secs(30), async || ports::answers(port).await).await?;
+        Ok(Self { address })
+    }
+
+    /// Pushes packages as one, under the address that the world knows: `xpkg.crossplane.io/paved-road/function-paved-road:v0.1.0`.
+    pub async fn push(&self, ground: &Ground, package: &str, files: &[PathBuf]) -> Result<()> {
+        let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+        let program = Program::new("crossplane", &ground.tools.cli)
+            .args(["xpkg", "push", "--package-files", &files.join(",")])
+            .arg(package.replacen(HOST, &self.address, 1));
+        ground.run(program).await.map(drop)
+    }
+
+    /// What makes core look here.
+    pub fn image_config(&self) -> Value {
+        json!({
+            "apiVersion": "pkg.crossplane.io/v1beta1",
+            "kind": "ImageConfig",
+            "metadata": {"name": "loopback"},
+            "spec": {
+                "matchImages": [{"type": "Prefix", "prefix": format!("{HOST}/")}],
+                "rewriteImage": {"prefix": format!("{}/", self.address)},
+            },
+        })
+    }
+}
+
+/// Pushes our packages: those in `built`, where `cargo xtask package` has left them; without it those of the workspace as it is. The
+/// latter's Function has no runtime image, as none is run here.
+pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) -> Result<()> {
+    let start = Instant::now();
+    let folder = if let Some(folder) = built {
+        folder.to_owned()
+    } else {
+        let output = ground.subfolder("packages")?;
+        tokio::task::spawn_blocking(|| build(output)).await??
+    };
+    let args = package::Args::default();
+    let function = xpkgs(&folder, manifests::FUNCTION)?;
+    registry.push(ground, &tagged(&args.registry.function(), &args), &function).await?;
+    for api in APIS {
+        for flavour in Flavour::ALL {
+            let files = xpkgs(&folder, &names::configuration(*api, flavour))?;
+            let package = args.registry.configuration(*api, flavour);
+            registry.push(ground, &tagged(&package, &args), &files).await?;
+        }
+    }
+    ground.tell("our packages", start);
+    Ok(())
+}
+
+fn build(output: PathBuf) -> Result<PathBuf> {
+    let crossplane = tools::path(&tools::CLI)?;
+    let function = xpkg::Build {
+        crossplane: &crossplane,
+        root: &workspace::root().join("package"),
+        ignore: &package::function::NOT_PACKAGED,
+        examples: &output.join("none"),
+        image: None,
+    };
+    function.write(&output.join(format!("{}.xpkg", manifests::FUNCTION)))?;
+    package::configuration::packages(&package::Args::default(), &output)?;
+    Ok(output)
+}
+
+/// The files of a package: one, or one per architecture.
+fn xpkgs(folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
+        let file = entry?.path();
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let is_one = file.extension().is_some_and(|end| end == "xpkg");
+        if is_one && [name, &format!("{name}-amd64"), &format!("{name}-arm64")].contains(&stem.as_ref()) {
+            files.push(file);
+        }
+    }
+    ensure!(!files.is_empty(), "{} holds no {name}.xpkg: run `cargo xtask package`", folder.display());
+    files.sort();
+    Ok(files)
+}
+
+fn tagged(package: &str, args: &package::Args) -> String {
+    format!("{package}:{}", args.release)
+}
+
+/// Makes packages of the providers that ours depend on, and pushes them: real CRDs where the provider's program runs here, else
+/// the repository's slices.
+pub async fn providers(ground: &Ground, registry: &Registry) -> Result<()> {
+    let start = Instant::now();
+    let mut packages = BTreeMap::<Package, Vec<Value>>::new();
+    for file in fs::read_dir(workspace::root().join("tests/schemas"))? {
+        for mut crd in yaml::read(&file?.path())? {
+            let group = crd["spec"]["group"].as_str().unwrap_or_default();
+            if let Some(package) = Package::serving(group) {
+                schema::widen(&mut crd);
+                packages.entry(package).or_default().push(crd);
+            }
+        }
+    }
+    let output = ground.subfolder("providers")?;
+    for (package, slices) in packages {
+        let provider = Provider::of(&package, slices)?;
+        let file = output.join(format!("{}.xpkg", package.name));
+        provider.build(ground, &output.join(&package.name), &file).await?;
+        registry.push(ground, &format!("{}:{}", package.reference(), provider.version), &[file]).await?;
+    }
+    ground.tell("packages of providers", start);
+    Ok(())
+}
+
+/// What a provider's package holds.
+struct Provider {
+    meta: Value,
+    crds: Vec<Value>,
+    version: String,
+}
+
+impl Provider {
+    fn of(package: &Package, slices: Vec<Value>) -> Result<Self> {
+        match package.name.as_str() {
+            "provider-kubernetes" => Self::real(&package.name, &tools::PROVIDER_KUBERNETES),
+            "provider-helm" => Self::real(&package.name, &tools::PROVIDER_HELM),
+            name => {
+                let meta = json!({
+                    "apiVersion": "meta.pkg.crossplane.io/v1",
+                    "kind": "Provider",
+                    "metadata": {"name": name},
+                });
+                Ok(Self { meta, crds: slices, version: format!("v{}.0", package.since) })
+            }
+        }
+    }
+
+    /// What the provider's own module has in `package/`, without webhooks that convert: nothing of an old version is here.
+    fn real(name: &str, tool: &tools::Tool) -> Result<Self> {
+        let source = tools::source(&format!("github.com/crossplane-contrib/{name}"), tool)?.join("package");
+        let meta = yaml::read(&source.join("crossplane.yaml"))?.into_iter().next();
+        let mut crds = Vec::new();
+        for file in fs::read_dir(source.join("crds"))? {
+            for mut crd in yaml::read(&file?.path())? {
+                if let Some(spec) = crd["spec"].as_object_mut() {
+                    spec.remove("conversion");
+                }
+                crds.push(crd);
+            }
+        }
+        let meta = meta.with_context(|| format!("{name} has no crossplane.yaml"))?;
+        Ok(Self { meta, crds, version: tool.version.to_owned() })
+    }
+
+    async fn build(&self, ground: &Ground, folder: &Path, file: &Path) -> Result<()> {
+        fs::create_dir_all(folder)?;
+        yaml::write(&folder.join("crossplane.yaml"), std::slice::from_ref(&self.meta))?;
+        yaml::write(&folder.join("crds.yaml"), &self.crds)?;
+        let program = Program::new("crossplane", &ground.tools.cli)
+            .args(["xpkg", "build", "--package-root"])
+            .arg(folder.display().to_string())
+            .arg("--package-file")
+            .arg(file.display().to_string());
+        ground.run(program).await.map(drop)
+    }
+}
+
+/// The objects by which a user installs our function and all Configurations.
+pub fn installation() -> Vec<Value> {
+    let args = package::Args::default();
+    let installed = |kind: &str, name: &str, package: &str| {
+        json!({
+            "apiVersion": "pkg.crossplane.io/v1",
+            "kind": kind,
+            "metadata": {"name": name},
+            "spec": {"package": tagged(package, &args)},
+        })
+    };
+    let function = args.registry.function();
+    let mut objects = vec![installed("Function", &args.registry.installed_function(), &function)];
+    for api in APIS {
+        for flavour in Flavour::ALL {
+            let package = args.registry.configuration(*api, flavour);
+            objects.push(installed("Configuration", &names::configuration(*api, flavour), &package));
+        }
+    }
+    objects
+}
+
+/// Waits until every package that there is, dependencies too, is installed and healthy; how many there are.
+pub async fn healthy(cluster: &Cluster) -> Result<usize> {
+    let start = Instant::now();
+    loop {
+        let packages = all(cluster).await?;
+        let waiting: Vec<_> = packages.iter().filter_map(|(name, object)| unhealthy(name, object)).collect();
+        // Dependencies appear one after another, and only with them the packages that wanted them become healthy.
+        if waiting.is_empty() && !packages.is_empty() {
+            return Ok(packages.len());
+        }
+        if start.elapsed() > PATIENCE {
+            bail!("packages are not healthy after {} s:\n{}", PATIENCE.as_secs(), waiting.join("\n"));
+        }
+        sleep(Duration::from_millis(500)).await;
+    }
+}
+
+async fn all(cluster: &Cluster) -> Result<Vec<(String, DynamicObject)>> {
+    let mut packages = Vec::new();
+    for kind in KINDS {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", "v1", kind));
+        let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
+        for object in api.list(&ListParams::default()).await? {
+            let name = object.metadata.name.clone().unwrap_or_default();
+            packages.push((format!("{kind} {name}"), object));
+        }
+    }
+    Ok(packages)
+}
+
+/// What a package waits for.
+fn unhealthy(name: &str, package: &DynamicObject) -> Option<String> {
+    let conditions = package.data["status"]["conditions"].as_array();
+    let of_type = |wanted: &str| conditions.and_then(|all| all.iter().find(|one| one["type"] == wanted));
+    ["Installed", "Healthy"].iter().find_map(|wanted| match of_type(wanted) {
+        Some(condition) if condition["status"] == "True" => None,
+        Some(condition) => Some(format!("{name}: not {wanted}: {}", condition["message"])),
+        None => Some(format!("{name}: not {wanted} yet")),
+    })
+}

@@ -1,0 +1,209 @@
+//! A PostgreSQL server of the test's own: Debian's program, on a free port of loopback.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use std::os::unix::process::CommandExt;
+use tempfile::TempDir;
+use tokio_postgres::NoTls;
+
+use super::process;
+
+/// The superuser's name.
+const SUPERUSER: &str = "postgres";
+/// The user that the server runs as where the test runs as root, which the server refuses.
+const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
+/// Where Debian keeps the programs, by version.
+const DEBIAN: &str = "/usr/lib/postgresql";
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A server that runs. Dropped, it is stopped and its data are gone.
+pub struct Postgres {
+    /// The port on 127.0.0.1.
+    pub port: u16,
+    /// The superuser's password.
+    pub password: String,
+    server: Child,
+    programs: Programs,
+    data: TempDir,
+}
+
+/// Where the programs are, and whom they run as if not as whoever runs the test.
+struct Programs {
+    folder: PathBuf,
+    user: Option<(u32, u32)>,
+}
+
+impl Postgres {
+    /// Makes a server and waits until it answers. Its log goes into `folder`, as `postgres.log`; its data into a folder of
+    /// their own, which another user than root can reach.
+    pub async fn start(folder: &Path) -> Result<Self> {
+        let programs = Programs::find()?;
+        let data = tempfile::Builder::new().prefix("postgres-").tempdir().context("cannot make a folder")?;
+        let port = free_port()?;
+        let password = password_of(&data);
+        programs.own(data.path())?;
+        let log = folder.join("postgres.log");
+        programs.initialise(data.path(), &password, &log)?;
+        let server = programs.serve(data.path(), port, &log)?;
+        let mut postgres = Self { port, password, server, programs, data };
+        postgres.ready(&log).await?;
+        Ok(postgres)
+    }
+
+    /// How to connect as superuser.
+    pub fn url(&self) -> String {
+        format!("postgres://{SUPERUSER}:{}@127.0.0.1:{}", self.password, self.port)
+    }
+
+    /// Where its data are.
+    pub fn folder(&self) -> &Path {
+        self.data.path()
+    }
+
+    async fn ready(&mut self, log: &Path) -> Result<()> {
+        let start = Instant::now();
+        loop {
+            let Err(error) = tokio_postgres::connect(&self.url(), NoTls).await else { return Ok(()) };
+            let said = || fs::read_to_string(log).unwrap_or_default();
+            if let Some(status) = self.server.try_wait()? {
+                bail!("postgres ended with {status}:\n{}", said());
+            }
+            ensure!(start.elapsed() < PATIENCE, "postgres does not answer ({error}):\n{}", said());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        let mut stop = self.programs.command("pg_ctl");
+        stop.args(["stop", "--mode=immediate", "--wait", "--silent", "--pgdata"]).arg(self.data.path());
+        let stopped = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if !stopped.is_ok_and(|status| status.success()) {
+            // It ended by itself, or never began.
+            let _ = self.server.kill();
+        }
+        let _ = self.server.wait();
+    }
+}
+
+impl Programs {
+    fn find() -> Result<Self> {
+        let in_path = std::env::var_os("PATH")
+            .into_iter()
+            .flat_map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
+        let versions =
+            fs::read_dir(DEBIAN).into_iter().flatten().flatten().map(|entry| entry.path().join("bin"));
+        let has_all = |folder: &PathBuf| {
+            ["initdb", "postgres", "pg_ctl"].iter().all(|program| folder.join(program).is_file())
+        };
+        let folder = versions.chain(in_path).find(has_all).with_context(|| {
+            format!("there is no PostgreSQL server: no initdb, postgres and pg_ctl below {DEBIAN} or in PATH (apt install postgresql)")
+        })?;
+        Ok(Self { folder, user: unprivileged()? })
+    }
+
+    fn command(&self, program: &str) -> Command {
+        self.as_user(Command::new(self.folder.join(program)))
+    }
+
+    fn as_user(&self, mut command: Command) -> Command {
+        command.current_dir("/").stdin(Stdio::null());
+        if let Some((user, group)) = self.user {
+            command.uid(user).gid(group);
+        }
+        command
+    }
+
+    /// Gives a file or a folder to the user that the server runs as.
+    fn own(&self, path: &Path) -> Result<()> {
+        let Some((user, group)) = self.user else { return Ok(()) };
+        chown(path, Some(user), Some(group)).with_context(|| format!("cannot give {} away", path.display()))
+    }
+
+    fn initialise(&self, data: &Path, password: &str, log: &Path) -> Result<()> {
+        let secret = tempfile::NamedTempFile::new()?;
+        fs::write(secret.path(), password)?;
+        self.own(secret.path())?;
+        let mut initdb = self.command("initdb");
+        initdb.args([
+            "--username",
+            SUPERUSER,
+            "--auth=scram-sha-256",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+        ]);
+        initdb.arg("--pwfile").arg(secret.path()).arg("--pgdata").arg(data);
+        let status = initdb.stdout(Stdio::null()).stderr(fs::File::create(log)?).status()?;
+        ensure!(status.success(), "initdb failed:\n{}", fs::read_to_string(log).unwrap_or_default());
+        Ok(())
+    }
+
+    fn serve(&self, data: &Path, port: u16, log: &Path) -> Result<Child> {
+        let mut server = self.as_user(process::bound(&self.folder.join("postgres")));
+        server.arg("-D").arg(data).args(["-p", &port.to_string()]);
+        let settings = [
+            "listen_addresses=127.0.0.1",
+            "unix_socket_directories=",
+            "max_connections=300",
+            "fsync=off",
+            "full_page_writes=off",
+        ];
+        server.args(settings.iter().flat_map(|setting| ["-c", setting]));
+        let log = fs::File::options().append(true).open(log)?;
+        server.stdout(Stdio::null()).stderr(log);
+        process::spawn(server).context("cannot start postgres")
+    }
+}
+
+/// Whom the server runs as, by user and group; none where the test is not root.
+fn unprivileged() -> Result<Option<(u32, u32)>> {
+    if fs::metadata("/proc/self")?.uid() != 0 {
+        return Ok(None);
+    }
+    let users = fs::read_to_string("/etc/passwd").context("cannot read the users")?;
+    let found = UNPRIVILEGED.iter().find_map(|name| {
+        let mut fields = users.lines().find(|line| line.split(':').next() == Some(name))?.split(':').skip(2);
+        Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+    });
+    let names = UNPRIVILEGED.join(" nor ");
+    found.map(Some).with_context(|| format!("postgres does not run as root, and there is neither {names}"))
+}
+
+/// A password that nobody else on this machine can guess: the folder's name is random.
+fn password_of(data: &TempDir) -> String {
+    data.path().file_name().map(|name| name.to_string_lossy().replace('-', "")).unwrap_or_default()
+}
+
+fn free_port() -> Result<u16> {
+    Ok(std::net::TcpListener::bind(("127.0.0.1", 0)).context("no port is free")?.local_addr()?.port())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by it")]
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_answers_to_its_password_only_and_goes_with_its_owner() {
+        if Programs::find().is_err() {
+            eprintln!("skipped: PostgreSQL is not installed");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let postgres = Postgres::start(folder.path()).await.unwrap();
+        let (url, data) = (postgres.url(), postgres.data.path().to_owned());
+        let wrong = url.replace(&postgres.password, "guessed");
+        assert!(tokio_postgres::connect(&wrong, NoTls).await.is_err());
+        assert!(tokio_postgres::connect(&url, NoTls).await.is_ok());
+        drop(postgres);
+        assert!(tokio_postgres::connect(&url, NoTls).await.is_err());
+        assert!(!data.exists());
+    }
+}

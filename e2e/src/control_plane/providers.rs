@@ -1,0 +1,98 @@
+//! provider-kubernetes and provider-helm: the real programs, each as its own service account.
+
+use std::{path::Path, sync::Arc, time::Duration, time::Instant};
+
+use anyhow::{Context, Result, bail};
+use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
+use kube::{Api, api::ListParams};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::{
+    NAMESPACE, cluster::Cluster, ground::Ground, ports, process::Program, proxy::Proxy, runtime::Runtime,
+};
+
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// How often providers look at what no event tells of: real ones take minutes.
+const POLL: &str = "--poll=5s";
+
+/// Starts both providers, and lets them reach the cluster by the provider configs called `default`.
+pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, proxy: &Proxy, runtime: &Runtime) -> Result<()> {
+    let start = Instant::now();
+    for account in ["provider-kubernetes", "provider-helm"] {
+        bound(cluster, account).await?;
+    }
+    let certificates = ground.subfolder("provider-kubernetes-server")?;
+    runtime.authority().sign(["127.0.0.1"])?.write(&certificates)?;
+    let health = ports::free()?;
+    let kubernetes = Program::new("provider-kubernetes", &ground.tools.provider_kubernetes)
+        .args([POLL, "--enable-watches"])
+        .arg(format!("--health-probe-bind-addr=127.0.0.1:{health}"))
+        .env("TLS_SERVER_CERTS_DIR", certificates.display().to_string());
+    let helm = Program::new("provider-helm", &ground.tools.provider_helm).arg(POLL);
+    for program in [kubernetes, helm] {
+        let account = cluster.account(NAMESPACE, &program.name).await?;
+        configs(cluster, &program.name, &account).await?;
+        ground.start(outward(program.env("KUBECONFIG", account.display().to_string()), proxy))?;
+    }
+    ground.tell("provider-kubernetes, provider-helm", start);
+    Ok(())
+}
+
+/// Lets a program find what it looks for outside.
+fn outward(program: Program, proxy: &Proxy) -> Program {
+    program
+        .env("HTTPS_PROXY", &proxy.url)
+        .env("NO_PROXY", "127.0.0.1,localhost")
+        .env("SSL_CERT_FILE", proxy.trusted.display().to_string())
+}
+
+/// Waits until the RBAC manager has bound a provider's rights to its service account.
+pub async fn bound(cluster: &Cluster, account: &str) -> Result<()> {
+    let start = Instant::now();
+    let bindings: Api<ClusterRoleBinding> = Api::all(cluster.client.clone());
+    loop {
+        let found = bindings.list(&ListParams::default()).await?.into_iter().any(|binding| {
+            let given = binding.role_ref.name.starts_with("crossplane:provider:");
+            given && binding.subjects.unwrap_or_default().iter().any(|subject| subject.name == account)
+        });
+        if found {
+            return Ok(());
+        }
+        if start.elapsed() > PATIENCE {
+            bail!("the RBAC manager has given no rights to {account}");
+        }
+        sleep(Duration::from_millis(300)).await;
+    }
+}
+
+/// The provider configs of both flavours, with the provider's own kubeconfig: in a pod they would take the pod's identity.
+async fn configs(cluster: &Cluster, provider: &str, kubeconfig: &Path) -> Result<()> {
+    let kubeconfig = std::fs::read_to_string(kubeconfig).context("the provider's kubeconfig")?;
+    let family = provider.trim_start_matches("provider-");
+    let config = |group: &str, version: &str, kind: &str| -> Value {
+        json!({
+            "apiVersion": format!("{group}/{version}"),
+            "kind": kind,
+            "metadata": {"name": "default"},
+            "spec": {"credentials": {
+                "source": "Secret",
+                "secretRef": {"namespace": NAMESPACE, "name": provider, "key": "kubeconfig"},
+            }},
+        })
+    };
+    let version = if family == "helm" { "v1beta1" } else { "v1alpha1" };
+    cluster
+        .apply(&[
+            json!({
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": provider, "namespace": NAMESPACE},
+                "stringData": {"kubeconfig": kubeconfig},
+            }),
+            config(&format!("{family}.crossplane.io"), version, "ProviderConfig"),
+            config(&format!("{family}.m.crossplane.io"), version, "ClusterProviderConfig"),
+        ])
+        .await
+}

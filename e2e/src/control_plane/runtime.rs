@@ -1,0 +1,240 @@
+//! The package runtime's part: what Crossplane does for packages by Deployments and Services, done for our processes.
+//!
+//! Under `--package-runtime=External` a revision becomes healthy only when somebody gives it certificates, says where it is
+//! reached, and that it runs. The RBAC manager learns from the revision's Deployment which service account a provider runs
+//! as; so there is one, of no replicas.
+
+use std::{
+    collections::BTreeMap,
+    fs::OpenOptions,
+    io::Write,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use futures::StreamExt;
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    core::v1::{Secret, ServiceAccount},
+};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams},
+    core::GroupVersionKind,
+    runtime::{Controller, controller::Action, watcher},
+};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::{NAMESPACE, pki::Authority};
+
+/// How often a revision is looked at, besides when it changes.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// Plays the package runtime's part until it is dropped.
+pub struct Runtime {
+    part: Arc<Part>,
+    tasks: JoinSet<()>,
+}
+
+struct Part {
+    client: Client,
+    authority: Authority,
+    /// Where functions are reached, by the end of their package's address: `:v0.2.0`.
+    endpoints: Mutex<BTreeMap<String, String>>,
+    default_endpoint: String,
+    log: PathBuf,
+}
+
+impl Runtime {
+    /// Begins: functions are reached at `endpoint` (host:port) unless something else is said of them.
+    pub fn start(client: Client, authority: Authority, endpoint: String, logs: &Path) -> Self {
+        let log = logs.join("package-runtime.log");
+        let part = Part { client, authority, endpoints: Mutex::default(), default_endpoint: endpoint, log };
+        let part = Arc::new(part);
+        let mut tasks = JoinSet::new();
+        for kind in ["FunctionRevision", "ProviderRevision"] {
+            let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", "v1", kind));
+            let revisions = Api::all_with(part.client.clone(), &resource);
+            let controller = Controller::new_with(revisions, watcher::Config::default(), resource);
+            let work = controller.run(revision, |one, error, part| again(&one, error, &part), part.clone());
+            tasks.spawn(work.for_each(|_| std::future::ready(())));
+        }
+        Self { part, tasks }
+    }
+
+    /// Says where the function is reached whose package's address ends so: `("v0.2.0", "127.0.0.1:9443")`.
+    pub fn serve(&self, package: &str, endpoint: &str) {
+        let mut endpoints = self.part.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        endpoints.insert(package.to_owned(), endpoint.to_owned());
+    }
+
+    /// Who signs for functions and providers.
+    pub fn authority(&self) -> &Authority {
+        &self.part.authority
+    }
+
+    /// Whether it still plays.
+    pub fn is_running(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+}
+
+/// The service account of a package's provider: a name of its own for those whose programs run, one for all others, as one
+/// program stands in for them.
+pub fn account_of(package: &str) -> &str {
+    match repository(package) {
+        name @ ("provider-kubernetes" | "provider-helm") => name,
+        _ => "stand-in",
+    }
+}
+
+/// The last part of a package's address, without its version.
+fn repository(package: &str) -> &str {
+    let last = package.rsplit('/').next().unwrap_or(package);
+    last.split([':', '@']).next().unwrap_or(last)
+}
+
+/// Why a revision could not be looked after.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+struct Failed(#[from] anyhow::Error);
+
+fn again(revision: &DynamicObject, error: &Failed, part: &Part) -> Action {
+    // Core wrote in between: nothing is wrong.
+    let is_conflict = |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.code == 409);
+    if error.0.downcast_ref().is_some_and(is_conflict) {
+        return Action::requeue(Duration::from_millis(200));
+    }
+    // A log that cannot be written has nobody to tell of it.
+    if let Ok(mut log) = OpenOptions::new().create(true).append(true).open(&part.log) {
+        let _ = writeln!(log, "{}: {}", revision.name_any(), error.0);
+    }
+    Action::requeue(Duration::from_secs(1))
+}
+
+async fn revision(revision: Arc<DynamicObject>, part: Arc<Part>) -> Result<Action, Failed> {
+    let is_active = revision.data["spec"]["desiredState"] == "Active";
+    if is_active && revision.metadata.deletion_timestamp.is_none() {
+        part.play(&revision).await?;
+    }
+    Ok(Action::requeue(PERIOD))
+}
+
+impl Part {
+    async fn play(&self, revision: &DynamicObject) -> Result<()> {
+        let package = revision.data["spec"]["image"].as_str().context("a revision without image")?;
+        let is_function = revision.types.as_ref().is_some_and(|types| types.kind == "FunctionRevision");
+        let secret = format!("{}-tls-server", revision.name_any());
+        self.certificates(&secret).await?;
+        let mut status = json!({"tlsServerSecretName": secret});
+        if is_function {
+            status["endpoint"] = self.endpoint(package).into();
+        } else {
+            self.deployment(revision, account_of(package)).await?;
+        }
+        self.tell(revision, status).await
+    }
+
+    fn endpoint(&self, package: &str) -> String {
+        let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = endpoints.iter().find(|(end, _)| package.ends_with(end.as_str()));
+        found.map_or_else(|| self.default_endpoint.clone(), |(_, endpoint)| endpoint.clone())
+    }
+
+    /// The Secret from which core takes the authority of a provider's webhooks.
+    async fn certificates(&self, name: &str) -> Result<()> {
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), NAMESPACE);
+        if secrets.get_opt(name).await?.is_some() {
+            return Ok(());
+        }
+        let signed = self.authority.sign(["127.0.0.1"])?;
+        let secret = serde_json::from_value(json!({
+            "metadata": {"name": name},
+            "type": "Opaque",
+            "stringData": {"ca.crt": signed.authority, "tls.crt": signed.chain, "tls.key": signed.key},
+        }))?;
+        secrets.create(&PostParams::default(), &secret).await?;
+        Ok(())
+    }
+
+    /// The Deployment that tells the RBAC manager who the provider is, and the service account.
+    async fn deployment(&self, revision: &DynamicObject, account: &str) -> Result<()> {
+        let force = PatchParams::apply("package-runtime").force();
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let wanted = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}});
+        accounts.patch(account, &force, &Patch::Apply(wanted)).await?;
+        let name = revision.name_any();
+        let labels = json!({"pkg.crossplane.io/revision": name});
+        let deployment = json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {
+                "name": name,
+                "labels": labels,
+                "ownerReferences": [{
+                    "apiVersion": "pkg.crossplane.io/v1",
+                    "kind": "ProviderRevision",
+                    "name": name,
+                    "uid": revision.uid(),
+                    "controller": true,
+                }],
+            },
+            "spec": {
+                "replicas": 0,
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {
+                        "serviceAccountName": account,
+                        "containers": [{"name": "package-runtime", "image": "runs.as/a-process"}],
+                    },
+                },
+            },
+        });
+        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), NAMESPACE);
+        deployments.patch(&name, &force, &Patch::Apply(deployment)).await?;
+        Ok(())
+    }
+
+    /// Writes a revision's status, where it does not say so yet.
+    async fn tell(&self, revision: &DynamicObject, mut status: Value) -> Result<()> {
+        let said = &revision.data["status"];
+        let mut conditions = said["conditions"].as_array().cloned().unwrap_or_default();
+        let is_healthy = |one: &Value| one["type"] == "RuntimeHealthy" && one["status"] == "True";
+        let fields = status.as_object().into_iter().flatten();
+        let is_said = fields.into_iter().all(|(field, value)| said[field] == *value);
+        if is_said && conditions.iter().any(is_healthy) {
+            return Ok(());
+        }
+        conditions.retain(|one| one["type"] != "RuntimeHealthy");
+        conditions.push(json!({
+            "type": "RuntimeHealthy",
+            "status": "True",
+            "reason": "HealthyPackageRevision",
+            "lastTransitionTime": jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        }));
+        status["conditions"] = conditions.into();
+        // The version makes a write of core's between our reading and our writing an error, after which we look again.
+        let patch = json!({"metadata": {"resourceVersion": revision.resource_version()}, "status": status});
+        let kind = revision.types.as_ref().map_or("", |types| &types.kind);
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", "v1", kind));
+        let revisions: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+        let patch = Patch::Merge(patch);
+        revisions.patch_status(&revision.name_any(), &PatchParams::default(), &patch).await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn providers_whose_programs_run_have_accounts_of_their_own() {
+        assert_eq!(account_of("xpkg.crossplane.io/crossplane-contrib/provider-helm:v1.0.6"), "provider-helm");
+        assert_eq!(account_of("xpkg.upbound.io/upbound/provider-aws-ec2:v2.6.0"), "stand-in");
+    }
+}

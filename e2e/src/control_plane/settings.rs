@@ -1,0 +1,66 @@
+//! What the platform team of this control plane has decided: that which the examples need.
+
+use std::{collections::BTreeSet, fs, path::PathBuf};
+
+use anyhow::{Context, Result};
+use function_paved_road::manifests;
+use serde_json::{Map, Value, json};
+use xtask::{workspace, yaml};
+
+/// The EnvironmentConfig that our Compositions name, with the settings of all examples.
+pub fn environment_config() -> Result<Value> {
+    let mut data = Map::new();
+    for example in examples()? {
+        for composition in yaml::read(&example.join("composition.yaml"))? {
+            let input = composition["spec"]["pipeline"][0]["input"].as_object().cloned();
+            let sections = input.unwrap_or_default().into_iter().filter(|(_, value)| value.is_object());
+            data.extend(sections);
+        }
+    }
+    data.remove("settingsFrom");
+    Ok(json!({
+        "apiVersion": "apiextensions.crossplane.io/v1beta1",
+        "kind": "EnvironmentConfig",
+        "metadata": {"name": manifests::ENVIRONMENT_CONFIG},
+        "data": data,
+    }))
+}
+
+/// The namespaces of the examples' claims.
+pub fn namespaces() -> Result<Vec<Value>> {
+    let mut names = BTreeSet::new();
+    for example in examples()? {
+        for claim in yaml::read(&example.join("claim.yaml"))? {
+            names.extend(claim["metadata"]["namespace"].as_str().map(str::to_owned));
+        }
+    }
+    let namespace = |name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    Ok(names.into_iter().map(namespace).collect())
+}
+
+fn examples() -> Result<Vec<PathBuf>> {
+    let folder = workspace::root().join("examples");
+    let entries = fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
+    let mut examples = Vec::new();
+    for entry in entries {
+        examples.push(entry?.path());
+    }
+    examples.sort();
+    Ok(examples)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by it")]
+    use super::*;
+
+    #[test]
+    fn settings_hold_a_section_of_every_example() {
+        let config = environment_config().unwrap();
+        let sections: Vec<_> = config["data"].as_object().unwrap().keys().cloned().collect();
+        assert_eq!(
+            sections,
+            ["applicationEnvironment", "environment", "gpuWorkspace", "stockPool", "unifiedEnvironment"]
+        );
+    }
+}

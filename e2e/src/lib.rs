@@ -1,0 +1,12 @@
+//! The product on a real control plane: what starts one, the stand-in for clouds that cannot run there, and the scenarios that
+//! prove the product on both.
+
+pub mod control_plane;
+pub mod environment;
+pub mod examples;
+pub mod kubectl;
+pub mod objects;
+pub mod scenarios;
+pub mod stage;
+pub mod stand_in;
+pub mod up;

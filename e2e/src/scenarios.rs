@@ -1,0 +1,142 @@
+//! What a user may rely on, shown on a real control plane. Each scenario has a namespace of its own; most run side by side, and
+//! those that stop or upgrade what others need run alone, afterwards.
+
+mod bulk;
+mod claims;
+mod day_two;
+mod deletion;
+mod failure;
+mod inside;
+mod quiet;
+mod refusals;
+mod rights;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use futures::future::LocalBoxFuture;
+use futures::{StreamExt, stream};
+
+use crate::control_plane::{ControlPlane, Options};
+use crate::stage::Stage;
+
+/// How many scenarios run at once.
+const SIDE_BY_SIDE: usize = 6;
+
+/// The longest that a scenario may take.
+const LIMIT: Duration = Duration::from_mins(15);
+
+/// A scenario: its name says what holds.
+struct Scenario {
+    name: &'static str,
+    alone: bool,
+    play: fn(Stage) -> LocalBoxFuture<'static, Result<()>>,
+}
+
+macro_rules! scenario {
+    ($group:ident :: $name:ident) => {
+        scenario!($group::$name, false)
+    };
+    ($group:ident :: $name:ident, alone) => {
+        scenario!($group::$name, true)
+    };
+    ($group:ident :: $name:ident, $alone:literal) => {
+        Scenario {
+            name: concat!(stringify!($group), "::", stringify!($name)),
+            alone: $alone,
+            play: |stage| Box::pin($group::$name(stage)),
+        }
+    };
+}
+
+/// Every scenario.
+const SCENARIOS: &[Scenario] = &[
+    scenario!(rights::people_may_do_what_their_role_says),
+    scenario!(rights::a_user_reaches_no_other_namespace_and_no_part),
+    scenario!(claims::every_claim_becomes_ready),
+    scenario!(claims::every_namespaced_composite_becomes_ready),
+    scenario!(refusals::the_api_server_refuses_what_the_schema_forbids),
+    scenario!(refusals::what_cannot_change_is_refused),
+    scenario!(refusals::an_edit_that_the_function_refuses_loses_nothing),
+    scenario!(failure::a_refused_leaf_is_named_and_recovers),
+    scenario!(day_two::what_may_change_changes),
+    scenario!(day_two::what_was_deleted_by_hand_comes_back),
+    scenario!(deletion::everything_goes_when_it_is_ready),
+    scenario!(deletion::everything_goes_when_it_is_half_made),
+    scenario!(deletion::everything_goes_when_the_clouds_refuse),
+    scenario!(deletion::a_site_whose_files_are_retained_keeps_its_bucket),
+    scenario!(bulk::a_hundred_environments_come_and_go, alone),
+    scenario!(quiet::nothing_is_written_while_nothing_happens, alone),
+    scenario!(inside::the_app_lands_inside, alone),
+    scenario!(inside::an_app_taken_out_of_a_claim_is_uninstalled, alone),
+    scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go, alone),
+    scenario!(day_two::new_settings_leave_alone_what_runs, alone),
+    scenario!(day_two::a_provider_that_was_down_catches_up, alone),
+    scenario!(day_two::a_function_that_is_killed_is_missed_by_nobody, alone),
+    scenario!(day_two::crossplane_restarted_makes_nothing_anew, alone),
+];
+
+/// Which scenarios are played.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only those whose names contain this.
+    #[arg(default_value = "")]
+    only: String,
+    /// Leave the folder with the logs where it is.
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Starts a control plane, and plays the scenarios on it.
+pub async fn run(args: &Args) -> Result<()> {
+    let options = Options { keep: args.keep, ..Options::default() };
+    let plane = Arc::new(ControlPlane::start(&options).await?);
+    println!("logs are in {}", plane.folder().display());
+    play(plane, &args.only).await
+}
+
+/// Plays the scenarios whose names contain `only`; prints a line for each, and a table at the end.
+pub async fn play(plane: Arc<ControlPlane>, only: &str) -> Result<()> {
+    let chosen = SCENARIOS.iter().filter(|scenario| scenario.name.contains(only));
+    let (alone, together): (Vec<_>, Vec<_>) = chosen.partition(|scenario| scenario.alone);
+    if alone.is_empty() && together.is_empty() {
+        let names: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+        bail!("no scenario's name contains {only:?}; there are:\n  {}", names.join("\n  "));
+    }
+    let begin = Instant::now();
+    let count = together.len() + alone.len();
+    let mut failed = Vec::new();
+    for (scenarios, at_once) in [(together, SIDE_BY_SIDE), (alone, 1)] {
+        let played = stream::iter(scenarios).map(|scenario| perform(plane.clone(), scenario));
+        let mut played = played.buffer_unordered(at_once);
+        while let Some((name, good)) = played.next().await {
+            failed.extend((!good).then_some(name));
+        }
+    }
+    println!("{} of {count} scenarios hold, {} s", count - failed.len(), begin.elapsed().as_secs());
+    if failed.is_empty() { Ok(()) } else { bail!("these do not: {}", failed.join(", ")) }
+}
+
+/// Plays one; prints a line, and on failure what is to be seen of its environments.
+async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> (&'static str, bool) {
+    let begin = Instant::now();
+    let result = match Stage::set(plane, scenario.name).await {
+        Ok(stage) => {
+            let result = tokio::time::timeout(LIMIT, (scenario.play)(stage.clone())).await;
+            let result =
+                result.unwrap_or_else(|_| Err(anyhow::anyhow!("took longer than {} s", LIMIT.as_secs())));
+            if result.is_err() {
+                println!("{}", stage.portrait().await);
+            }
+            result
+        }
+        Err(error) => Err(error),
+    };
+    let verdict = if result.is_ok() { "ok" } else { "FAILED" };
+    println!("{:60} {verdict:6} {:5.1} s", scenario.name, begin.elapsed().as_secs_f64());
+    if let Err(error) = &result {
+        println!("    {error:#}");
+    }
+    (scenario.name, result.is_ok())
+}

@@ -1,0 +1,60 @@
+//! What is asked for inside a virtual cluster is really in there.
+
+use anyhow::{Context, Result, ensure};
+use function_paved_road::apis::Flavour;
+use serde_json::json;
+
+use crate::environment::Environment;
+use crate::objects::Objects;
+use crate::stage::{Stage, eventually};
+
+const API: &str = "virtual-environment";
+
+pub(super) async fn the_app_lands_inside(stage: Stage) -> Result<()> {
+    for flavour in Flavour::ALL {
+        let environment = stage.ready(API, flavour, json!({})).await?;
+        let deployments = app(&stage, &environment).await?;
+        ensure!(!deployments.is_empty(), "{flavour:?}: nothing of the app is inside the virtual cluster");
+        goes(&environment).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn an_app_taken_out_of_a_claim_is_uninstalled(stage: Stage) -> Result<()> {
+    for flavour in Flavour::ALL {
+        let environment = stage.ready(API, flavour, json!({})).await?;
+        environment.edit(&json!({"spec": {"parameters": {"app": null}}})).await?;
+        eventually("the app is uninstalled inside the virtual cluster", async || {
+            Ok(app(&stage, &environment).await?.is_empty().then_some(()))
+        })
+        .await?;
+        environment.ready().await?;
+        goes(&environment).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(stage: Stage) -> Result<()> {
+    for flavour in Flavour::ALL {
+        let environment = stage.ready(API, flavour, json!({})).await?;
+        let server = stage.plane.process("kube-apiserver-inside")?;
+        server.stop().await;
+        let gone = goes(&environment).await;
+        server.start_again()?;
+        gone?;
+    }
+    Ok(())
+}
+
+async fn goes(environment: &Environment) -> Result<()> {
+    environment.delete().await?;
+    environment.gone().await
+}
+
+/// The app's Deployments inside.
+async fn app(stage: &Stage, environment: &Environment) -> Result<Vec<serde_json::Value>> {
+    let namespace = environment.manifest["spec"]["parameters"]["app"]["namespace"].as_str();
+    let namespace = namespace.context("the example's app has no namespace")?;
+    let inside = Objects::new(stage.plane.inner.client.clone());
+    inside.list("apps/v1", "Deployment", namespace).await
+}

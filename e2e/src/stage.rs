@@ -1,0 +1,185 @@
+//! What a scenario plays on: a namespace of its own, people with the rights that we ship, and the clouds.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use function_paved_road::apis::Flavour;
+use serde_json::{Value, json};
+
+use crate::control_plane::ControlPlane;
+use crate::environment::Environment;
+use crate::examples;
+use crate::kubectl::Kubectl;
+use crate::objects::Objects;
+use crate::stand_in;
+use crate::stand_in::behaviour::{self, Rule};
+use crate::stand_in::cloud::External;
+
+/// The longest that anything may take on a busy machine.
+pub const PATIENCE: Duration = Duration::from_mins(4);
+
+/// What a scenario has.
+#[derive(Clone)]
+pub struct Stage {
+    /// Everything that runs.
+    pub plane: Arc<ControlPlane>,
+    /// The scenario's own namespace.
+    pub namespace: String,
+    /// The administrator's kubectl, for what is no user's business.
+    pub admin: Kubectl,
+    /// Somebody with the role `paved-road-user` in the namespace.
+    pub user: Kubectl,
+    /// Any object, as it stands.
+    pub objects: Objects,
+}
+
+impl Stage {
+    /// A stage for the scenario of that name: makes the namespace, and gives its user and its viewer their roles.
+    pub async fn set(plane: Arc<ControlPlane>, name: &str) -> Result<Self> {
+        let namespace = format!("e2e-{}", name.replace([':', '_'], "-"));
+        let admin = Kubectl {
+            program: plane.kubectl_path().to_owned(),
+            kubeconfig: plane.kubeconfig().to_owned(),
+            person: None,
+        };
+        admin
+            .apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}))
+            .await?;
+        let (user, viewer) = (format!("user@{namespace}"), format!("viewer@{namespace}"));
+        admin.apply(&binding(&namespace, "paved-road-user", &user)).await?;
+        admin.apply(&binding(&namespace, "paved-road-viewer", &viewer)).await?;
+        let objects = Objects::new(plane.client());
+        Ok(Self { user: admin.of(&user), plane, namespace, admin, objects })
+    }
+
+    /// Somebody with the role `paved-road-viewer` in the namespace.
+    pub fn viewer(&self) -> Kubectl {
+        self.admin.of(&format!("viewer@{}", self.namespace))
+    }
+
+    /// Somebody whom nobody gave a role.
+    pub fn stranger(&self) -> Kubectl {
+        self.admin.of("stranger")
+    }
+
+    /// An API's example in this namespace, not applied yet; `change` is merged into it.
+    pub fn example(&self, api: &str, flavour: Flavour, change: Value) -> Result<Environment> {
+        let mut manifest = examples::example(api, flavour, &self.namespace)?;
+        if api == "virtual-environment" {
+            // All virtual clusters are one behind the scenes: each app has a namespace of its own in there.
+            let app = format!("{}-{flavour:?}", self.namespace).to_lowercase();
+            merge(&mut manifest, json!({"spec": {"parameters": {"app": {"namespace": app}}}}));
+        }
+        merge(&mut manifest, change);
+        Ok(self.environment(manifest))
+    }
+
+    /// An environment of this manifest, not applied yet.
+    pub fn environment(&self, manifest: Value) -> Environment {
+        Environment::new(self.user.clone(), self.objects.clone(), manifest)
+    }
+
+    /// An API's example, applied by the user, and ready.
+    pub async fn ready(&self, api: &str, flavour: Flavour, change: Value) -> Result<Environment> {
+        let environment = self.example(api, flavour, change)?;
+        environment.apply().await?;
+        environment.ready().await?;
+        Ok(environment)
+    }
+
+    /// From here on the clouds behave so.
+    pub async fn rule(&self, name: &str, rule: &Rule) -> Result<()> {
+        behaviour::set(&self.plane.client(), &self.rule_name(name), Some(rule)).await
+    }
+
+    /// The rule of this name no longer holds.
+    pub async fn no_rule(&self, name: &str) -> Result<()> {
+        behaviour::set(&self.plane.client(), &self.rule_name(name), None).await
+    }
+
+    fn rule_name(&self, name: &str) -> String {
+        format!("{}-{name}", self.namespace)
+    }
+
+    /// What exists in the clouds for a composite: kinds and names.
+    pub async fn in_the_clouds(&self, composite: &Value) -> Result<Vec<String>> {
+        let metadata = &composite["metadata"];
+        let mut left = Vec::new();
+        for object in self.objects.list("v1", "ConfigMap", stand_in::NAMESPACE).await? {
+            let Some(external) = External::of(&object) else { continue };
+            let owner = &external.owner;
+            let of_its_own = owner.namespace.is_empty() || metadata["namespace"] == owner.namespace;
+            if metadata["name"] == owner.composite && of_its_own {
+                left.push(format!("{} {}", external.kind, external.name));
+            }
+        }
+        Ok(left)
+    }
+
+    /// Every environment of the namespace with what it composed: for whoever must find out what went wrong.
+    pub async fn portrait(&self) -> String {
+        let mut text = String::new();
+        for (api, flavour) in examples::all() {
+            let Ok(example) = examples::example(api.info().name, flavour, &self.namespace) else { continue };
+            let of = |key: &str| example[key].as_str().unwrap_or_default().to_owned();
+            for object in
+                self.objects.list(&of("apiVersion"), &of("kind"), &self.namespace).await.unwrap_or_default()
+            {
+                text += &self.environment(object).tree().await;
+            }
+        }
+        text
+    }
+
+    /// Changes the platform team's Settings, for everybody.
+    pub async fn patch_settings(&self, patch: &Value) -> Result<()> {
+        let patch = patch.to_string();
+        self.admin
+            .run(&["patch", "environmentconfig", "paved-road", "--type=merge", "-p", &patch])
+            .await
+            .map(drop)
+    }
+}
+
+/// Waits until `check` gives something; `what` says what was waited for.
+pub async fn eventually<T>(what: &str, mut check: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = check().await.with_context(|| what.to_owned())? {
+            return Ok(found);
+        }
+        if Instant::now() > end {
+            bail!("waited {} s, and still not: {what}", PATIENCE.as_secs());
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}
+
+fn binding(namespace: &str, role: &str, person: &str) -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": role, "namespace": namespace},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": person}],
+    })
+}
+
+/// Merges a patch: objects deeply, null removes, everything else replaces.
+pub fn merge(target: &mut Value, patch: Value) {
+    match (target, patch) {
+        (target, Value::Object(patch)) => {
+            if !target.is_object() {
+                *target = json!({});
+            }
+            for (key, value) in patch {
+                match value {
+                    Value::Null => drop(target.as_object_mut().and_then(|fields| fields.remove(&key))),
+                    value => merge(&mut target[&key], value),
+                }
+            }
+        }
+        (target, value) => *target = value,
+    }
+}

@@ -1,0 +1,167 @@
+//! What scenarios make the clouds do: rules that are data in the cluster, and hold as soon as they are written.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
+use futures::{Stream, StreamExt, stream};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Patch, PatchParams};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::resource::text;
+use super::{MANAGER, NAMESPACE};
+
+/// The ConfigMap of [`NAMESPACE`] that holds the rules: each entry of its data is one, in YAML, under a name of its own,
+/// so that several writers do not meet.
+pub const CONFIG_MAP: &str = "behaviour";
+
+/// Whom a rule is about, and what the cloud does to them. Of a selector's fields those that are given must hold.
+///
+/// ```yaml
+/// kind: Instance
+/// labels: {crossplane.io/claim-name: demo}
+/// create: "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows"
+/// ```
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Rule {
+    /// The kind's name.
+    pub kind: Option<String>,
+    /// The API group, such as `ec2.aws.upbound.io`.
+    pub group: Option<String>,
+    /// The object's namespace.
+    pub namespace: Option<String>,
+    /// The object's name.
+    pub name: Option<String>,
+    /// Labels that the object has, such as `crossplane.io/composite`.
+    pub labels: BTreeMap<String, String>,
+    /// The cloud refuses to make it, in these words.
+    pub create: Option<String>,
+    /// The cloud refuses to change it, in these words.
+    pub update: Option<String>,
+    /// The cloud refuses to delete it, in these words.
+    pub delete: Option<String>,
+    /// It exists and is of no use, for this reason.
+    pub unavailable: Option<String>,
+    /// How many seconds its making takes.
+    pub seconds: Option<f64>,
+}
+
+/// All rules, by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Behaviour(BTreeMap<String, Rule>);
+
+impl Behaviour {
+    /// The rules of the ConfigMap's data; what cannot be read is named, and is no rule.
+    fn read(data: &BTreeMap<String, String>) -> Self {
+        let parsed = data.iter().filter_map(|(name, source)| match serde_saphyr::from_str(source) {
+            Ok(rule) => Some((name.clone(), rule)),
+            Err(error) => {
+                eprintln!("stand-in: rule {name:?} of ConfigMap {CONFIG_MAP:?}: {error}");
+                None
+            }
+        });
+        Self(parsed.collect())
+    }
+
+    /// What holds for an object: of several rules that say the same thing, the first by name.
+    pub fn of(&self, object: &Value) -> Rule {
+        self.0.values().filter(|rule| rule.is_about(object)).fold(Rule::default(), |all, rule| Rule {
+            create: all.create.or_else(|| rule.create.clone()),
+            update: all.update.or_else(|| rule.update.clone()),
+            delete: all.delete.or_else(|| rule.delete.clone()),
+            unavailable: all.unavailable.or_else(|| rule.unavailable.clone()),
+            seconds: all.seconds.or(rule.seconds),
+            ..Rule::default()
+        })
+    }
+}
+
+impl Rule {
+    fn is_about(&self, object: &Value) -> bool {
+        let group = text(object, "/apiVersion").split('/').next();
+        let is =
+            |wanted: &Option<String>, found: Option<&str>| wanted.is_none() || wanted.as_deref() == found;
+        let labels = &object["metadata"]["labels"];
+        is(&self.kind, object["kind"].as_str())
+            && is(&self.group, group)
+            && is(&self.namespace, object["metadata"]["namespace"].as_str())
+            && is(&self.name, object["metadata"]["name"].as_str())
+            && self.labels.iter().all(|(key, value)| labels[key] == **value)
+    }
+}
+
+/// Follows the ConfigMap for as long as the future is polled; each change of the rules is sent.
+pub async fn follow(client: Client, rules: watch::Sender<Behaviour>) {
+    let api: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
+    let only = watcher::Config::default().fields(&format!("metadata.name={CONFIG_MAP}"));
+    let mut events = std::pin::pin!(watcher(api, only).default_backoff());
+    while let Some(event) = events.next().await {
+        let found = match event {
+            Ok(watcher::Event::Apply(map) | watcher::Event::InitApply(map)) => map.data.unwrap_or_default(),
+            Ok(watcher::Event::Delete(_)) => BTreeMap::new(),
+            // A watch that broke begins anew by itself.
+            Ok(watcher::Event::Init | watcher::Event::InitDone) | Err(_) => continue,
+        };
+        let found = Behaviour::read(&found);
+        rules.send_if_modified(|now| std::mem::replace(now, found.clone()) != found);
+    }
+}
+
+/// Writes a rule under a name, or withdraws it. The name is the writer's too: several of them do not disturb each other.
+pub async fn set(client: &Client, name: &str, rule: Option<&Rule>) -> anyhow::Result<()> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
+    let source = rule.map(serde_saphyr::to_string).transpose().context("a rule that is no YAML")?;
+    let data: BTreeMap<_, _> = source.into_iter().map(|source| (name, source)).collect();
+    let map =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP}, "data": data});
+    let writer = PatchParams::apply(&format!("{MANAGER}-{name}")).force();
+    api.patch(CONFIG_MAP, &writer, &Patch::Apply(&map))
+        .await
+        .with_context(|| format!("cannot set the rule {name}"))?;
+    Ok(())
+}
+
+/// A signal for every change of the rules.
+pub fn changes(rules: watch::Receiver<Behaviour>) -> impl Stream<Item = ()> + Send + 'static {
+    stream::unfold(rules, |mut rules| async move { rules.changed().await.ok().map(|()| ((), rules)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn behaviour(rules: &[(&str, &str)]) -> Behaviour {
+        Behaviour::read(&rules.iter().map(|(name, rule)| ((*name).to_owned(), (*rule).to_owned())).collect())
+    }
+
+    fn instance(composite: &str) -> Value {
+        json!({"apiVersion": "ec2.aws.upbound.io/v1beta2", "kind": "Instance",
+            "metadata": {"name": "i", "labels": {"crossplane.io/composite": composite}}})
+    }
+
+    #[test]
+    fn a_rule_is_about_what_all_its_selectors_name() {
+        let rules = behaviour(&[(
+            "quota",
+            "{kind: Instance, labels: {crossplane.io/composite: demo}, create: VcpuLimitExceeded}",
+        )]);
+        assert_eq!(rules.of(&instance("demo")).create.as_deref(), Some("VcpuLimitExceeded"));
+        assert_eq!(rules.of(&instance("other")), Rule::default());
+    }
+
+    #[test]
+    fn several_rules_add_up_and_a_broken_one_is_none() {
+        let rules = behaviour(&[
+            ("a", "{kind: Instance, seconds: 2.5}"),
+            ("b", "{group: ec2.aws.upbound.io, delete: no, seconds: 9}"),
+            ("c", "{kind: Instance, creat: misspelt}"),
+        ]);
+        let rule = rules.of(&instance("demo"));
+        assert_eq!((rule.seconds, rule.delete.as_deref(), rule.create), (Some(2.5), Some("no"), None));
+    }
+}

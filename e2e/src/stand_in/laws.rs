@@ -1,0 +1,391 @@
+//! What the clouds refuse: changes in place, and deletions of what something else needs. Per kind, as data.
+//!
+//! What cannot change is what the Terraform providers behind upjet mark ForceNew; the words are the clouds' own.
+
+use serde_json::Value;
+
+use super::cloud::External;
+
+/// What holds for a kind.
+#[derive(Clone, Copy, Default)]
+pub struct Law {
+    /// The field of `spec.forProvider` that names what it is a part of: it goes with that.
+    pub part_of: Option<&'static str>,
+    /// Paths below `spec.forProvider` that cannot change.
+    immutable: &'static [&'static str],
+    /// Paths below `spec.forProvider` of sizes that cannot shrink.
+    grows: &'static [&'static str],
+    /// What must be gone before it can go.
+    needed_by: &'static [Dependent],
+    /// What of its own parameters forbids its deletion, and the words.
+    protected: Option<fn(&Value) -> Option<String>>,
+}
+
+/// Something that needs another resource.
+#[derive(Clone, Copy)]
+struct Dependent {
+    kind: &'static str,
+    /// Where it names what it needs, below `spec.forProvider`.
+    pointer: &'static str,
+    /// Whether it is in the way only while it is itself being made or deleted.
+    only_busy: bool,
+    /// What the cloud says; `{}` is the name of what was to be deleted.
+    words: &'static str,
+}
+
+const fn needed(kind: &'static str, pointer: &'static str, words: &'static str) -> Dependent {
+    Dependent { kind, pointer, only_busy: false, words }
+}
+
+/// The law of a kind, by the first label of its group and its name.
+pub fn of(group: &str, kind: &str) -> Law {
+    let mut labels = group.split('.');
+    match (labels.next().unwrap_or_default(), labels.next().unwrap_or_default()) {
+        (service, "aws") => aws(service, kind),
+        (service, "gcp") => gcp(service, kind),
+        (_, "azure") => Law {
+            immutable: &[
+                "location",
+                "resourceGroupName",
+                "dnsPrefix",
+                "defaultNodePool.name",
+                "networkProfile",
+            ],
+            ..Law::default()
+        },
+        _ => Law::default(),
+    }
+}
+
+fn aws(service: &str, kind: &str) -> Law {
+    let none = Law { immutable: &["region"], ..Law::default() };
+    match (service, kind) {
+        ("ec2", "Instance") => Law {
+            immutable: &[
+                "region",
+                "ami",
+                "subnetId",
+                "keyName",
+                "associatePublicIpAddress",
+                "availabilityZone",
+                "instanceMarketOptions",
+                "rootBlockDevice.encrypted",
+                "rootBlockDevice.kmsKeyId",
+            ],
+            grows: &["rootBlockDevice.volumeSize"],
+            ..none
+        },
+        ("ec2", "SecurityGroup") => Law {
+            immutable: &["region", "name", "description", "vpcId"],
+            needed_by: const {
+                &[needed(
+                    "Instance",
+                    "/vpcSecurityGroupIds",
+                    "deleting Security Group ({}): DependencyViolation: resource {} has a dependent object",
+                )]
+            },
+            ..none
+        },
+        ("ec2", "SecurityGroupIngressRule" | "SecurityGroupEgressRule") => {
+            Law { part_of: Some("securityGroupId"), immutable: &["region", "securityGroupId"], ..none }
+        }
+        ("iam", "Role") => Law {
+            immutable: &["path"],
+            needed_by: const {
+                &[
+                    needed(
+                        "RolePolicyAttachment",
+                        "/role",
+                        "deleting IAM Role ({}): DeleteConflict: Cannot delete entity, must detach all policies first.",
+                    ),
+                    needed(
+                        "InstanceProfile",
+                        "/role",
+                        "deleting IAM Role ({}): DeleteConflict: Cannot delete entity, must remove roles from instance profile first.",
+                    ),
+                ]
+            },
+            ..none
+        },
+        ("iam", "RolePolicyAttachment") => Law { immutable: &["role", "policyArn"], ..none },
+        ("iam", "InstanceProfile") => Law { immutable: &["path"], ..none },
+        ("s3", "Bucket") => Law { immutable: &["region", "objectLockEnabled"], ..none },
+        ("s3", _) => Law { part_of: Some("bucket"), immutable: &["region", "bucket"], ..none },
+        ("cloudfront", "OriginAccessControl") => Law {
+            immutable: &["name"],
+            needed_by: const {
+                &[needed(
+                    "Distribution",
+                    "/origin",
+                    "deleting CloudFront Origin Access Control ({}): OriginAccessControlInUse: Cannot delete the origin access control as it's associated with one or more distributions.",
+                )]
+            },
+            ..none
+        },
+        ("rds", "Instance") => Law {
+            immutable: &["region", "engine", "username", "dbName", "storageEncrypted", "availabilityZone"],
+            grows: &["allocatedStorage"],
+            protected: Some(rds_protection),
+            ..none
+        },
+        ("eks", "Cluster") => Law {
+            immutable: &["region", "roleArn", "accessConfig.bootstrapClusterCreatorAdminPermissions"],
+            needed_by: const {
+                &[needed(
+                    "NodeGroup",
+                    "/clusterName",
+                    "deleting EKS Cluster ({}): ResourceInUseException: Cluster has nodegroups attached",
+                )]
+            },
+            ..none
+        },
+        ("eks", "NodeGroup") => Law {
+            immutable: &[
+                "region",
+                "clusterName",
+                "nodeRoleArn",
+                "subnetIds",
+                "instanceTypes",
+                "amiType",
+                "diskSize",
+            ],
+            ..none
+        },
+        ("eks", "ClusterAuth") => Law { part_of: Some("clusterName"), ..none },
+        _ => none,
+    }
+}
+
+fn gcp(service: &str, kind: &str) -> Law {
+    let none = Law { immutable: &["location", "project"], ..Law::default() };
+    match (service, kind) {
+        ("container", "Cluster") => Law {
+            immutable: &[
+                "location",
+                "project",
+                "network",
+                "subnetwork",
+                "networkingMode",
+                "initialNodeCount",
+                "enableAutopilot",
+                "privateClusterConfig.masterIpv4CidrBlock",
+            ],
+            // A cluster takes its node pools along, once none of them is being worked on.
+            needed_by: const {
+                &[Dependent {
+                    only_busy: true,
+                    ..needed(
+                        "NodePool",
+                        "/cluster",
+                        "googleapi: Error 400: Cluster {} is running incompatible operation on one of its node pools., failedPrecondition",
+                    )
+                }]
+            },
+            protected: Some(gke_protection),
+            ..none
+        },
+        ("container", "NodePool") => Law {
+            part_of: Some("cluster"),
+            immutable: &[
+                "location",
+                "cluster",
+                "initialNodeCount",
+                "nodeConfig.oauthScopes",
+                "nodeConfig.spot",
+            ],
+            ..none
+        },
+        ("sql", "DatabaseInstance") => Law {
+            immutable: &["region", "project"],
+            grows: &["settings.diskSize"],
+            protected: Some(cloud_sql_protection),
+            ..none
+        },
+        ("sql", "Database") => {
+            Law { part_of: Some("instance"), immutable: &["instance", "charset", "collation"], ..none }
+        }
+        ("sql", "User") => {
+            Law { part_of: Some("instance"), immutable: &["instance", "type", "host"], ..none }
+        }
+        _ => none,
+    }
+}
+
+fn gke_protection(parameters: &Value) -> Option<String> {
+    (parameters["deletionProtection"] != false)
+        .then(|| "Cannot destroy cluster because deletion_protection is set to true. Set it to false to proceed with cluster deletion.".to_owned())
+}
+
+fn cloud_sql_protection(parameters: &Value) -> Option<String> {
+    if parameters["settings"]["deletionProtectionEnabled"] == true {
+        return Some("googleapi: Error 400: The instance is protected. Please disable the deletion protection and try again. To disable deletion protection, update the instance settings with deletionProtectionEnabled set to false., failedPrecondition".to_owned());
+    }
+    (parameters["deletionProtection"] != false).then(|| {
+        "cannot destroy instance without setting deletion_protection=false and running `terraform apply`"
+            .to_owned()
+    })
+}
+
+fn rds_protection(parameters: &Value) -> Option<String> {
+    if parameters["deletionProtection"] == true {
+        return Some("deleting RDS DB Instance: InvalidParameterCombination: Cannot delete protected DB Instance, please disable deletion protection and try again.".to_owned());
+    }
+    let kept = parameters["skipFinalSnapshot"] != true && parameters["finalSnapshotIdentifier"].is_null();
+    kept.then(|| "final_snapshot_identifier is required when skip_final_snapshot is false".to_owned())
+}
+
+impl Law {
+    /// Why `external` may not be deleted among `all` that exists, if so.
+    pub fn forbids_deletion(&self, external: &External, all: &[&External]) -> Option<String> {
+        if let Some(why) = self.protected.and_then(|protected| protected(&external.parameters)) {
+            return Some(why);
+        }
+        self.needed_by.iter().find_map(|dependent| {
+            let in_the_way = |one: &&&External| {
+                one.kind == dependent.kind
+                    && one.group == external.group
+                    && (!dependent.only_busy || one.is_busy())
+                    && one
+                        .parameters
+                        .pointer(dependent.pointer)
+                        .is_some_and(|named| mentions(named, &external.name))
+            };
+            all.iter().find(in_the_way).map(|_| dependent.words.replace("{}", &external.name))
+        })
+    }
+
+    /// Why what is there may not become what is `wanted`, if so.
+    pub fn forbids_change(&self, there: &Value, wanted: &Value) -> Option<String> {
+        let changed = |path: &&&str| at(wanted, path).is_some_and(|new| Some(new) != at(there, path));
+        if let Some(path) = self.immutable.iter().find(changed) {
+            let (old, new) = (shown(at(there, path)), shown(at(wanted, path)));
+            return Some(format!(
+                "refuse to update the external resource because the following update requires replacing it: cannot change \
+                 the value of the argument {:?} from {old:?} to {new:?}",
+                snake(path)
+            ));
+        }
+        let shrinks = |path: &&&str| {
+            let sizes = at(wanted, path).and_then(Value::as_f64).zip(at(there, path).and_then(Value::as_f64));
+            sizes.is_some_and(|(wanted, there)| wanted < there)
+        };
+        self.grows.iter().find(shrinks).map(|path| {
+            let (old, new) = (shown(at(there, path)), shown(at(wanted, path)));
+            format!("InvalidParameterValue: {} cannot shrink from {old} to {new}", snake(path))
+        })
+    }
+}
+
+/// Whether there is anything in `wanted` that is otherwise in `there`. What is left out of `spec.forProvider` itself is left
+/// to the cloud.
+pub fn differs(there: &Value, wanted: &Value) -> bool {
+    let wanted = wanted.as_object();
+    wanted.into_iter().flatten().any(|(field, value)| there.get(field) != Some(value))
+}
+
+/// Whether a value is this name, or holds it.
+fn mentions(value: &Value, name: &str) -> bool {
+    match value {
+        Value::String(text) => text == name,
+        Value::Array(items) => items.iter().any(|item| mentions(item, name)),
+        Value::Object(fields) => fields.values().any(|field| mentions(field, name)),
+        _ => false,
+    }
+}
+
+fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(value, |value, field| value.get(field))
+}
+
+fn shown(value: Option<&Value>) -> String {
+    value.map_or_else(String::new, |value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+}
+
+/// A field as Terraform calls it.
+fn snake(path: &str) -> String {
+    let words = path.chars().flat_map(|c| if c.is_ascii_uppercase() { vec!['_', c] } else { vec![c] });
+    words.collect::<String>().to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cloud::Owner;
+    use super::*;
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    fn external(group: &str, kind: &str, name: &str, parameters: Value) -> External {
+        let owner = Owner {
+            api_version: String::new(),
+            namespace: String::new(),
+            name: String::new(),
+            uid: String::new(),
+            composite: String::new(),
+        };
+        let (group, kind, name) = (group.to_owned(), kind.to_owned(), name.to_owned());
+        let (ready_at, gone_at) = (Timestamp::UNIX_EPOCH, None);
+        External {
+            group,
+            kind,
+            name,
+            parent: None,
+            identity: String::new(),
+            ready_at,
+            gone_at,
+            parameters,
+            owner,
+        }
+    }
+
+    #[test]
+    fn a_security_group_stays_while_a_machine_is_in_it() {
+        let group = external("ec2.aws.upbound.io", "SecurityGroup", "sg-1", json!({}));
+        let machine = |groups| {
+            external("ec2.aws.upbound.io", "Instance", "i-1", json!({"vpcSecurityGroupIds": groups}))
+        };
+        let law = of(&group.group, &group.kind);
+        let why = law.forbids_deletion(&group, &[&machine(json!(["sg-1"]))]);
+        assert!(why.is_some_and(|why| why.contains("DependencyViolation: resource sg-1")));
+        assert_eq!(law.forbids_deletion(&group, &[&machine(json!(["sg-2"]))]), None);
+    }
+
+    #[test]
+    fn a_cluster_waits_only_for_node_pools_at_work_and_for_its_protection() {
+        let group = "container.gcp.upbound.io";
+        let cluster =
+            |protected: bool| external(group, "Cluster", "c", json!({"deletionProtection": protected}));
+        let idle = external(group, "NodePool", "p", json!({"cluster": "c"}));
+        let busy = External { gone_at: Some(Timestamp::UNIX_EPOCH), ..idle.clone() };
+        let law = of(group, "Cluster");
+        assert_eq!(law.forbids_deletion(&cluster(false), &[&idle]), None);
+        assert!(
+            law.forbids_deletion(&cluster(false), &[&busy])
+                .is_some_and(|why| why.contains("incompatible operation"))
+        );
+        assert!(
+            law.forbids_deletion(&cluster(true), &[]).is_some_and(|why| why.contains("deletion_protection"))
+        );
+    }
+
+    #[test]
+    fn what_terraform_would_replace_is_refused_by_name() {
+        let law = of("ec2.aws.upbound.io", "Instance");
+        let there = json!({"ami": "ami-1", "instanceType": "a", "rootBlockDevice": {"volumeSize": 100, "encrypted": true}});
+        let changed = |wanted| law.forbids_change(&there, &wanted);
+        assert_eq!(changed(json!({"instanceType": "b", "rootBlockDevice": {"volumeSize": 200}})), None);
+        let why = changed(json!({"ami": "ami-2"})).unwrap_or_default();
+        assert!(
+            why.ends_with(r#"cannot change the value of the argument "ami" from "ami-1" to "ami-2""#),
+            "{why}"
+        );
+        let why = changed(json!({"rootBlockDevice": {"encrypted": false}})).unwrap_or_default();
+        assert!(why.contains(r#""root_block_device.encrypted" from "true" to "false""#), "{why}");
+        assert!(changed(json!({"rootBlockDevice": {"volumeSize": 50}})).is_some());
+    }
+
+    #[test]
+    fn what_is_left_out_is_left_to_the_cloud() {
+        assert!(!differs(&json!({"a": 1, "late": 2}), &json!({"a": 1})));
+        assert!(differs(&json!({"tags": {"a": "1", "b": "2"}}), &json!({"tags": {"a": "1"}})));
+    }
+}

@@ -1,0 +1,68 @@
+//! What a managed resource lets its provider do.
+
+use serde_json::Value;
+
+/// The rights that `spec.managementPolicies` and `spec.deletionPolicy` give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a right of its own, as in the field they come from"
+)]
+pub struct Policies {
+    /// Make the external resource where it is missing.
+    pub create: bool,
+    /// Change it.
+    pub update: bool,
+    /// Delete it with the object.
+    pub delete: bool,
+    /// Fill in what the object leaves to it.
+    pub late: bool,
+}
+
+impl Policies {
+    /// The rights as Crossplane's runtime reads them: a deletion needs both fields' consent, unless the policies name it
+    /// themselves.
+    pub fn of(object: &Value) -> Self {
+        let listed = object["spec"]["managementPolicies"].as_array();
+        let has = |right: &str| listed.is_none_or(|all| all.iter().any(|one| one == right));
+        let all = has("*");
+        let may = |right: &str| all || has(right);
+        let orphaned = object["spec"]["deletionPolicy"] == "Orphan";
+        Self {
+            create: may("Create"),
+            update: may("Update"),
+            late: may("LateInitialize"),
+            delete: may("Delete") && (!orphaned || (!all && has("Delete"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(spec: &Value) -> (bool, bool, bool) {
+        let Policies { create, update, delete, .. } = Policies::of(&json!({"spec": spec}));
+        (create, update, delete)
+    }
+
+    #[test]
+    fn everything_is_allowed_unless_the_object_says_otherwise() {
+        assert_eq!(of(&json!({})), (true, true, true));
+        assert_eq!(of(&json!({"managementPolicies": ["*"], "deletionPolicy": "Delete"})), (true, true, true));
+        assert_eq!(
+            of(&json!({"managementPolicies": ["*"], "deletionPolicy": "Orphan"})),
+            (true, true, false)
+        );
+    }
+
+    #[test]
+    fn what_is_not_named_is_not_done() {
+        assert_eq!(of(&json!({"managementPolicies": ["Observe"]})), (false, false, false));
+        let but_deleting = json!({"managementPolicies": ["Observe", "Create", "Update", "LateInitialize"]});
+        assert_eq!(of(&but_deleting), (true, true, false));
+        let named = json!({"managementPolicies": ["Observe", "Delete"], "deletionPolicy": "Orphan"});
+        assert_eq!(of(&named), (false, false, true));
+    }
+}

@@ -1,0 +1,238 @@
+//! What happens to one managed resource, in the order in which Crossplane's runtime for providers does it.
+
+use std::future::Future;
+use std::time::Duration;
+
+use simulator::provider::State;
+use simulator::provider::model::condition;
+
+use super::policy::Policies;
+use super::resource::Resource;
+use super::secrets::Secrets;
+use super::{Rule, Trouble};
+
+/// Where external resources are: a provider's client.
+pub trait Outside: Send + Sync + 'static {
+    /// Looks whether there is one. Of one that is made it writes into the object and its world what a provider would.
+    fn observe(&self, resource: &mut Resource) -> impl Future<Output = Result<Seen, Trouble>> + Send;
+    /// Makes one.
+    fn create(
+        &self,
+        resource: &mut Resource,
+        rule: &Rule,
+    ) -> impl Future<Output = Result<(), Trouble>> + Send;
+    /// Changes one to what the object says.
+    fn update(&self, resource: &mut Resource) -> impl Future<Output = Result<(), Trouble>> + Send;
+    /// Deletes one, or begins to.
+    fn delete(&self, resource: &mut Resource) -> impl Future<Output = Result<(), Trouble>> + Send;
+}
+
+/// What a provider sees of an external resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// There is none.
+    Missing,
+    /// It is being made, for so much longer.
+    Making(Duration),
+    /// It is being deleted, for so much longer.
+    Going(Duration),
+    /// It is there.
+    Made {
+        /// Whether it is another than the object asks for.
+        outdated: bool,
+    },
+}
+
+/// When to look again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// When it changes, or at the next poll.
+    Poll,
+    /// After a failure or while something is waited for.
+    Retry,
+    /// After so long.
+    After(Duration),
+    /// Never: it is gone.
+    Never,
+}
+
+/// Brings one resource as far as it goes, and tells in its status how far that is.
+pub async fn reconcile(
+    resource: &mut Resource,
+    outside: &impl Outside,
+    secrets: &Secrets,
+    rule: &Rule,
+) -> Result<Next, Trouble> {
+    let next = match step(resource, outside, secrets, rule).await {
+        Err(Trouble::Refused(why)) => {
+            resource.condition("Synced", "False", "ReconcileError", &why);
+            Next::Retry
+        }
+        other => other?,
+    };
+    if next != Next::Never {
+        resource.save_status().await?;
+    }
+    Ok(next)
+}
+
+async fn step(
+    resource: &mut Resource,
+    outside: &impl Outside,
+    secrets: &Secrets,
+    rule: &Rule,
+) -> Result<Next, Trouble> {
+    if resource.is_paused() {
+        let why = "Reconciliation is paused via the pause annotation";
+        resource.condition("Synced", "False", "ReconcilePaused", why);
+        return Ok(Next::Poll);
+    }
+    let policies = Policies::of(&resource.object);
+    if resource.is_deleted() {
+        return delete(resource, outside, policies, rule).await;
+    }
+    if let Err(why) = resource.model.prepare(&mut resource.object, &resource.world) {
+        resource.tell(&State::Waiting(why));
+        return Ok(Next::Retry);
+    }
+    if resource.external_name().is_empty() && !resource.model.assigns_names() {
+        let name = resource.name().to_owned();
+        resource.name_externally(&name);
+    }
+    resource.hold();
+    let mut seen = outside.observe(resource).await.map_err(told("observe failed"))?;
+    if seen == Seen::Missing {
+        if !policies.create {
+            return Err(Trouble::Refused("observe failed: external resource does not exist".to_owned()));
+        }
+        if let Err(refused) = create(resource, outside, rule).await {
+            let Trouble::Refused(why) = refused else { return Err(refused) };
+            resource.tell(&State::Failed(why));
+            return Ok(Next::Retry);
+        }
+        seen = outside.observe(resource).await.map_err(told("observe failed"))?;
+    }
+    resource.save().await?;
+    settle(resource, outside, secrets, policies, rule, seen).await
+}
+
+async fn create(resource: &mut Resource, outside: &impl Outside, rule: &Rule) -> Result<(), Trouble> {
+    resource.note_pending();
+    resource.save().await?;
+    if let Some(why) = &rule.create {
+        return Err(Trouble::Refused(why.clone()));
+    }
+    outside.create(resource, rule).await?;
+    resource.note_succeeded();
+    resource.save().await
+}
+
+/// What follows once there is an external resource.
+async fn settle(
+    resource: &mut Resource,
+    outside: &impl Outside,
+    secrets: &Secrets,
+    policies: Policies,
+    rule: &Rule,
+    seen: Seen,
+) -> Result<Next, Trouble> {
+    let outdated = match seen {
+        Seen::Missing | Seen::Going(_) => {
+            resource.tell(&State::Creating);
+            return Ok(Next::Retry);
+        }
+        Seen::Making(left) => {
+            resource.tell(&State::Creating);
+            return Ok(Next::After(left));
+        }
+        Seen::Made { outdated } => outdated,
+    };
+    match &rule.unavailable {
+        Some(why) => resource.condition("Ready", "False", "Unavailable", why),
+        None => resource.condition("Ready", "True", "Available", ""),
+    }
+    if outdated && policies.update {
+        let updated = match &rule.update {
+            Some(why) => Err(Trouble::Refused(why.clone())),
+            None => outside.update(resource).await,
+        };
+        if let Err(refused) = updated {
+            secrets.publish(resource).await?;
+            return refuse(resource, Verb::Update, refused);
+        }
+        outside.observe(resource).await.map_err(told("observe failed"))?;
+        resource.save().await?;
+    }
+    secrets.publish(resource).await?;
+    resource.condition("Synced", "True", "ReconcileSuccess", "");
+    if resource.model.is_asynchronous() {
+        resource.condition("LastAsyncOperation", "True", "Success", "");
+    }
+    Ok(if rule.unavailable.is_some() { Next::Retry } else { Next::Poll })
+}
+
+async fn delete(
+    resource: &mut Resource,
+    outside: &impl Outside,
+    policies: Policies,
+    rule: &Rule,
+) -> Result<Next, Trouble> {
+    if !policies.delete {
+        resource.release().await?;
+        return Ok(Next::Never);
+    }
+    resource.condition("Ready", "False", "Deleting", "");
+    // Only a CRD that dropped what was resolved has anything left to resolve.
+    let _ = resource.model.prepare(&mut resource.object, &resource.world);
+    let mut seen = outside.observe(resource).await.map_err(told("observe failed"))?;
+    if matches!(seen, Seen::Making(_) | Seen::Made { .. }) {
+        let deleted = match &rule.delete {
+            Some(why) => Err(Trouble::Refused(why.clone())),
+            None => outside.delete(resource).await,
+        };
+        if let Err(refused) = deleted {
+            return refuse(resource, Verb::Delete, refused);
+        }
+        seen = outside.observe(resource).await.map_err(told("observe failed"))?;
+    }
+    if seen == Seen::Missing {
+        resource.release().await?;
+        return Ok(Next::Never);
+    }
+    resource.condition("Synced", "True", "ReconcileSuccess", "");
+    if condition(&resource.object, "LastAsyncOperation").is_some() {
+        resource.condition("LastAsyncOperation", "True", "Success", "");
+    }
+    Ok(if let Seen::Going(left) = seen { Next::After(left) } else { Next::Retry })
+}
+
+/// What a provider was about to do.
+#[derive(Clone, Copy)]
+enum Verb {
+    Update,
+    Delete,
+}
+
+/// Tells a refusal: what works in the background tells it twice.
+fn refuse(resource: &mut Resource, verb: Verb, refused: Trouble) -> Result<Next, Trouble> {
+    let Trouble::Refused(why) = refused else { return Err(refused) };
+    let (verb, reason) = match verb {
+        Verb::Update => ("update", "AsyncUpdateFailure"),
+        Verb::Delete => ("delete", "AsyncDeleteFailure"),
+    };
+    let mut words = why;
+    if resource.model.is_asynchronous() {
+        words = format!("async {verb} failed: {words}");
+        resource.condition("LastAsyncOperation", "False", reason, &words);
+    }
+    resource.condition("Synced", "False", "ReconcileError", &format!("{verb} failed: {words}"));
+    Ok(Next::Retry)
+}
+
+/// Says what was being done when something was refused.
+fn told(doing: &str) -> impl Fn(Trouble) -> Trouble + '_ {
+    move |trouble| match trouble {
+        Trouble::Refused(why) => Trouble::Refused(format!("{doing}: {why}")),
+        other => other,
+    }
+}

@@ -1,0 +1,233 @@
+//! A managed resource at work: its object as it was read, and as it shall be.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use kube::Api;
+use kube::api::DynamicObject;
+use serde_json::{Value, json};
+use simulator::core::World;
+use simulator::provider::State;
+use simulator::provider::model::{Model, set_condition};
+
+use super::policy::Policies;
+use super::schema::prune;
+use super::{Trouble, written};
+
+/// The finalizer of every managed resource.
+pub const FINALIZER: &str = "finalizer.managedresource.crossplane.io";
+const EXTERNAL_NAME: &str = "crossplane.io/external-name";
+const CREATE_PENDING: &str = "crossplane.io/external-create-pending";
+const CREATE_SUCCEEDED: &str = "crossplane.io/external-create-succeeded";
+
+/// A managed resource at work. What is changed in `object` reaches the API server by [`Resource::save`] and
+/// [`Resource::save_status`], which write nothing where nothing changed.
+pub struct Resource {
+    /// The object as it shall be.
+    pub object: Value,
+    /// How its kind answers.
+    pub model: Model,
+    /// What it sees: the other resources of its composite, and the Secrets it names.
+    pub world: World,
+    stored: Value,
+    schema: Value,
+    api: Api<DynamicObject>,
+}
+
+impl Resource {
+    /// A resource as it was read; `schema` is the CRD's, of which everything else is left out before it is written.
+    pub fn new(object: Value, world: World, schema: Value, api: Api<DynamicObject>) -> Self {
+        Self { model: Model::of(&object), stored: object.clone(), object, world, schema, api }
+    }
+
+    /// A text at a JSON pointer; empty where there is none.
+    pub fn text(&self, pointer: &str) -> &str {
+        text(&self.object, pointer)
+    }
+
+    /// The object's name.
+    pub fn name(&self) -> &str {
+        self.text("/metadata/name")
+    }
+
+    /// The object's uid.
+    pub fn uid(&self) -> &str {
+        self.text("/metadata/uid")
+    }
+
+    /// The name in the cloud; empty before there is one.
+    pub fn external_name(&self) -> &str {
+        self.annotation(EXTERNAL_NAME)
+    }
+
+    /// An annotation; empty where there is none.
+    pub fn annotation(&self, key: &str) -> &str {
+        self.object["metadata"]["annotations"][key].as_str().unwrap_or_default()
+    }
+
+    /// Sets an annotation.
+    pub fn annotate(&mut self, key: &str, value: &str) {
+        self.object["metadata"]["annotations"][key] = json!(value);
+    }
+
+    /// Notes the name in the cloud.
+    pub fn name_externally(&mut self, name: &str) {
+        if self.external_name() != name {
+            self.annotate(EXTERNAL_NAME, name);
+        }
+    }
+
+    /// Forgets the name that the cloud assigned, and what was seen of it.
+    pub fn forget(&mut self) {
+        if let Some(annotations) = self.object["metadata"]["annotations"].as_object_mut() {
+            annotations.remove(EXTERNAL_NAME);
+        }
+        self.object["status"]["atProvider"] = json!({});
+    }
+
+    /// Fills fields of `spec.forProvider` that are absent, where the object allows it.
+    pub fn initialise_late<const N: usize>(&mut self, fields: [(&str, Value); N]) {
+        if !Policies::of(&self.object).late {
+            return;
+        }
+        for (field, value) in fields {
+            let there = &mut self.object["spec"]["forProvider"][field];
+            if there.is_null() {
+                *there = value;
+            }
+        }
+    }
+
+    /// Whether the object waits for its finalizers.
+    pub fn is_deleted(&self) -> bool {
+        self.object["metadata"]["deletionTimestamp"].is_string()
+    }
+
+    /// Whether its owner paused the resource.
+    pub fn is_paused(&self) -> bool {
+        self.annotation("crossplane.io/paused") == "true"
+    }
+
+    /// Notes that the external resource is about to be made.
+    pub fn note_pending(&mut self) {
+        let (pending, succeeded) = (self.annotation(CREATE_PENDING), self.annotation(CREATE_SUCCEEDED));
+        // Times of one zone and precision sort as texts do.
+        if pending <= succeeded {
+            self.annotate(CREATE_PENDING, &now());
+        }
+    }
+
+    /// Notes that the external resource was made, or that its making began.
+    pub fn note_succeeded(&mut self) {
+        self.annotate(CREATE_SUCCEEDED, &now());
+    }
+
+    /// Adds the finalizer.
+    pub fn hold(&mut self) {
+        let finalizers = &mut self.object["metadata"]["finalizers"];
+        match finalizers.as_array_mut() {
+            Some(all) if all.iter().any(|one| one == FINALIZER) => {}
+            Some(all) => all.push(json!(FINALIZER)),
+            None => *finalizers = json!([FINALIZER]),
+        }
+    }
+
+    /// Takes the finalizer away and lets the object go.
+    pub async fn release(&mut self) -> Result<(), Trouble> {
+        if let Some(all) = self.object["metadata"]["finalizers"].as_array_mut() {
+            all.retain(|one| one != FINALIZER);
+        }
+        self.save().await
+    }
+
+    /// Tells what the resource came to.
+    pub fn tell(&mut self, state: &State) {
+        self.model.tell(&mut self.object, state, &self.world);
+    }
+
+    /// Sets one condition.
+    pub fn condition(&mut self, kind: &str, status: &str, reason: &str, message: &str) {
+        set_condition(&mut self.object, &now(), kind, status, reason, message);
+    }
+
+    /// Writes metadata and spec, where they changed; the object's status stays as it is being worked on.
+    pub async fn save(&mut self) -> Result<(), Trouble> {
+        let mut wanted = prune(&self.object, &self.schema);
+        if let Some(fields) = wanted.as_object_mut() {
+            fields.remove("status");
+        }
+        if same(&wanted, &self.stored, &["metadata", "spec"]) {
+            return Ok(());
+        }
+        let object = decode(&wanted)?;
+        let saved = self.api.replace(self.name(), &written(), &object).await;
+        self.accept(saved)
+    }
+
+    /// Writes the status, where it changed.
+    pub async fn save_status(&mut self) -> Result<(), Trouble> {
+        self.date_conditions();
+        let wanted = prune(&self.object, &self.schema);
+        if same(&wanted, &self.stored, &["status"]) {
+            return Ok(());
+        }
+        let object = decode(&wanted)?;
+        let saved = self.api.replace_status(self.name(), &written(), &object).await;
+        self.accept(saved)
+    }
+
+    /// Says which generation the conditions are about. One that was told twice on the way keeps its time if it came back to
+    /// what it was.
+    fn date_conditions(&mut self) {
+        let generation = self.object["metadata"]["generation"].clone();
+        let stored = self.stored["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        for condition in self.object["status"]["conditions"].as_array_mut().into_iter().flatten() {
+            if ["Synced", "Ready"].iter().any(|told| condition["type"] == *told) {
+                condition["observedGeneration"] = generation.clone();
+            }
+            let before = stored.iter().find(|one| one["type"] == condition["type"]);
+            if let Some(before) = before.filter(|before| before["status"] == condition["status"]) {
+                condition["lastTransitionTime"] = before["lastTransitionTime"].clone();
+            }
+        }
+    }
+
+    /// Goes on from what the API server stored.
+    fn accept(&mut self, saved: kube::Result<DynamicObject>) -> Result<(), Trouble> {
+        let saved = serde_json::to_value(saved?).context("an object that is no JSON")?;
+        self.object["metadata"]["resourceVersion"] = saved["metadata"]["resourceVersion"].clone();
+        self.object["metadata"]["managedFields"] = saved["metadata"]["managedFields"].clone();
+        self.object["metadata"]["generation"] = saved["metadata"]["generation"].clone();
+        self.stored = saved;
+        Ok(())
+    }
+}
+
+/// The text at a JSON pointer; empty where there is none.
+pub fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The time as Kubernetes writes it, in whole seconds.
+pub fn now() -> String {
+    seconds(Timestamp::now()).to_string()
+}
+
+/// A time without its fraction of a second.
+pub fn seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
+}
+
+/// The time that is left until then, if any.
+pub fn until(then: Timestamp) -> Option<Duration> {
+    Duration::try_from(then.duration_since(Timestamp::now())).ok().filter(|left| !left.is_zero())
+}
+
+fn same(one: &Value, other: &Value, parts: &[&str]) -> bool {
+    parts.iter().all(|part| one.get(part).unwrap_or(&Value::Null) == other.get(part).unwrap_or(&Value::Null))
+}
+
+fn decode(object: &Value) -> Result<DynamicObject, Trouble> {
+    Ok(serde_json::from_value(object.clone()).context("an object that is no Kubernetes object")?)
+}

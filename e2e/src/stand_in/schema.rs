@@ -1,0 +1,112 @@
+//! What a CRD keeps: the repository's slices hold the fields that we set and read, no others.
+
+use serde_json::{Map, Value, json};
+use simulator::provider::model::Model;
+
+/// Adds to a CRD, cut to what our resources touch, the fields that its provider writes of its own accord, as the whole
+/// CRD has them: those that references fill, that are initialised late, and `status.atProvider`.
+///
+/// A document that is no CRD of a managed resource stays as it is.
+pub fn widen(crd: &mut Value) {
+    let (group, kind) = (crd["spec"]["group"].clone(), crd["spec"]["names"]["kind"].clone());
+    for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
+        let api_version = format!(
+            "{}/{}",
+            group.as_str().unwrap_or_default(),
+            version["name"].as_str().unwrap_or_default()
+        );
+        let written = Model::of(&json!({"apiVersion": api_version, "kind": kind})).written();
+        if let Some(schema) = version.pointer_mut("/schema/openAPIV3Schema")
+            && schema.pointer("/properties/spec/properties/forProvider").is_some()
+        {
+            admit(schema, &written);
+        }
+    }
+}
+
+/// Lets `schema` take what `sample` holds, wherever it says nothing about it.
+fn admit(schema: &mut Value, sample: &Value) {
+    if schema["x-kubernetes-preserve-unknown-fields"] == true || schema["additionalProperties"].is_object() {
+        return;
+    }
+    match sample {
+        Value::Object(fields) => {
+            schema["type"] = json!("object");
+            for (field, sample) in fields {
+                admit(&mut schema["properties"][field], sample);
+            }
+        }
+        Value::Array(items) => {
+            schema["type"] = json!("array");
+            admit(&mut schema["items"], items.first().unwrap_or(&Value::Null));
+        }
+        _ if schema["type"].is_string() => {}
+        Value::Bool(_) => schema["type"] = json!("boolean"),
+        Value::Number(_) => schema["type"] = json!("number"),
+        Value::String(_) => schema["type"] = json!("string"),
+        Value::Null => schema["x-kubernetes-preserve-unknown-fields"] = json!(true),
+    }
+}
+
+/// An object without the fields that its CRD would drop.
+pub fn prune(object: &Value, schema: &Value) -> Value {
+    let mut pruned = cut(object, schema);
+    for part in ["apiVersion", "kind", "metadata"] {
+        pruned[part] = object[part].clone();
+    }
+    pruned
+}
+
+fn cut(value: &Value, schema: &Value) -> Value {
+    if schema["x-kubernetes-preserve-unknown-fields"] == true {
+        return value.clone();
+    }
+    match value {
+        Value::Object(fields) => {
+            let known = |field: &str| {
+                let named = schema["properties"].get(field);
+                named.or_else(|| schema.get("additionalProperties").filter(|any| any.is_object()))
+            };
+            let kept = fields
+                .iter()
+                .filter_map(|(field, value)| known(field).map(|schema| (field.clone(), cut(value, schema))));
+            Value::Object(kept.collect::<Map<_, _>>())
+        }
+        Value::Array(items) => items.iter().map(|item| cut(item, &schema["items"])).collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn crd(group: &str, kind: &str) -> Value {
+        json!({"spec": {"group": group, "names": {"kind": kind}, "versions": [{"name": "v1beta1", "schema": {
+            "openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {
+                "forProvider": {"type": "object", "properties": {"clusterSelector": {"type": "object"}}}}}}}}}]}})
+    }
+
+    #[test]
+    fn a_slice_takes_what_references_fill_and_what_is_initialised_late() {
+        let mut crd = crd("container.gcp.upbound.io", "NodePool");
+        widen(&mut crd);
+        let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        let params = &schema["properties"]["spec"]["properties"]["forProvider"]["properties"];
+        assert_eq!(params["cluster"]["type"], "string");
+        assert_eq!(params["clusterRef"]["properties"]["name"]["type"], "string");
+        assert_eq!(params["maxPodsPerNode"]["type"], "number");
+        assert_eq!(params["clusterSelector"], json!({"type": "object"}));
+    }
+
+    #[test]
+    fn what_a_crd_does_not_know_is_cut_and_metadata_is_not() {
+        let schema = json!({"properties": {"spec": {"properties": {"known": {"type": "string"},
+            "tags": {"additionalProperties": {"type": "string"}}, "list": {"items": {"properties": {"a": {}}}}}}}});
+        let object = json!({"kind": "X", "metadata": {"name": "x"}, "extra": 1,
+            "spec": {"known": "1", "unknown": "2", "tags": {"k": "v"}, "list": [{"a": 1, "b": 2}]}});
+        let expected = json!({"apiVersion": null, "kind": "X", "metadata": {"name": "x"},
+            "spec": {"known": "1", "tags": {"k": "v"}, "list": [{"a": 1}]}});
+        assert_eq!(prune(&object, &schema), expected);
+    }
+}

@@ -1,0 +1,151 @@
+//! Secrets that managed resources read and write.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+use super::resource::{Resource, text};
+use super::{MANAGER, Trouble, written};
+
+const CONNECTION: &str = "connection.crossplane.io/v1alpha1";
+
+/// The Secrets that a resource names, as they were found.
+pub struct Secrets {
+    client: Client,
+    /// By namespace and name.
+    found: BTreeMap<(String, String), Value>,
+}
+
+impl Secrets {
+    /// Reads the Secret that a resource writes its connection details to, and all that its parameters refer to.
+    pub async fn read(client: Client, object: &Value) -> Result<Self, Trouble> {
+        let mut found = BTreeMap::new();
+        for (namespace, name) in named(object) {
+            let api: Api<Secret> = Api::namespaced(client.clone(), &namespace);
+            if let Some(secret) = api.get_opt(&name).await? {
+                let mut secret = serde_json::to_value(secret).map_err(anyhow::Error::from)?;
+                secret["apiVersion"] = json!("v1");
+                secret["kind"] = json!("Secret");
+                found.insert((namespace, name), secret);
+            }
+        }
+        Ok(Self { client, found })
+    }
+
+    /// The Secrets as documents.
+    pub fn documents(&self) -> impl Iterator<Item = Value> {
+        self.found.values().cloned()
+    }
+
+    /// Writes those Secrets of the resource's world whose data are new.
+    pub async fn publish(&self, resource: &Resource) -> Result<(), Trouble> {
+        for secret in resource.world.secrets() {
+            let key =
+                (text(secret, "/metadata/namespace").to_owned(), text(secret, "/metadata/name").to_owned());
+            let before = self.found.get(&key);
+            let is_connection = connection_ref(&resource.object).as_ref() == Some(&key);
+            if before.is_some_and(|before| before["data"] == secret["data"]) {
+                continue;
+            }
+            if is_connection && let Some(why) = before.and_then(|before| not_ours(before, resource.uid())) {
+                return Err(Trouble::Refused(format!("cannot create or update connection secret: {why}")));
+            }
+            self.write(&key, secret, before.is_some(), is_connection, resource).await?;
+        }
+        Ok(())
+    }
+
+    async fn write(
+        &self,
+        (namespace, name): &(String, String),
+        secret: &Value,
+        exists: bool,
+        is_connection: bool,
+        resource: &Resource,
+    ) -> Result<(), Trouble> {
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
+        let owner = json!([{
+            "apiVersion": resource.object["apiVersion"], "kind": resource.object["kind"], "name": resource.name(),
+            "uid": resource.uid(), "controller": is_connection, "blockOwnerDeletion": is_connection,
+        }]);
+        // What somebody else made is filled, not taken along on deletion.
+        let metadata = if is_connection || !exists { json!({"ownerReferences": owner}) } else { json!({}) };
+        let mut document = json!({"metadata": metadata, "data": secret["data"]});
+        let written = if exists {
+            api.patch(name, &PatchParams::apply(MANAGER), &Patch::Merge(&document)).await
+        } else {
+            document["metadata"]["name"] = json!(name);
+            document["type"] = json!(if is_connection { CONNECTION } else { "Opaque" });
+            let made: Secret = serde_json::from_value(document).map_err(anyhow::Error::from)?;
+            api.create(&written(), &made).await
+        };
+        match written {
+            Err(kube::Error::Api(status)) if status.is_not_found() => Err(Trouble::Refused(format!(
+                "cannot create or update connection secret: {}",
+                status.message
+            ))),
+            other => other.map(drop).map_err(Trouble::from),
+        }
+    }
+}
+
+/// Why a Secret that is there may not become a resource's connection Secret, if so.
+fn not_ours(secret: &Value, uid: &str) -> Option<String> {
+    let owners = secret["metadata"]["ownerReferences"].as_array();
+    match owners.into_iter().flatten().find(|owner| owner["controller"] == true) {
+        Some(owner) if owner["uid"] == *uid => None,
+        Some(_) => Some(format!("existing secret is not controlled by UID {uid:?}")),
+        None if secret["type"] == CONNECTION => None,
+        None => Some(format!("refusing to modify uncontrolled secret of type {}", secret["type"])),
+    }
+}
+
+/// Where a resource's connection details go, by namespace and name.
+pub fn connection_ref(object: &Value) -> Option<(String, String)> {
+    place(&object["spec"]["writeConnectionSecretToRef"], text(object, "/metadata/namespace"))
+}
+
+/// The Secrets that a resource names, by namespace and name.
+fn named(object: &Value) -> Vec<(String, String)> {
+    let own = text(object, "/metadata/namespace");
+    let params = object["spec"]["forProvider"].as_object();
+    let read = params.into_iter().flatten().filter(|(field, _)| field.ends_with("SecretRef"));
+    let mut all: Vec<_> = read.filter_map(|(_, reference)| place(reference, own)).collect();
+    all.extend(connection_ref(object));
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// What a reference points to; that of a namespaced resource lies beside it.
+fn place(reference: &Value, own: &str) -> Option<(String, String)> {
+    let namespace = if own.is_empty() { text(reference, "/namespace") } else { own };
+    let name = text(reference, "/name");
+    (!namespace.is_empty() && !name.is_empty()).then(|| (namespace.to_owned(), name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespaced_resource_names_secrets_beside_it() {
+        let object = json!({"metadata": {"namespace": "team"}, "spec": {
+            "writeConnectionSecretToRef": {"name": "out"},
+            "forProvider": {"passwordSecretRef": {"name": "given", "key": "password"}, "roleRef": {"name": "x"}}}});
+        let team = |name: &str| ("team".to_owned(), name.to_owned());
+        assert_eq!(named(&object), [team("given"), team("out")]);
+    }
+
+    #[test]
+    fn a_secret_of_somebody_else_is_not_taken() {
+        let owned = |uid: &str| json!({"type": CONNECTION, "metadata": {"ownerReferences": [{"uid": uid, "controller": true}]}});
+        assert_eq!(not_ours(&owned("me"), "me"), None);
+        assert!(not_ours(&owned("you"), "me").is_some_and(|why| why.contains("not controlled by UID")));
+        assert!(not_ours(&json!({"type": "Opaque", "metadata": {}}), "me").is_some());
+        assert_eq!(not_ours(&json!({"type": CONNECTION, "metadata": {}}), "me"), None);
+    }
+}

@@ -1,0 +1,190 @@
+//! How the upjet providers work with the pretended clouds: in the background, and never replacing anything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use simulator::provider::model::parameters;
+
+use super::cloud::{Cloud, External, Owner, key};
+use super::laws::{self, Law};
+use super::reconcile::{Outside, Seen};
+use super::resource::{Resource, seconds, until};
+use super::{Rule, Trouble};
+
+/// The clouds as a provider sees them.
+pub struct Upjet {
+    /// What exists.
+    pub cloud: Arc<Cloud>,
+    /// How long a round of a kind's model takes.
+    pub round: Duration,
+}
+
+impl Outside for Upjet {
+    async fn observe(&self, resource: &mut Resource) -> Result<Seen, Trouble> {
+        let Some(external) = self.find(resource) else { return Ok(Seen::Missing) };
+        if let Some(gone_at) = external.gone_at {
+            if let Some(left) = until(gone_at) {
+                return Ok(Seen::Going(left));
+            }
+            self.cloud.remove(&external).await?;
+            return Ok(Seen::Missing);
+        }
+        resource.name_externally(&external.name);
+        if let Some(left) = until(external.ready_at) {
+            as_identified(&external.identity, resource, |resource| {
+                resource.model.identify(&mut resource.object);
+            });
+            return Ok(Seen::Making(left));
+        }
+        if resource.is_deleted() {
+            return Ok(Seen::Made { outdated: false });
+        }
+        as_identified(&external.identity, resource, show);
+        let outdated = laws::differs(&external.parameters, &wanted(&resource.object));
+        Ok(Seen::Made { outdated })
+    }
+
+    async fn create(&self, resource: &mut Resource, rule: &Rule) -> Result<(), Trouble> {
+        let former = resource.external_name().to_owned();
+        let mut identity = resource.uid().to_owned();
+        if resource.model.assigns_names() && !former.is_empty() {
+            identity = format!("{identity} after {former}");
+            resource.forget();
+        }
+        let parameters = as_identified(&identity, resource, |resource| {
+            resource.model.identify(&mut resource.object);
+            completed(resource)
+        });
+        let external = self.made(resource, identity, parameters, rule);
+        self.cloud.put(&external).await
+    }
+
+    async fn update(&self, resource: &mut Resource) -> Result<(), Trouble> {
+        let Some(mut external) = self.find(resource) else { return Ok(()) };
+        let wanted = wanted(&resource.object);
+        if let Some(why) = law(resource).forbids_change(&external.parameters, &wanted) {
+            return Err(Trouble::Refused(why));
+        }
+        for (field, value) in wanted.as_object().into_iter().flatten() {
+            external.parameters[field] = value.clone();
+        }
+        resource.name().clone_into(&mut external.owner.name);
+        self.cloud.put(&external).await
+    }
+
+    async fn delete(&self, resource: &mut Resource) -> Result<(), Trouble> {
+        let Some(mut external) = self.find(resource) else { return Ok(()) };
+        let refusal = self.cloud.look(|all| law(resource).forbids_deletion(&external, all));
+        if let Some(why) = refusal {
+            return Err(Trouble::Refused(why));
+        }
+        if self.round.is_zero() {
+            return self.cloud.remove(&external).await;
+        }
+        external.gone_at = Some(later(self.round));
+        self.cloud.put(&external).await
+    }
+}
+
+impl Upjet {
+    /// What a resource holds: what was made for it, or what bears its name already.
+    fn find(&self, resource: &Resource) -> Option<External> {
+        self.cloud.held_by(resource.uid()).or_else(|| {
+            let name = Some(resource.external_name()).filter(|name| !name.is_empty())?;
+            self.cloud.get(&key(&group(resource), resource.text("/kind"), parent(resource), name))
+        })
+    }
+
+    fn made(&self, resource: &Resource, identity: String, parameters: Value, rule: &Rule) -> External {
+        let takes = rule.seconds.map_or(self.round * resource.model.rounds(), |seconds| {
+            Duration::try_from_secs_f64(seconds).unwrap_or_default()
+        });
+        External {
+            group: group(resource),
+            kind: resource.text("/kind").to_owned(),
+            name: resource.external_name().to_owned(),
+            parent: parent(resource).map(str::to_owned),
+            identity,
+            ready_at: later(takes),
+            gone_at: None,
+            parameters,
+            owner: Owner {
+                api_version: resource.text("/apiVersion").to_owned(),
+                namespace: resource.text("/metadata/namespace").to_owned(),
+                name: resource.name().to_owned(),
+                uid: resource.uid().to_owned(),
+                composite: resource.object["metadata"]["labels"]["crossplane.io/composite"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned(),
+            },
+        }
+    }
+}
+
+/// Shows in the object what the cloud made of it.
+fn show(resource: &mut Resource) {
+    resource.object["status"]["atProvider"] = json!({});
+    resource.model.identify(&mut resource.object);
+    resource.model.finish(&mut resource.object, &mut resource.world);
+}
+
+/// What the cloud will know of a resource that is about to be made: what it asks for, and what it will get besides.
+fn completed(resource: &Resource) -> Value {
+    let mut object = resource.object.clone();
+    resource.model.finish(&mut object, &mut resource.world.clone());
+    wanted(&object)
+}
+
+/// What an object asks for, as the cloud understands it.
+fn wanted(object: &Value) -> Value {
+    let mut wanted = parameters(object);
+    drop_references(&mut wanted);
+    wanted
+}
+
+/// Works on a resource under the identity that its external resource has; ids and addresses follow from it.
+fn as_identified<T>(identity: &str, resource: &mut Resource, work: impl FnOnce(&mut Resource) -> T) -> T {
+    let uid = std::mem::replace(&mut resource.object["metadata"]["uid"], json!(identity));
+    let worked = work(resource);
+    resource.object["metadata"]["uid"] = uid;
+    worked
+}
+
+fn law(resource: &Resource) -> Law {
+    laws::of(&group(resource), resource.text("/kind"))
+}
+
+/// What the resource is a part of.
+fn parent(resource: &Resource) -> Option<&str> {
+    let field = law(resource).part_of?;
+    resource.object["spec"]["forProvider"][field].as_str()
+}
+
+/// The group of its kind, which both flavours share.
+fn group(resource: &Resource) -> String {
+    let group = resource.text("/apiVersion").split('/').next().unwrap_or_default();
+    group.split('.').filter(|label| *label != "m").collect::<Vec<_>>().join(".")
+}
+
+/// References and selectors are between the object and its provider.
+fn drop_references(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|field, _| !["Ref", "Refs", "Selector"].iter().any(|end| field.ends_with(end)));
+            fields.values_mut().for_each(drop_references);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_references),
+        _ => {}
+    }
+}
+
+fn later(duration: Duration) -> Timestamp {
+    let now = Timestamp::now();
+    if duration.is_zero() {
+        return seconds(now);
+    }
+    now.checked_add(duration).unwrap_or(now)
+}

@@ -1,0 +1,107 @@
+//! `cargo xtask up` and `down`: a control plane for whoever works on this.
+
+mod background;
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Context, Result, ensure};
+use tokio::signal::unix::{SignalKind, signal};
+use xtask::workspace;
+
+use crate::control_plane::{ControlPlane, Options};
+use background::State;
+
+/// Flags of `up`.
+#[derive(Clone, Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub struct Args {
+    /// Return when it runs; `down` ends it.
+    #[arg(long)]
+    detach: bool,
+    /// Only Kubernetes, Crossplane and the registry: none of our packages.
+    #[arg(long)]
+    no_install: bool,
+    /// Install the packages that `cargo xtask package` has left there [default: those of the workspace as it is].
+    #[arg(long, value_name = "FOLDER", conflicts_with = "no_install")]
+    packages: Option<PathBuf>,
+    /// Seconds that a cloud takes for one round of its work, of which a cluster takes four; 0 for everything at once.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(0..=600))]
+    pace: u16,
+    /// How many processes of the function answer.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=9))]
+    replicas: u8,
+    /// Leave its folder, with all logs, where it is.
+    #[arg(long)]
+    keep: bool,
+    /// Be the process that `--detach` leaves behind.
+    #[arg(long, hide = true)]
+    background: bool,
+}
+
+/// Starts a control plane, and stays until it is told to end.
+pub async fn up(args: &Args) -> Result<()> {
+    if let Some(state) = State::running()? {
+        ensure!(
+            !(args.detach || args.background),
+            "a control plane runs already (process {}, {}): `cargo xtask down` ends it",
+            state.pid,
+            state.folder.display()
+        );
+    }
+    if args.detach {
+        return background::start(args).await;
+    }
+    let mut term = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let told = async {
+        tokio::select! { _ = term.recv() => (), _ = interrupt.recv() => () }
+    };
+    tokio::select! {
+        done = run(args) => done,
+        () = told => Ok(()),
+    }
+}
+
+/// Ends the control plane that `up --detach` started.
+pub async fn down() -> Result<()> {
+    let state = State::read()?.context("no control plane was started by `cargo xtask up --detach`")?;
+    state.end().await
+}
+
+async fn run(args: &Args) -> Result<()> {
+    let plane = ControlPlane::start(&args.options()).await?;
+    println!("{}", usage(&plane));
+    if args.background {
+        State::of_this(&plane)?.write()?;
+    }
+    std::future::pending().await
+}
+
+impl Args {
+    fn options(&self) -> Options {
+        Options {
+            install: !self.no_install,
+            packages: self.packages.clone(),
+            replicas: self.replicas.into(),
+            pace: Duration::from_secs(self.pace.into()),
+            keep: self.keep,
+            ..Options::default()
+        }
+    }
+}
+
+/// What to do with it.
+fn usage(plane: &ControlPlane) -> String {
+    let memory: u64 = plane.processes().iter().filter_map(|process| process.memory()).sum();
+    let example = workspace::root().join("examples/stock-pool/claim.yaml");
+    format!(
+        "\nThe control plane runs: {} processes, {} MiB. Logs: {}\n\n  export KUBECONFIG={}\n  alias kubectl={}\n  \
+         kubectl apply -f {}\n  kubectl get paved -A\n",
+        plane.processes().len(),
+        memory / 1024,
+        plane.folder().join("logs").display(),
+        plane.kubeconfig().display(),
+        plane.kubectl_path().display(),
+        example.display(),
+    )
+}

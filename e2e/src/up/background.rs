@@ -1,0 +1,172 @@
+//! A control plane in the background: how it is started, what it leaves word of, and how it is ended.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::process::CommandExt,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+
+use super::Args;
+use crate::control_plane::{ControlPlane, background};
+
+/// How long it may take to end.
+const GRACE: Duration = Duration::from_mins(1);
+
+/// Which process it is, and what it has on disk.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct State {
+    /// Its process id.
+    pub pid: u32,
+    /// When that process was started, in the kernel's ticks: another process may get the same id later.
+    started: String,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// That of its PostgreSQL server, which is another user's.
+    postgres: Option<PathBuf>,
+    /// Whether its folder stays.
+    keep: bool,
+}
+
+impl State {
+    /// That of this process, which keeps `plane`.
+    pub fn of_this(plane: &ControlPlane) -> Result<Self> {
+        let pid = std::process::id();
+        let started = started(pid).context("finding out when this process was started")?;
+        let folder = plane.folder().to_owned();
+        let postgres = plane.postgres.as_ref().map(|postgres| postgres.folder().to_owned());
+        Ok(Self { pid, started, folder, postgres, keep: plane.keeps_folder() })
+    }
+
+    /// Leaves word.
+    pub fn write(&self) -> Result<()> {
+        // Whoever reads it finds all of it or nothing.
+        let new = file().with_extension("new");
+        fs::write(&new, serde_json::to_string_pretty(self)?)?;
+        fs::rename(new, file()).context("leaving word of the control plane")
+    }
+
+    /// What word was left, whether it is still true or not.
+    pub fn read() -> Result<Option<Self>> {
+        if !file().is_file() {
+            return Ok(None);
+        }
+        let text = fs::read_to_string(file())?;
+        let read = serde_json::from_str(&text);
+        read.with_context(|| format!("{} is not what `up` writes: remove it", file().display())).map(Some)
+    }
+
+    /// The control plane that runs in the background.
+    pub fn running() -> Result<Option<Self>> {
+        Ok(Self::read()?.filter(Self::is_running))
+    }
+
+    /// Ends it, and waits until nothing is left of it.
+    pub async fn end(&self) -> Result<()> {
+        let start = Instant::now();
+        if self.is_running() {
+            self.signal(Signal::TERM);
+            while self.is_running() && start.elapsed() < GRACE {
+                sleep(Duration::from_millis(100)).await;
+            }
+            // Its processes die with it.
+            if self.is_running() {
+                self.signal(Signal::KILL);
+            }
+            println!("ended process {} and its own, in {:.1} s", self.pid, start.elapsed().as_secs_f64());
+        } else {
+            println!("process {} had ended already", self.pid);
+        }
+        let folders = [Some(&self.folder).filter(|_| !self.keep), self.postgres.as_ref()];
+        for folder in folders.into_iter().flatten().filter(|folder| folder.is_dir()) {
+            fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
+        }
+        fs::remove_file(file()).context("forgetting the control plane")
+    }
+
+    fn is_running(&self) -> bool {
+        started(self.pid).is_some_and(|started| started == self.started)
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = Pid::from_raw(self.pid.cast_signed()) {
+            // It may end just now.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+/// Starts this program in the background, shows what it prints, and returns when it is ready.
+pub async fn start(args: &Args) -> Result<()> {
+    fs::create_dir_all(background())?;
+    let log = background().join("log");
+    let output = fs::File::create(&log)?;
+    // What is left of one that ended by itself must not be taken for the new one.
+    if let Some(ended) = State::read()? {
+        ended.end().await?;
+    }
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["up", "--background", "--replicas", &args.replicas.to_string()]);
+    command.args(["--pace", &args.pace.to_string()]);
+    command.args(args.packages.iter().flat_map(|folder| [OsStr::new("--packages"), folder.as_os_str()]));
+    command.args(args.no_install.then_some("--no-install"));
+    command.args(args.keep.then_some("--keep"));
+    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
+    let child = command.spawn().context("starting the control plane")?;
+    follow(child, &log).await
+}
+
+async fn follow(mut child: Child, log: &std::path::Path) -> Result<()> {
+    let mut shown = 0;
+    loop {
+        let ready = file().is_file();
+        let ended = child.try_wait()?;
+        let text = fs::read_to_string(log).unwrap_or_default();
+        print!("{}", text.get(shown..).unwrap_or_default());
+        shown = text.len();
+        if let Some(status) = ended {
+            bail!("the control plane has ended: {status}");
+        }
+        if ready {
+            println!("It stays until `cargo xtask down`.");
+            return Ok(());
+        }
+        sleep(Duration::from_millis(200)).await;
+    }
+}
+
+fn file() -> PathBuf {
+    background().join("state.json")
+}
+
+/// When a process was started: the 22nd field of its `stat`. A process that has ended and waits for its parent is none.
+fn started(pid: u32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field, the program's name in brackets, may hold anything.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut fields = fields.split(' ');
+    let state = fields.next()?;
+    fields.nth(18).filter(|_| state != "Z").map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_id_and_its_start() {
+        let own = std::process::id();
+        assert!(started(own).is_some_and(|ticks| ticks.parse::<u64>().is_ok()));
+        assert_eq!(started(u32::MAX), None);
+        let other =
+            State { pid: own, started: "1".to_owned(), folder: PathBuf::new(), postgres: None, keep: false };
+        assert!(!other.is_running(), "another process had this id before");
+    }
+}

@@ -1,0 +1,105 @@
+//! How one kind answers, piece by piece: for a provider that plays single resources of a real cluster, where time,
+//! refusals and deletion are its own matter.
+
+use serde_json::{Map, Value, json};
+
+use super::manner::{self, Facts, Id, Manner, Reference};
+use super::{State, finish, identify, references};
+use crate::core::World;
+use crate::value::{at, overlay, set};
+
+/// How a kind answers.
+pub struct Model(Manner);
+
+impl Model {
+    /// The model of an object's kind; one that no table names is an ordinary managed resource.
+    pub fn of(object: &Value) -> Self {
+        Self(manner::of(object))
+    }
+
+    /// How many rounds the cloud takes to make one, at least 1.
+    pub fn rounds(&self) -> u32 {
+        self.0.rounds
+    }
+
+    /// Whether the provider works in the background, so that a refusal shows in LastAsyncOperation.
+    pub fn is_asynchronous(&self) -> bool {
+        self.0.asynchronous
+    }
+
+    /// Whether the cloud gives a name of its own, where others take the object's.
+    pub fn assigns_names(&self) -> bool {
+        matches!(self.0.id, Id::Assigned(_) | Id::Capital(_))
+    }
+
+    /// Fills what references and selectors stand for from the `world`'s resources, and looks whether what the resource
+    /// reads is there. An error is what the provider says while it waits.
+    pub fn prepare(&self, object: &mut Value, world: &World) -> Result<(), String> {
+        (self.0.waits)(object, world)?;
+        references::resolve(&self.0, object, world)
+    }
+
+    /// Gives the object the name it has in the cloud. One that the cloud assigns follows from `metadata.uid`.
+    pub fn identify(&self, object: &mut Value) {
+        identify(&self.0, object);
+    }
+
+    /// Writes what the provider writes once the resource is made: `status.atProvider` and late-initialised fields into
+    /// the object, connection details and generated passwords into the Secrets of the `world`.
+    pub fn finish(&self, object: &mut Value, world: &mut World) {
+        let before = world.clone();
+        finish(&self.0, object, &before, world);
+    }
+
+    /// Tells the state in the object's conditions, dated by the `world`'s clock where they change.
+    pub fn tell(&self, object: &mut Value, state: &State, world: &World) {
+        (self.0.tell)(object, state, world, &self.0);
+    }
+
+    /// An object of this kind with a sample of every field that its provider writes of its own accord: what references
+    /// fill, late initialisation, and `status.atProvider`.
+    pub fn written(&self) -> Value {
+        let world = World::new(json!({}));
+        let nothing = json!({});
+        let facts = Facts::new(&nothing, &world);
+        let mut params = (self.0.late)(&facts);
+        for reference in self.0.references {
+            overlay(&mut params, &filled(reference));
+        }
+        let mut seen = if self.0.mirrors { json!({"id": "x"}) } else { Value::Object(Map::new()) };
+        overlay(&mut seen, &(self.0.at_provider)(&facts));
+        json!({"spec": {"forProvider": params}, "status": {"atProvider": seen}})
+    }
+}
+
+/// A sample of the fields that a reference fills.
+fn filled(reference: &Reference) -> Value {
+    let (name, value) = (json!({"name": "x"}), json!("x"));
+    let mut fields = json!({});
+    if reference.many {
+        set(&mut fields, &[reference.field], json!([value]));
+        set(&mut fields, &[&format!("{}Refs", reference.base)], json!([name]));
+    } else {
+        set(&mut fields, &[reference.field], value);
+        set(&mut fields, &[&format!("{}Ref", reference.base)], name);
+    }
+    reference.within.map_or(fields.clone(), |list| json!({list: [fields]}))
+}
+
+/// A condition of an object.
+pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    super::condition(object, kind)
+}
+
+/// Sets a condition of an object; `now`, as RFC 3339, becomes its time only where its status changes.
+pub fn set_condition(object: &mut Value, now: &str, kind: &str, status: &str, reason: &str, message: &str) {
+    super::set_condition(object, now, kind, status, reason, message);
+}
+
+/// `spec.forProvider` without references and selectors.
+pub fn parameters(object: &Value) -> Value {
+    if at(object, &["spec", "forProvider"]).is_none() {
+        return json!({});
+    }
+    super::mirrored(object)
+}

@@ -1,0 +1,209 @@
+//! `cargo xtask package`: everything that is released, without a container engine.
+//!
+//! The same sources, whatever folder they lie in, give the same bytes: no file holds a time, a path or a random
+//! number.
+
+pub mod archive;
+pub mod build;
+pub mod composed;
+pub mod configuration;
+pub mod function;
+pub mod image;
+pub mod names;
+pub mod providers;
+pub mod rbac;
+#[cfg(test)]
+mod readme;
+#[cfg(test)]
+mod runtime;
+pub mod sbom;
+mod sums;
+pub mod xpkg;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use function_paved_road::apis::Flavour;
+
+use crate::workspace;
+use build::Place;
+pub use names::Registry;
+
+/// Flags of `cargo xtask package`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Only these parts; all of them when none is named.
+    #[arg(value_enum)]
+    pub parts: Vec<Part>,
+    /// Only for this architecture; repeatable (default: both).
+    #[arg(long = "arch", value_enum)]
+    pub architectures: Vec<Architecture>,
+    /// Where the packages will be pushed: the Configurations find the Function there.
+    #[arg(long, default_value = Registry::DEFAULT)]
+    pub registry: Registry,
+    /// The version that the packages will be tagged with.
+    #[arg(long, default_value = concat!("v", env!("CARGO_PKG_VERSION")), value_parser = names::release)]
+    pub release: String,
+    /// Only the Configurations of this flavour.
+    #[arg(long, value_parser = flavour)]
+    pub flavour: Option<Flavour>,
+    /// The API group of a company's own, such as platform.example.org.
+    #[arg(long, requires = "flavour", value_parser = names::group)]
+    pub group: Option<String>,
+    /// Pack the ordinary debug binary of this machine: quick, for tests where something else runs the function.
+    #[arg(long)]
+    pub debug: bool,
+    /// Build everything again, from a copy of the sources in another folder, and compare: minutes more.
+    #[arg(long)]
+    pub twice: bool,
+    /// Where to write (default: target/packages).
+    #[arg(long, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cargo xtask package                                  everything, for both architectures
+  cargo xtask package function --arch amd64            the Function's package, for one
+  cargo xtask package configurations --registry ghcr.io/acme --flavour namespaced --group platform.example.org";
+
+/// What can be built by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// The Function: a package per architecture.
+    Function,
+    /// The APIs: a Configuration each, in both flavours.
+    Configurations,
+    /// The command line: an archive per architecture.
+    Paved,
+    /// What the two programs are made of.
+    Sbom,
+}
+
+/// A processor that packages are built for; the names are those of OCI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Architecture {
+    /// x86_64
+    Amd64,
+    /// aarch64
+    Arm64,
+}
+
+/// Builds the parts; prints a line per file.
+pub fn run(args: &Args) -> Result<()> {
+    let start = Instant::now();
+    let output = args.output()?;
+    build(args, &Place::here(), &output)?;
+    let sums = sums::write(&output)?;
+    print!("{sums}");
+    println!("{:.1} s, in {}", start.elapsed().as_secs_f64(), output.display());
+    if args.twice { again(args, &output) } else { Ok(()) }
+}
+
+/// Builds the parts that the flags ask for from the sources in a place.
+fn build(args: &Args, place: &Place, output: &Path) -> Result<()> {
+    for architecture in args.architectures() {
+        if args.wants(Part::Function) {
+            function::package(args, architecture, place, output)?;
+        }
+        if args.wants(Part::Paved) {
+            archive::write(architecture, place, output)?;
+        }
+    }
+    if args.wants(Part::Configurations) {
+        configuration::packages(args, output)?;
+    }
+    if args.wants(Part::Sbom) {
+        for package in ["function-paved-road", "paved"] {
+            sbom::write(package, output)?;
+        }
+    }
+    Ok(())
+}
+
+/// Builds all of it once more, elsewhere, and fails unless every file is the same.
+fn again(args: &Args, output: &Path) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let second = folder.path().join("packages");
+    fs::create_dir(&second)?;
+    build(args, &Place::copy(folder.path())?, &second)?;
+    let differing = sums::differing(output, &second)?;
+    ensure!(differing.is_empty(), "built twice, these differ: {}", differing.join(", "));
+    println!("built twice, every file is the same");
+    Ok(())
+}
+
+impl Default for Args {
+    /// What the command line does without flags.
+    fn default() -> Self {
+        Self {
+            parts: Vec::new(),
+            architectures: Vec::new(),
+            registry: Registry::default(),
+            release: concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
+            flavour: None,
+            group: None,
+            debug: false,
+            twice: false,
+            output: None,
+        }
+    }
+}
+
+impl Args {
+    fn wants(&self, part: Part) -> bool {
+        self.parts.is_empty() || self.parts.contains(&part)
+    }
+
+    fn architectures(&self) -> Vec<Architecture> {
+        match (self.debug, self.architectures.as_slice()) {
+            (true, _) => vec![Architecture::of_this_machine()],
+            (_, []) => vec![Architecture::Amd64, Architecture::Arm64],
+            (_, some) => some.to_vec(),
+        }
+    }
+
+    fn flavours(&self) -> Vec<Flavour> {
+        self.flavour.map_or_else(|| Flavour::ALL.to_vec(), |flavour| vec![flavour])
+    }
+
+    /// The folder for what is built; it is there.
+    pub fn output(&self) -> Result<PathBuf> {
+        let folder = self.output.clone().unwrap_or_else(|| workspace::target().join("packages"));
+        fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+        folder.canonicalize().with_context(|| format!("finding {}", folder.display()))
+    }
+}
+
+impl Architecture {
+    /// As OCI calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Amd64 => "amd64",
+            Self::Arm64 => "arm64",
+        }
+    }
+
+    /// Rust's target with a static libc.
+    pub fn target(self) -> &'static str {
+        match self {
+            Self::Amd64 => "x86_64-unknown-linux-musl",
+            Self::Arm64 => "aarch64-unknown-linux-musl",
+        }
+    }
+
+    fn of_this_machine() -> Self {
+        if cfg!(target_arch = "aarch64") { Self::Arm64 } else { Self::Amd64 }
+    }
+}
+
+fn flavour(text: &str) -> Result<Flavour, String> {
+    let named = |flavour: &Flavour| names::flavour(*flavour) == text;
+    Flavour::ALL.into_iter().find(named).ok_or_else(|| format!("{text:?}: expected claims or namespaced"))
+}

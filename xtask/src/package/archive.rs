@@ -1,0 +1,86 @@
+//! `paved` as people download it: a static binary with manual pages and completions.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use clap_complete::Shell;
+
+use super::{Architecture, build, image};
+use crate::workspace;
+
+/// What a shell's completions are called where it looks for them.
+const COMPLETIONS: [(Shell, &str); 3] =
+    [(Shell::Bash, "paved.bash"), (Shell::Zsh, "_paved"), (Shell::Fish, "paved.fish")];
+
+/// Builds the archive for one architecture; gives its file.
+pub fn write(architecture: Architecture, place: &build::Place, output: &Path) -> Result<PathBuf> {
+    let name = format!("paved-linux-{}", architecture.name());
+    let file = output.join(format!("{name}.tar.gz"));
+    let mut files =
+        vec![("paved".to_owned(), 0o755, read(&place.static_binary("paved", "paved", architecture)?)?)];
+    for text in ["LICENSE", "NOTICE", "README.md"] {
+        files.push((text.to_owned(), 0o644, read(&workspace::root().join(text))?));
+    }
+    files.extend(completions());
+    files.extend(manual()?);
+    let files: Vec<_> =
+        files.iter().map(|(path, mode, content)| (format!("{name}/{path}"), *mode, &**content)).collect();
+    let files: Vec<_> = files.iter().map(|(path, mode, content)| (&**path, *mode, *content)).collect();
+    let archive = image::gzip(&image::tar(&files)?, image::Effort::Best)?;
+    fs::write(&file, archive).with_context(|| format!("writing {}", file.display()))?;
+    Ok(file)
+}
+
+type File = (String, u32, Vec<u8>);
+
+fn completions() -> Vec<File> {
+    let of_shell = |(shell, file)| {
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut paved::command(), "paved", &mut script);
+        (format!("completions/{file}"), 0o644, script)
+    };
+    COMPLETIONS.into_iter().map(of_shell).collect()
+}
+
+/// A manual page for the program and for each of its commands.
+fn manual() -> Result<Vec<File>> {
+    let folder = tempfile::tempdir()?;
+    clap_mangen::generate_to(paved::command(), folder.path())?;
+    let mut pages = fs::read_dir(folder.path())?.map(|page| Ok(page?.path())).collect::<Result<Vec<_>>>()?;
+    pages.sort();
+    let page = |path: PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Ok((format!("man/{name}"), 0o644, read(&path)?))
+    };
+    pages.into_iter().map(page).collect()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("reading {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_manual_page() {
+        let pages = manual().unwrap();
+        let names: Vec<_> = pages.iter().map(|(path, ..)| path.as_str()).collect();
+        assert!(names.contains(&"man/paved.1") && names.contains(&"man/paved-preview.1"), "{names:?}");
+        let preview = pages.iter().find(|(path, ..)| path == "man/paved-preview.1").unwrap();
+        assert!(String::from_utf8_lossy(&preview.2).contains("until\\-ready"));
+    }
+
+    #[test]
+    fn every_shell_has_completions() {
+        for (path, _, script) in completions() {
+            assert!(String::from_utf8_lossy(&script).contains("preview"), "{path}");
+        }
+    }
+}

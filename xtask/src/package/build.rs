@@ -1,0 +1,97 @@
+//! Static binaries for both architectures, from either: cargo with Zig as C compiler and linker.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+
+use super::Architecture;
+use crate::{tools, workspace};
+
+/// Zig and what makes cargo use it; both come as Python packages.
+const PINNED: [&str; 2] = ["cargo-zigbuild==0.24.0", "ziglang==0.17.0"];
+
+/// Where sources are, and where cargo builds them.
+pub struct Place {
+    root: PathBuf,
+    target: PathBuf,
+}
+
+impl Place {
+    /// The workspace.
+    pub fn here() -> Self {
+        Self { root: workspace::root().to_owned(), target: workspace::target().join("static") }
+    }
+
+    /// A copy of the sources in `folder`: what git knows of them.
+    pub fn copy(folder: &Path) -> Result<Self> {
+        let root = folder.join("sources");
+        let mut git = Command::new("git");
+        git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+        let listed = git.current_dir(workspace::root()).output().context("starting git")?;
+        ensure!(listed.status.success(), "git ls-files: {}", String::from_utf8_lossy(&listed.stderr));
+        let listed = String::from_utf8(listed.stdout)?;
+        for file in listed.split_terminator('\0') {
+            let (from, to) = (workspace::root().join(file), root.join(file));
+            fs::create_dir_all(to.parent().unwrap_or(&root))?;
+            fs::copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;
+        }
+        Ok(Self { root, target: folder.join("target") })
+    }
+
+    /// Builds a binary of one of the workspace's packages for release; gives its path.
+    pub fn static_binary(&self, package: &str, binary: &str, architecture: Architecture) -> Result<PathBuf> {
+        let programs = zig()?;
+        let target = architecture.target();
+        run(Command::new("rustup").args(["target", "add", target]).current_dir(workspace::root()))?;
+        let path = env::var_os("PATH").unwrap_or_default();
+        let path = env::join_paths([programs.clone()].into_iter().chain(env::split_paths(&path)))?;
+        let mut cargo = Command::new(programs.join("cargo-zigbuild"));
+        cargo.args(["zigbuild", "--quiet", "--release", "--locked", "--package", package, "--bin", binary]);
+        cargo.args(["--target", target]).arg("--target-dir").arg(&self.target).current_dir(&self.root);
+        cargo.env("PATH", path).env("RUSTFLAGS", self.without_paths()?.join(" "));
+        run(&mut cargo)?;
+        Ok(self.target.join(target).join("release").join(binary))
+    }
+
+    /// Messages of panics name source files: by where they are in the workspace and among the crates, wherever those are.
+    fn without_paths(&self) -> Result<Vec<String>> {
+        let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+        let home = home.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cargo")));
+        let home = home.context("neither CARGO_HOME nor HOME is set")?;
+        let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
+        // The last that fits counts.
+        Ok(vec![remap(&home, "/cargo"), remap(&self.root, "/source"), remap(&self.target, "/target")])
+    }
+}
+
+/// The folder with `cargo-zigbuild` and Zig, an environment of Python's; made when it is not there.
+fn zig() -> Result<PathBuf> {
+    let name = PINNED.join("-").replace("==", "-");
+    let folder = tools::folder()?.join(name);
+    let programs = folder.join("bin");
+    if programs.join("cargo-zigbuild").is_file() {
+        return Ok(programs);
+    }
+    // Python writes an environment's path into its programs: it is made where it stays, and its program comes last.
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
+    }
+    let python = run(Command::new("python3").args(["-m", "venv"]).arg(&folder));
+    python.context("Zig comes as a Python package, and needs Python 3 with venv")?;
+    for package in PINNED.iter().rev() {
+        run(Command::new(programs.join("pip")).args(["install", "--quiet", package]))?;
+    }
+    Ok(programs)
+}
+
+/// Runs a program whose output is for people.
+fn run(command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().with_context(|| format!("starting {program}"))?;
+    ensure!(status.success(), "{program}: {status}");
+    Ok(())
+}

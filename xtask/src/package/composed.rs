@@ -1,0 +1,177 @@
+//! What each API composes, found out by composing: every example and every variant of one, until nothing changes.
+//!
+//! Dependencies of packages and rights in clusters follow from this, so that they stay true.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail, ensure};
+use function_paved_road::apis::{APIS, AnyApi, Flavour};
+use function_paved_road::function::{self, Outside};
+use function_paved_road::{manifests, settings, value};
+use function_sdk_rust::proto::v1::RunFunctionResponse;
+use serde_json::Value;
+use simulator::core::World;
+use simulator::provider::{Pace, Provider};
+use simulator::schema::Schemas;
+
+use super::providers::Package;
+use crate::{workspace, yaml};
+
+/// More calls than any environment needs.
+const LIMIT: usize = 12;
+
+/// What an API composes in one flavour.
+pub struct Composed {
+    /// The API.
+    pub api: &'static dyn AnyApi,
+    /// The flavour.
+    pub flavour: Flavour,
+    /// What its example composes: what everybody gets.
+    pub always: Vec<Value>,
+    /// What only some of its variants compose: a matter of Settings, or of a claim's choice.
+    pub sometimes: Vec<Value>,
+}
+
+/// Everything that is composed, API by API and flavour by flavour; found out once.
+pub fn all() -> Result<&'static [Composed]> {
+    static ALL: Mutex<Option<&'static [Composed]>> = Mutex::new(None);
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(all) = *all {
+        return Ok(all);
+    }
+    let each = APIS.iter().flat_map(|api| Flavour::ALL.map(|flavour| Composed::of(*api, flavour)));
+    Ok(all.insert(each.collect::<Result<Vec<_>>>()?.leak()))
+}
+
+/// What an API composes in a flavour.
+pub fn by(api: &dyn AnyApi, flavour: Flavour) -> Result<&'static Composed> {
+    let found = all()?
+        .iter()
+        .find(|composed| composed.api.info().name == api.info().name && composed.flavour == flavour);
+    found.with_context(|| format!("no API is called {}", api.info().name))
+}
+
+impl Composed {
+    /// Composes an API's example and the example's variants.
+    fn of(api: &'static dyn AnyApi, flavour: Flavour) -> Result<Self> {
+        let mut folder = workspace::root().join("examples").join(api.info().name);
+        if flavour == Flavour::Namespaced {
+            folder.push("namespaced");
+        }
+        let case = |file: &Path| {
+            let case = Case { api, flavour, folder: &folder, documents: yaml::read(file)? };
+            case.objects().with_context(|| format!("composing {}", file.display()))
+        };
+        let mut sometimes = Vec::new();
+        for file in variants(&folder)? {
+            sometimes.extend(case(&file)?);
+        }
+        Ok(Self { api, flavour, always: case(&folder.join("xr.yaml"))?, sometimes })
+    }
+
+    /// Every object, of the example and of variants.
+    pub fn objects(&self) -> impl Iterator<Item = &Value> {
+        self.always.iter().chain(&self.sometimes)
+    }
+
+    /// The providers without which the API does nothing for anybody.
+    pub fn needed(&self) -> BTreeSet<Package> {
+        providers(&self.always)
+    }
+
+    /// The providers that only some choices need.
+    pub fn optional(&self) -> BTreeSet<Package> {
+        let needed = self.needed();
+        providers(&self.sometimes).into_iter().filter(|package| !needed.contains(package)).collect()
+    }
+}
+
+/// The API group of an object, empty for Kubernetes' core.
+pub fn group(object: &Value) -> &str {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    version.split_once('/').map_or("", |(group, _)| group)
+}
+
+fn providers(objects: &[Value]) -> BTreeSet<Package> {
+    objects.iter().filter_map(|object| Package::serving(group(object))).collect()
+}
+
+fn variants(folder: &Path) -> Result<Vec<PathBuf>> {
+    let folder = folder.join("variants");
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let files = fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
+    let mut files = files.map(|file| Ok(file?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+    files.sort();
+    Ok(files)
+}
+
+/// An environment that somebody could ask for: an XR, and the Settings that are laid over those of the example.
+struct Case<'a> {
+    api: &'static dyn AnyApi,
+    flavour: Flavour,
+    folder: &'a Path,
+    documents: Vec<Value>,
+}
+
+impl Case<'_> {
+    /// Every object that was desired in any call until nothing changed any more.
+    fn objects(&self) -> Result<Vec<Value>> {
+        let composition = self.folder.join("composition.yaml");
+        let composition =
+            yaml::read(&composition)?.into_iter().next().context("an empty composition.yaml")?;
+        let input = self.input(&composition);
+        let mut world = self.world()?.select(&composition);
+        let mut provider = Provider::new(Pace::Instant);
+        let mut found = Vec::new();
+        for call in 0..LIMIT {
+            let mut random = |bytes: &mut [u8]| bytes.fill(7);
+            let mut outside = Outside { now: world.now(), random: &mut random };
+            let response = world.run(Some(&input), |request| function::run(request, &mut outside))?;
+            let applied = world.apply(&response)?;
+            if let Some(fatal) = applied.fatal {
+                bail!("call {call}: {fatal}");
+            }
+            found.extend(desired(response));
+            if provider.answer(&mut world).is_empty() && call > 0 {
+                return Ok(found);
+            }
+        }
+        bail!("still changing after {LIMIT} calls")
+    }
+
+    fn world(&self) -> Result<World> {
+        let xrd = manifests::xrd(self.api, self.flavour, self.flavour.default_group());
+        let xr = self.documents.iter().find(|document| document["kind"] != settings::KIND);
+        let mut xr = xr.context("no XR")?.clone();
+        let schemas = Schemas::new([&xrd])?;
+        let definition = schemas.of(&xr).context("an XR of another kind")?;
+        definition.apply_defaults(&mut xr);
+        let violations = definition.validate(&xr, None);
+        ensure!(violations.is_empty(), "{violations:?}");
+        Ok(World::new(xr).defined_by(&xrd))
+    }
+
+    fn input(&self, composition: &Value) -> Value {
+        let input = composition.pointer("/spec/pipeline/0/input").and_then(Value::as_object);
+        let mut input = input.cloned().unwrap_or_default();
+        let over = self.documents.iter().find(|document| document["kind"] == settings::KIND);
+        if let Some(over) = over.and_then(Value::as_object) {
+            settings::merge(&mut input, over.clone());
+        }
+        input.into()
+    }
+}
+
+fn desired(response: RunFunctionResponse) -> Vec<Value> {
+    let resources = response.desired.unwrap_or_default().resources;
+    resources
+        .into_values()
+        .filter_map(|slot| slot.resource.map(|object| value::object(object).into()))
+        .collect()
+}

@@ -1,0 +1,126 @@
+//! The Configurations: one for each API and flavour, each with its XRD, its Composition, and what it depends on. Those of a
+//! company's own group come with roles for it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use function_paved_road::apis::{APIS, AnyApi, Flavour};
+use function_paved_road::manifests;
+use serde_json::{Value, json};
+
+use super::{Args, composed, names, rbac, xpkg};
+use crate::{tools, workspace, yaml};
+
+/// Builds the packages that the flags ask for; gives their files.
+pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
+    let crossplane = tools::path(&tools::CLI)?;
+    let mut files = Vec::new();
+    for api in APIS {
+        for flavour in args.flavours() {
+            let file = output.join(format!("{}.xpkg", names::configuration(*api, flavour)));
+            package(args, *api, flavour, &crossplane, &file)?;
+            files.push(file);
+        }
+    }
+    if let (Some(flavour), Some(group)) = (args.flavour, &args.group) {
+        yaml::write(&output.join("people.yaml"), &rbac::people(flavour, group)?)?;
+    }
+    Ok(files)
+}
+
+fn package(args: &Args, api: &dyn AnyApi, flavour: Flavour, crossplane: &Path, file: &Path) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (root, examples) = (folder.path().join("package"), folder.path().join("examples"));
+    for folder in [&root, &examples] {
+        fs::create_dir(folder).with_context(|| format!("making {}", folder.display()))?;
+    }
+    let group = args.group.as_deref().unwrap_or_else(|| flavour.default_group());
+    yaml::write(&root.join("crossplane.yaml"), &[meta(args, api, flavour)?])?;
+    yaml::write(&root.join("xrd.yaml"), &[manifests::xrd(api, flavour, group)])?;
+    yaml::write(&root.join("composition.yaml"), &[composition(args, api, flavour, group)])?;
+    yaml::write(&examples.join("example.yaml"), &example(api, flavour, group)?)?;
+    xpkg::Build { crossplane, root: &root, ignore: &[], examples: &examples, image: None }.write(file)
+}
+
+/// The package's `crossplane.yaml`.
+fn meta(args: &Args, api: &dyn AnyApi, flavour: Flavour) -> Result<Value> {
+    let mut dependencies =
+        vec![dependency("Function", &args.registry.function(), &format!(">={}", args.release))];
+    for package in composed::by(api, flavour)?.needed() {
+        dependencies.push(dependency("Provider", &package.reference(), &package.versions()));
+    }
+    let info = api.info();
+    let mut annotations = about()?;
+    annotations["meta.crossplane.io/description"] = json!(info.summary);
+    annotations["meta.crossplane.io/readme"] = json!(readme(api, flavour));
+    Ok(json!({
+        "apiVersion": "meta.pkg.crossplane.io/v1",
+        "kind": "Configuration",
+        "metadata": {"name": names::configuration(api, flavour), "annotations": annotations},
+        "spec": {
+            "crossplane": {"version": oldest_crossplane(flavour)},
+            "dependsOn": dependencies,
+        },
+    }))
+}
+
+fn dependency(kind: &str, package: &str, version: &str) -> Value {
+    json!({"apiVersion": "pkg.crossplane.io/v1", "kind": kind, "package": package, "version": version})
+}
+
+/// Who keeps it and where: what the Function's own `crossplane.yaml` says.
+fn about() -> Result<Value> {
+    let function = yaml::read(&workspace::root().join("package/crossplane.yaml"))?;
+    let all = function.first().context("package/crossplane.yaml is empty")?;
+    let kept = ["maintainer", "source", "license"].map(|name| {
+        let key = format!("meta.crossplane.io/{name}");
+        let value = all["metadata"]["annotations"][&key].clone();
+        (key, value)
+    });
+    Ok(kept.into_iter().collect::<serde_json::Map<_, _>>().into())
+}
+
+fn oldest_crossplane(flavour: Flavour) -> &'static str {
+    match flavour {
+        Flavour::Claims => ">=v1.20.0-0",
+        Flavour::Namespaced => ">=v2.0.0-0",
+    }
+}
+
+fn readme(api: &dyn AnyApi, flavour: Flavour) -> String {
+    let info = api.info();
+    let people = match flavour {
+        Flavour::Claims => format!("People apply a claim, `{}`, in their namespace.", info.claim.kind),
+        Flavour::Namespaced => {
+            format!("People apply the composite, `{}`, in their namespace.", info.namespaced.kind)
+        }
+    };
+    format!(
+        "{} {people} The platform team's settings are the data of an EnvironmentConfig called `{}`.\n",
+        info.summary,
+        manifests::ENVIRONMENT_CONFIG
+    )
+}
+
+/// The Composition with the name that the Function gets when it is installed as a dependency.
+fn composition(args: &Args, api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
+    let mut composition = manifests::composition(api, flavour, group);
+    composition["spec"]["pipeline"][0]["functionRef"]["name"] = json!(args.registry.installed_function());
+    composition
+}
+
+/// What people apply, in the group that the package has.
+fn example(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Result<Vec<Value>> {
+    let file = match flavour {
+        Flavour::Claims => "claim.yaml",
+        Flavour::Namespaced => "namespaced/xr.yaml",
+    };
+    let mut documents = yaml::read(&workspace::root().join("examples").join(api.info().name).join(file))?;
+    for document in &mut documents {
+        document["apiVersion"] = json!(manifests::api_version(group));
+    }
+    Ok(documents)
+}

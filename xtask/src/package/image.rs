@@ -1,0 +1,145 @@
+//! The runtime image: one static binary and nothing else, written as `docker save` writes an image.
+
+use std::io::Write;
+
+use anyhow::Result;
+use flate2::{Compression, GzBuilder};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::Architecture;
+
+const DESCRIPTION: &str = "Crossplane composition function: self-service environments from small claims";
+
+/// Whom the function runs as, where Crossplane does not say otherwise.
+const USER: &str = "65532:65532";
+
+/// gRPC, and metrics.
+const PORTS: [&str; 2] = ["9443/tcp", "8080/tcp"];
+
+/// No file has a time of its own, or no two images of the same binary would be the same.
+const EPOCH: &str = "1970-01-01T00:00:00Z";
+
+/// An image with the binary as its entry point. It writes no file and opens no connection: a root that is read-only will
+/// do, and there are no certificates of authorities in it.
+pub fn of(binary: &[u8], architecture: Architecture, version: &str, effort: Effort) -> Result<Vec<u8>> {
+    let layer = tar(&[("function", 0o755, binary)])?;
+    let packed = gzip(&layer, effort)?;
+    let config = serde_json::to_vec(&config(architecture, version, &sha256(&layer)))?;
+    let (config_name, layer_name) =
+        (format!("{}.json", sha256(&config)), format!("{}.tar.gz", sha256(&packed)));
+    let manifest = json!([{"Config": config_name, "RepoTags": null, "Layers": [layer_name]}]);
+    tar(&[
+        ("manifest.json", 0o644, &serde_json::to_vec(&manifest)?),
+        (&config_name, 0o644, &config),
+        (&layer_name, 0o644, &packed),
+    ])
+}
+
+fn config(architecture: Architecture, version: &str, layer: &str) -> Value {
+    let ports: serde_json::Map<String, Value> =
+        PORTS.iter().map(|port| ((*port).to_owned(), json!({}))).collect();
+    json!({
+        "architecture": architecture.name(),
+        "os": "linux",
+        "created": EPOCH,
+        "config": {
+            "User": USER,
+            "WorkingDir": "/",
+            "Entrypoint": ["/function"],
+            "ExposedPorts": ports,
+            "Labels": {
+                "org.opencontainers.image.title": "function-paved-road",
+                "org.opencontainers.image.description": DESCRIPTION,
+                "org.opencontainers.image.source": env!("CARGO_PKG_REPOSITORY"),
+                "org.opencontainers.image.licenses": env!("CARGO_PKG_LICENSE"),
+                "org.opencontainers.image.version": version,
+            },
+        },
+        "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{layer}")]},
+        "history": [{"created": EPOCH, "created_by": "cargo xtask package"}],
+    })
+}
+
+/// A tar file of root's, without times.
+pub fn tar(files: &[(&str, u32, &[u8])]) -> Result<Vec<u8>> {
+    let mut tar = tar::Builder::new(Vec::new());
+    for (path, mode, content) in files {
+        let mut header = tar::Header::new_ustar();
+        header.set_mode(*mode);
+        header.set_size(content.len() as u64);
+        tar.append_data(&mut header, path, *content)?;
+    }
+    Ok(tar.into_inner()?)
+}
+
+/// How hard to compress.
+#[derive(Clone, Copy, Debug)]
+pub enum Effort {
+    /// For what is downloaded.
+    Best,
+    /// For what stays on this machine.
+    Quick,
+}
+
+/// Compressed, without a name and a time.
+pub fn gzip(content: &[u8], effort: Effort) -> Result<Vec<u8>> {
+    let level = match effort {
+        Effort::Best => Compression::best(),
+        Effort::Quick => Compression::fast(),
+    };
+    let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), level);
+    gzip.write_all(content)?;
+    Ok(gzip.finish()?)
+}
+
+/// A digest in hexadecimal digits.
+pub fn sha256(content: &[u8]) -> String {
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16);
+    let digits = Sha256::digest(content).into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(digit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::collections::BTreeMap;
+    use std::io::Read;
+
+    use super::*;
+
+    fn files(image: &[u8]) -> BTreeMap<String, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        for entry in tar::Archive::new(image).entries().unwrap() {
+            let mut entry = entry.unwrap();
+            assert_eq!(entry.header().mtime().unwrap(), 0);
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content).unwrap();
+            files.insert(entry.path().unwrap().display().to_string(), content);
+        }
+        files
+    }
+
+    #[test]
+    fn an_image_is_one_binary_that_runs_without_rights() {
+        let image = files(&of(b"binary", Architecture::Arm64, "v1.2.3", Effort::Best).unwrap());
+        let manifest: Value = serde_json::from_slice(&image["manifest.json"]).unwrap();
+        let config: Value = serde_json::from_slice(&image[manifest[0]["Config"].as_str().unwrap()]).unwrap();
+        assert_eq!(config["architecture"], "arm64");
+        assert_eq!(config["config"]["User"], USER);
+        assert_eq!(config["config"]["Labels"]["org.opencontainers.image.version"], "v1.2.3");
+        let layer = &image[manifest[0]["Layers"][0].as_str().unwrap()];
+        let mut unpacked = Vec::new();
+        flate2::read::GzDecoder::new(&**layer).read_to_end(&mut unpacked).unwrap();
+        assert_eq!(config["rootfs"]["diff_ids"], json!([format!("sha256:{}", sha256(&unpacked))]));
+        assert_eq!(files(&unpacked), BTreeMap::from([("function".to_owned(), b"binary".to_vec())]));
+    }
+
+    #[test]
+    fn the_same_binary_gives_the_same_image() {
+        let image = |binary| of(binary, Architecture::Amd64, "v1.2.3", Effort::Best).unwrap();
+        assert_eq!(image(b"one"), image(b"one"));
+        assert_ne!(image(b"one"), image(b"two"));
+    }
+}

@@ -1,0 +1,177 @@
+//! What packages are called, and what Crossplane calls what it installs from them.
+
+use std::{fmt, str::FromStr};
+
+use function_paved_road::apis::{AnyApi, Flavour};
+use function_paved_road::manifests;
+
+/// A registry and the path in it below which all packages lie: `xpkg.crossplane.io/paved-road`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registry(String);
+
+impl Registry {
+    /// Where releases are.
+    pub const DEFAULT: &str = "xpkg.crossplane.io/paved-road";
+
+    /// The Function's package.
+    pub fn function(&self) -> String {
+        format!("{self}/{}", manifests::FUNCTION)
+    }
+
+    /// The name of the Function that Crossplane installs when a Configuration depends on it: Compositions have to
+    /// refer to it by this.
+    pub fn installed_function(&self) -> String {
+        let function = self.function();
+        dns_label(function.split_once('/').map_or("", |(_, repository)| repository))
+    }
+
+    /// The package of an API in a flavour.
+    pub fn configuration(&self, api: &dyn AnyApi, flavour: Flavour) -> String {
+        format!("{self}/{}", configuration(api, flavour))
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self(Self::DEFAULT.to_owned())
+    }
+}
+
+impl fmt::Display for Registry {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl FromStr for Registry {
+    type Err = String;
+
+    /// Crossplane 2 takes no reference without a registry, and none to a registry whose name has neither dot nor port.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wanted = || format!("{text:?}: expected a registry and a path, such as {}", Self::DEFAULT);
+        let (host, path) = text.split_once('/').ok_or_else(wanted)?;
+        let is_part = |part: &str| {
+            let fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
+            part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.chars().all(fit)
+        };
+        let is_host = host.contains(['.', ':']) && host.split(':').all(is_part);
+        if is_host && path.split('/').all(is_part) { Ok(Self(text.to_owned())) } else { Err(wanted()) }
+    }
+}
+
+/// `claims`, `namespaced`
+pub fn flavour(flavour: Flavour) -> &'static str {
+    match flavour {
+        Flavour::Claims => "claims",
+        Flavour::Namespaced => "namespaced",
+    }
+}
+
+/// The name of an API's Configuration: `configuration-gpu-workspace-claims`.
+pub fn configuration(api: &dyn AnyApi, in_flavour: Flavour) -> String {
+    format!("configuration-{}-{}", api.info().name, flavour(in_flavour))
+}
+
+/// Checks an API group.
+pub(super) fn group(text: &str) -> Result<String, String> {
+    let is_label = |label: &str| {
+        let fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !label.is_empty() && label.chars().all(fit) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    let fits = text.len() <= 200 && text.contains('.') && text.split('.').all(is_label);
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("{text:?}: expected a domain in lower case, such as platform.example.org"))
+    }
+}
+
+/// Checks a version: Crossplane takes semantic ones only, and compares them.
+pub(super) fn release(text: &str) -> Result<String, String> {
+    let wanted = || format!("{text:?}: expected a semantic version with a v, such as v1.2.3");
+    let number = text.strip_prefix('v').ok_or_else(wanted)?;
+    let (number, suffix) =
+        number.split_once('-').map_or((number, None), |(number, suffix)| (number, Some(suffix)));
+    let is_number =
+        |part: &str| part.parse::<u32>().is_ok() && (part == "0" || !part.starts_with(['0', '+']));
+    let is_suffix =
+        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let fits = number.split('.').count() == 3
+        && number.split('.').all(is_number)
+        && suffix.is_none_or(|suffix| suffix.split('.').all(is_suffix));
+    if fits { Ok(text.to_owned()) } else { Err(wanted()) }
+}
+
+/// Crossplane's name for a package that it installs as a dependency, made of the repository's path: what Crossplane 2.3
+/// does in `xpkg.ToDNSLabel`, and 1.20 likewise.
+fn dns_label(repository: &str) -> String {
+    const MOST: usize = 63;
+    let last = repository.len().saturating_sub(1);
+    let kept = repository.bytes().take(MOST).enumerate().filter_map(|(index, byte)| match byte {
+        b'a'..=b'z' | b'0'..=b'9' => Some(char::from(byte)),
+        b'.' | b'/' | b':' | b'-' if ![0, MOST - 1, last].contains(&index) => Some('-'),
+        _ => None,
+    });
+    kept.collect::<String>().trim_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_dependency_is_installed_under_its_repository_path() {
+        assert_eq!(Registry::default().installed_function(), "paved-road-function-paved-road");
+        let here: Registry = "127.0.0.1:5000/acme/platform.tools".parse().unwrap();
+        assert_eq!(here.function(), "127.0.0.1:5000/acme/platform.tools/function-paved-road");
+        assert_eq!(here.installed_function(), "acme-platform-tools-function-paved-road");
+    }
+
+    #[test]
+    fn names_are_cut_as_crossplane_cuts_them() {
+        assert_eq!(dns_label("a_b/c"), "ab-c");
+        assert_eq!(dns_label("-a/"), "a");
+        assert_eq!(dns_label(&"x".repeat(80)), "x".repeat(63));
+        assert_eq!(dns_label(&format!("{}/y", "x".repeat(62))), "x".repeat(62));
+    }
+
+    #[test]
+    fn a_registry_is_one_that_crossplane_takes() {
+        for good in ["xpkg.crossplane.io/paved-road", "127.0.0.1:5000/a/b", "ghcr.io/acme"] {
+            assert!(good.parse::<Registry>().is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "ghcr.io",
+            "acme/x",
+            "localhost/x",
+            "ghcr.io/Acme",
+            "ghcr.io//x",
+            "ghcr.io/acme/",
+            "https://ghcr.io/x",
+        ] {
+            let error = bad.parse::<Registry>().unwrap_err();
+            assert!(error.contains("expected a registry and a path"), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_group_is_a_domain() {
+        assert!(group("platform.example.org").is_ok());
+        for bad in ["", "platform", "Platform.example.org", "a..b", "-a.b", "a.b-", "a.b/c"] {
+            assert!(group(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_release_is_a_semantic_version() {
+        for good in ["v0.1.0", "v1.20.3", "v1.0.0-rc.1"] {
+            assert!(release(good).is_ok(), "{good}");
+        }
+        for bad in ["", "1.0.0", "v1.0", "v1.0.0.0", "v01.0.0", "v1.0.0-", "v1.0.x", "latest", "v1.+0.0"] {
+            assert!(release(bad).is_err(), "{bad}");
+        }
+    }
+}

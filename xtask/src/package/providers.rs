@@ -1,0 +1,45 @@
+//! The providers that serve what we compose: which package, and since which version.
+
+use function_paved_road::models::{KINDS, Provider, Scope};
+
+/// Where the providers' packages are.
+const REGISTRY: &str = "xpkg.crossplane.io/crossplane-contrib";
+
+/// A provider's package.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Package {
+    /// `provider-aws-ec2`
+    pub name: String,
+    /// The oldest version that has all that we set and read: major and minor.
+    pub since: &'static str,
+}
+
+impl Package {
+    /// The package that serves an API group; `None` where none has to be installed: the group is Kubernetes' or
+    /// Crossplane's own, or ours.
+    pub fn serving(group: &str) -> Option<Self> {
+        let of_group = |kind: &&function_paved_road::models::KindInfo| {
+            [Scope::LegacyCluster, Scope::Namespaced].iter().any(|scope| kind.kind.group(*scope) == group)
+        };
+        let kind = KINDS.iter().find(of_group)?.kind;
+        let (name, since) = match kind.provider {
+            Provider::Aws => (format!("provider-aws-{}", kind.service), "2.6"),
+            Provider::Gcp => (format!("provider-gcp-{}", kind.service), "3.0"),
+            Provider::Azure => (format!("provider-azure-{}", kind.service), "2.7"),
+            Provider::Kubernetes => ("provider-kubernetes".to_owned(), "1.2"),
+            Provider::Helm => ("provider-helm".to_owned(), "1.0"),
+            Provider::Sql => ("provider-sql".to_owned(), "0.16"),
+        };
+        Some(Self { name, since })
+    }
+
+    /// The reference, without a version.
+    pub fn reference(&self) -> String {
+        format!("{REGISTRY}/{}", self.name)
+    }
+
+    /// The versions that will do, as Crossplane has constraints.
+    pub fn versions(&self) -> String {
+        format!(">=v{}.0", self.since)
+    }
+}

@@ -1,0 +1,103 @@
+//! Roles in the cluster, least rights each: for people, for Crossplane, and for the providers that act in the cluster.
+//!
+//! They follow from what is composed, so that a new kind cannot be forgotten.
+
+mod home;
+mod people;
+mod rule;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use function_paved_road::apis::Flavour;
+use serde_json::Value;
+
+use super::composed;
+use crate::{workspace, yaml};
+use rule::Plurals;
+
+/// The generated manifests in `package/rbac/`, by path from the repository's root.
+pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
+    let composed = composed::all()?;
+    Ok(BTreeMap::from([
+        ("package/rbac/people.yaml".to_owned(), people::roles(&groups(None), composed)?),
+        ("package/rbac/crossplane.yaml".to_owned(), vec![home::crossplane(composed)?]),
+        ("package/rbac/providers.yaml".to_owned(), home::providers(composed)?),
+    ]))
+}
+
+/// The roles for people where the APIs of a flavour are also installed in a company's own group.
+pub fn people(flavour: Flavour, group: &str) -> Result<Vec<Value>> {
+    people::roles(&groups(Some((flavour, group))), composed::all()?)
+}
+
+fn groups(own: Option<(Flavour, &str)>) -> Vec<(Flavour, String)> {
+    let default = Flavour::ALL.map(|flavour| (flavour, flavour.default_group()));
+    default.into_iter().chain(own).map(|(flavour, group)| (flavour, group.to_owned())).collect()
+}
+
+/// What the kinds that we compose are called in paths: the CRDs say it of theirs, Kubernetes' own follow the rule.
+fn plurals() -> Result<Plurals> {
+    let mut plurals = Plurals::default();
+    let folder = workspace::root().join("tests/schemas");
+    for entry in std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
+        for definition in yaml::read(&entry?.path())? {
+            plurals.add(&definition);
+        }
+    }
+    Ok(plurals)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn rules(files: &BTreeMap<String, Vec<Value>>) -> impl Iterator<Item = (&str, &Value)> {
+        files.values().flatten().flat_map(|role| {
+            let rules = role["rules"].as_array().into_iter().flatten();
+            rules.map(|rule| (role["metadata"]["name"].as_str().unwrap_or_default(), rule))
+        })
+    }
+
+    fn has(rule: &Value, key: &str, wanted: &str) -> bool {
+        rule[key].as_array().is_some_and(|found| found.iter().any(|found| found == wanted))
+    }
+
+    #[test]
+    fn no_role_is_for_everything() {
+        let files = files().unwrap();
+        for (role, rule) in rules(&files) {
+            for (key, value) in [
+                ("apiGroups", "*"),
+                ("resources", "*"),
+                ("verbs", "*"),
+                ("verbs", "escalate"),
+                ("verbs", "bind"),
+            ] {
+                assert!(!has(rule, key, value), "{role}: {rule}");
+            }
+        }
+    }
+
+    #[test]
+    fn people_do_not_read_secrets_but_by_name() {
+        let files = files().unwrap();
+        for (role, rule) in rules(&files).filter(|(_, rule)| has(rule, "resources", "secrets")) {
+            match role {
+                "paved-road-user" => assert_eq!(rule["verbs"], serde_json::json!(["get"])),
+                "paved-road:aggregate-to-crossplane" | "paved-road-provider-helm" => {}
+                _ => panic!("{role}: {rule}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_group_of_ones_own_is_in_the_roles_for_people() {
+        for role in people(Flavour::Namespaced, "platform.example.org").unwrap() {
+            let rules = role["rules"].as_array().unwrap();
+            assert!(rules.iter().any(|rule| has(rule, "apiGroups", "platform.example.org")), "{role}");
+        }
+    }
+}

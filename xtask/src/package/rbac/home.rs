@@ -1,0 +1,164 @@
+//! Rights in the cluster that Crossplane runs in: for Crossplane, provider-kubernetes and provider-helm. What is done inside
+//! clusters that environments make needs none here.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, bail};
+use function_paved_road::apis::Flavour;
+use serde_json::{Value, json};
+
+use super::rule::{Plurals, Rights, WRITE, is_native};
+use crate::package::composed::{self, Composed};
+use crate::package::names;
+
+/// What Crossplane composes natively. Its own role covers part of it today.
+pub fn crossplane(composed: &[Composed]) -> Result<Value> {
+    let plurals = super::plurals()?;
+    let mut rights = Rights::default();
+    for object in composed.iter().flat_map(Composed::objects).filter(|object| is_native(object)) {
+        rights.allow(composed::group(object), &plurals.of(object)?, &WRITE);
+    }
+    let mut role = rights.role(
+        "paved-road:aggregate-to-crossplane",
+        "What Crossplane composes itself, in the namespaced flavour.",
+    );
+    role["metadata"]["labels"] = json!({"rbac.crossplane.io/aggregate-to-crossplane": "true"});
+    Ok(role)
+}
+
+/// Roles for provider-kubernetes, by flavour, and for provider-helm, with bindings to service accounts of their names.
+pub fn providers(composed: &[Composed]) -> Result<Vec<Value>> {
+    let plurals = super::plurals()?;
+    let mut documents = Vec::new();
+    for flavour in Flavour::ALL {
+        let mut rights = Rights::default();
+        for api in composed.iter().filter(|api| api.flavour == flavour) {
+            rights = rights.and(objects(api, &plurals)?);
+        }
+        let name = format!("paved-road-provider-kubernetes-{}", names::flavour(flavour));
+        let about = format!(
+            "What provider-kubernetes does in this cluster for the {} flavour.",
+            names::flavour(flavour)
+        );
+        documents.push(rights.role(&name, &about));
+        documents.push(binding(&name, "provider-kubernetes"));
+    }
+    let mut rights = Rights::default();
+    for api in composed {
+        rights = rights.and(releases(api)?);
+    }
+    let name = "paved-road-provider-helm";
+    documents
+        .push(rights.role(name, "What provider-helm does in this cluster: releases of the vcluster chart."));
+    documents.push(binding(name, "provider-helm"));
+    Ok(documents)
+}
+
+/// A binding to a service account that a DeploymentRuntimeConfig names.
+fn binding(role: &str, account: &str) -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": role},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": "crossplane-system"}],
+    })
+}
+
+/// What provider-kubernetes does with what Objects wrap: it gets it, applies it by patches (which create what is not there),
+/// and deletes it; it watches where an Object says so.
+fn objects(api: &Composed, plurals: &Plurals) -> Result<Rights> {
+    let mut rights = Rights::default();
+    for object in at_home(api, "Object") {
+        let wrapped = &object["spec"]["forProvider"]["manifest"];
+        let mut verbs = vec!["get"];
+        if object["spec"]["watch"] == true {
+            verbs.extend(["list", "watch"]);
+        }
+        if object["spec"]["managementPolicies"] != json!(["Observe"]) {
+            verbs.extend(["create", "patch", "delete"]);
+        }
+        rights.allow(composed::group(wrapped), &plurals.of(wrapped)?, &verbs);
+    }
+    Ok(rights)
+}
+
+/// What provider-helm does for the charts of Releases.
+fn releases(api: &Composed) -> Result<Rights> {
+    let mut rights = Rights::default();
+    for release in at_home(api, "Release") {
+        match release["spec"]["forProvider"]["chart"]["name"].as_str() {
+            Some("vcluster") => rights = rights.and(vcluster()),
+            other => bail!("the rights that the chart {other:?} needs are not known"),
+        }
+    }
+    Ok(rights)
+}
+
+/// Objects or Releases whose provider config is not one that the environment makes itself.
+fn at_home<'a>(api: &'a Composed, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    let configs = api.objects().filter(|object| object["kind"] == "ProviderConfig");
+    let made: BTreeSet<_> = configs.filter_map(|config| config["metadata"]["name"].as_str()).collect();
+    api.objects().filter(move |object| {
+        let config = object["spec"]["providerConfigRef"]["name"].as_str().unwrap_or_default();
+        object["kind"] == kind && !made.contains(config)
+    })
+}
+
+/// What installing the chart vcluster takes, and Helm itself, whose state is in Secrets. The chart, 0.36.1 with our values, holds
+/// the kinds below; and since nobody can hand out rights without having them, the rights of its Role are among them.
+fn vcluster() -> Rights {
+    const INSTALL: [&str; 4] = ["get", "create", "patch", "delete"];
+    let mut rights = Rights::default();
+    rights.allow("", "namespaces", &["create"]);
+    rights.allow("", "secrets", &WRITE);
+    for (group, resource) in [
+        ("", "limitranges"),
+        ("", "resourcequotas"),
+        ("", "serviceaccounts"),
+        ("", "services"),
+        ("apps", "statefulsets"),
+        ("networking.k8s.io", "networkpolicies"),
+        ("rbac.authorization.k8s.io", "rolebindings"),
+        ("rbac.authorization.k8s.io", "roles"),
+    ] {
+        rights.allow(group, resource, &INSTALL);
+    }
+    rights.and(role_of_vcluster())
+}
+
+/// The rules of the chart's Role, `templates/role.yaml`.
+fn role_of_vcluster() -> Rights {
+    const FOLLOW: [&str; 4] = ["create", "get", "list", "watch"];
+    const CHANGE: [&str; 5] = ["get", "list", "watch", "patch", "update"];
+    let mut rights = Rights::default();
+    let rules: [(&str, &[&str], &[&str]); 7] = [
+        (
+            "",
+            &[
+                "configmaps",
+                "secrets",
+                "services",
+                "pods",
+                "pods/attach",
+                "pods/portforward",
+                "pods/exec",
+                "persistentvolumeclaims",
+                "endpoints",
+            ],
+            &WRITE,
+        ),
+        ("", &["pods/status", "pods/ephemeralcontainers"], &["patch", "update"]),
+        ("apps", &["statefulsets", "replicasets", "deployments"], &CHANGE),
+        ("", &["pods/log"], &["get", "list", "watch"]),
+        ("", &["events"], &FOLLOW),
+        ("events.k8s.io", &["events"], &FOLLOW),
+        ("discovery.k8s.io", &["endpointslices"], &WRITE),
+    ];
+    for (group, resources, verbs) in rules {
+        for resource in resources {
+            rights.allow(group, resource, verbs);
+        }
+    }
+    rights
+}

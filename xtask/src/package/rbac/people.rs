@@ -1,0 +1,98 @@
+//! Roles for people: who looks, who asks for environments, who looks after them.
+
+use anyhow::Result;
+use function_paved_road::apis::{APIS, Flavour};
+use serde_json::Value;
+
+use super::rule::{READ, Rights, WRITE, is_native};
+use crate::package::composed::{self, Composed};
+
+/// What is done with something that exists.
+const TEND: [&str; 6] = ["get", "list", "watch", "update", "patch", "delete"];
+
+/// What an operator reads of Crossplane to find out why nothing happens.
+const CROSSPLANE: [(&str, &[&str]); 2] = [
+    (
+        "apiextensions.crossplane.io",
+        &["compositeresourcedefinitions", "compositions", "compositionrevisions"],
+    ),
+    (
+        "pkg.crossplane.io",
+        &[
+            "configurations",
+            "configurationrevisions",
+            "functions",
+            "functionrevisions",
+            "providers",
+            "providerrevisions",
+        ],
+    ),
+];
+
+/// The roles, for APIs in these groups.
+pub fn roles(groups: &[(Flavour, String)], composed: &[Composed]) -> Result<Vec<Value>> {
+    let viewer = environments(groups, &READ);
+    let mut user = environments(groups, &WRITE);
+    user.allow("", "secrets", &["get"]);
+    let operator = environments(groups, &WRITE).and(beneath(groups)).and(parts(composed)?).and(crossplane());
+    Ok(vec![
+        viewer.role("paved-road-viewer", "Sees environments and the state of every part. For a RoleBinding, or for all namespaces."),
+        user.role(
+            "paved-road-user",
+            "Asks for environments and reads their connection Secrets by name. For a RoleBinding in the team's own namespace.",
+        ),
+        operator.role(
+            "paved-road-operator",
+            "Looks after everybody's environments: their parts, Usages and settings. For a ClusterRoleBinding of the platform team.",
+        ),
+    ])
+}
+
+/// What people make: claims, and namespaced composites.
+fn environments(groups: &[(Flavour, String)], verbs: &[&str]) -> Rights {
+    let mut rights = Rights::default();
+    for (flavour, group) in groups {
+        for api in APIS {
+            let names = match flavour {
+                Flavour::Claims => &api.info().claim,
+                Flavour::Namespaced => &api.info().namespaced,
+            };
+            rights.allow(group, names.plural, verbs);
+        }
+    }
+    rights
+}
+
+/// The composites beneath claims.
+fn beneath(groups: &[(Flavour, String)]) -> Rights {
+    let mut rights = Rights::default();
+    for (_, group) in groups.iter().filter(|(flavour, _)| *flavour == Flavour::Claims) {
+        for api in APIS {
+            rights.allow(group, api.info().composite.plural, &TEND);
+        }
+    }
+    rights
+}
+
+/// What environments are made of. Secrets are not looked after: they hold what only their owner is to know.
+fn parts(composed: &[Composed]) -> Result<Rights> {
+    let plurals = super::plurals()?;
+    let mut rights = Rights::default();
+    for object in composed.iter().flat_map(Composed::objects).filter(|object| object["kind"] != "Secret") {
+        let verbs: &[&str] = if is_native(object) { &READ } else { &TEND };
+        rights.allow(composed::group(object), &plurals.of(object)?, verbs);
+    }
+    Ok(rights)
+}
+
+fn crossplane() -> Rights {
+    let mut rights = Rights::default();
+    for (group, resources) in CROSSPLANE {
+        for resource in resources {
+            rights.allow(group, resource, &READ);
+        }
+    }
+    rights.allow("apiextensions.crossplane.io", "environmentconfigs", &WRITE);
+    rights.allow("", "events", &READ);
+    rights
+}

@@ -1,0 +1,137 @@
+//! Rules of roles, and the roles they make.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::package::{composed, providers::Package};
+
+/// To look.
+pub const READ: [&str; 3] = ["get", "list", "watch"];
+
+/// To look, and to do everything that is done with one's own.
+pub const WRITE: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
+
+/// Rights: verbs by API group and resource. Rights to the same resource add up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rights(BTreeMap<(String, String), BTreeSet<String>>);
+
+impl Rights {
+    /// Adds verbs on a resource.
+    pub fn allow(&mut self, group: &str, resource: &str, verbs: &[&str]) {
+        let key = (group.to_owned(), resource.to_owned());
+        self.0.entry(key).or_default().extend(verbs.iter().map(|verb| (*verb).to_owned()));
+    }
+
+    /// The same with other rights.
+    pub fn and(mut self, others: Self) -> Self {
+        for (key, verbs) in others.0 {
+            self.0.entry(key).or_default().extend(verbs);
+        }
+        self
+    }
+
+    /// The rules of a role: what is done to several resources, or in both flavours' groups, is said once.
+    fn rules(&self) -> Vec<Value> {
+        let mut resources: BTreeMap<(&str, Vec<&str>), Vec<&str>> = BTreeMap::new();
+        for ((group, resource), verbs) in &self.0 {
+            resources.entry((group, ordered(verbs))).or_default().push(resource);
+        }
+        let mut groups: BTreeMap<(Vec<&str>, Vec<&str>), Vec<&str>> = BTreeMap::new();
+        for ((group, verbs), resources) in resources {
+            groups.entry((resources, verbs)).or_default().push(group);
+        }
+        let mut rules: Vec<_> =
+            groups.into_iter().map(|((resources, verbs), groups)| (groups, resources, verbs)).collect();
+        rules.sort_unstable();
+        let rule =
+            |(groups, resources, verbs)| json!({"apiGroups": groups, "resources": resources, "verbs": verbs});
+        rules.into_iter().map(rule).collect()
+    }
+
+    /// A ClusterRole with these rights and a sentence about it.
+    pub fn role(&self, name: &str, about: &str) -> Value {
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": name, "annotations": {"kubernetes.io/description": about}},
+            "rules": self.rules(),
+        })
+    }
+}
+
+/// Verbs as people write them.
+fn ordered(verbs: &BTreeSet<String>) -> Vec<&str> {
+    let known = WRITE.iter().copied().filter(|verb| verbs.contains(*verb));
+    let others = verbs.iter().map(String::as_str).filter(|verb| !WRITE.contains(verb));
+    known.chain(others).collect()
+}
+
+/// The names of kinds in paths.
+#[derive(Default)]
+pub struct Plurals(BTreeMap<(String, String), String>);
+
+impl Plurals {
+    /// Learns from a CRD.
+    pub fn add(&mut self, definition: &Value) {
+        let text =
+            |pointer| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        self.0.insert((text("/spec/group"), text("/spec/names/kind")), text("/spec/names/plural"));
+    }
+
+    /// The resource of an object: `deployments`. A kind that a provider or Crossplane defines must be known.
+    pub fn of(&self, object: &Value) -> Result<String> {
+        let (group, kind) = (composed::group(object), object["kind"].as_str().unwrap_or_default());
+        if let Some(plural) = self.0.get(&(group.to_owned(), kind.to_owned())) {
+            return Ok(plural.clone());
+        }
+        is_native(object).then(|| native(kind)).with_context(|| format!("no schema of {kind} in {group}"))
+    }
+}
+
+/// Whether Kubernetes itself serves an object's kind: nobody's provider, and not Crossplane.
+pub fn is_native(object: &Value) -> bool {
+    let group = composed::group(object);
+    let is_kubernetes = !group.contains('.') || group.ends_with(".k8s.io");
+    is_kubernetes && Package::serving(group).is_none()
+}
+
+/// Kubernetes' own plurals: services, ingresses, networkpolicies.
+fn native(kind: &str) -> String {
+    let lower = kind.to_lowercase();
+    match lower.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None if lower.ends_with('s') => format!("{lower}es"),
+        None => format!("{lower}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn kubernetes_names_its_kinds_like_this() {
+        let names = ["Deployment", "Ingress", "NetworkPolicy", "Secret"].map(native);
+        assert_eq!(names, ["deployments", "ingresses", "networkpolicies", "secrets"]);
+    }
+
+    #[test]
+    fn rights_to_the_same_resource_add_up() {
+        let mut rights = Rights::default();
+        rights.allow("apps", "deployments", &["patch"]);
+        rights.allow("apps", "deployments", &["get"]);
+        rights.allow("apps", "statefulsets", &["get", "patch"]);
+        let rules = json!([{"apiGroups": ["apps"], "resources": ["deployments", "statefulsets"], "verbs": ["get", "patch"]}]);
+        assert_eq!(json!(rights.rules()), rules);
+    }
+
+    #[test]
+    fn an_unknown_kind_of_somebody_elses_is_an_error() {
+        let object = json!({"apiVersion": "example.org/v1", "kind": "Thing"});
+        assert!(Plurals::default().of(&object).is_err());
+    }
+}

@@ -1,0 +1,50 @@
+//! What README says of providers is what composing shows.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use super::composed::{self, Composed};
+use super::providers::Package;
+use crate::workspace;
+
+#[test]
+fn readme_names_the_providers_that_each_api_needs() {
+    let readme = std::fs::read_to_string(workspace::root().join("README.md")).unwrap();
+    for api in composed::all().unwrap().chunks(2) {
+        let [claims, namespaced] = api else { panic!("an API has two flavours") };
+        let row = row(claims, namespaced);
+        assert!(readme.contains(&row), "README.md lacks this row:\n{row}");
+    }
+}
+
+/// `| GPU stock pool | claims: `provider-kubernetes` 1.2; namespaced: none | |`
+fn row(claims: &Composed, namespaced: &Composed) -> String {
+    let [needed, optional] = [Composed::needed, Composed::optional].map(|providers| {
+        let (claims, namespaced) = (providers(claims), providers(namespaced));
+        let both: BTreeSet<_> = claims.intersection(&namespaced).cloned().collect();
+        let mut parts = vec![list(&both)];
+        for (flavour, all) in [("claims", &claims), ("namespaced", &namespaced)] {
+            let only = list(&all.difference(&both).cloned().collect());
+            let nothing_at_all = all.is_empty() && claims != namespaced;
+            if !only.is_empty() || nothing_at_all {
+                let only = if only.is_empty() { "none".to_owned() } else { only };
+                parts.push(format!("{flavour}: {only}"));
+            }
+        }
+        parts.retain(|part| !part.is_empty());
+        parts.join("; ")
+    });
+    format!("| {} | {needed} | {optional} |", claims.api.info().title)
+}
+
+/// Packages, with the version after the last of a family.
+fn list(packages: &BTreeSet<Package>) -> String {
+    let packages: Vec<_> = packages.iter().collect();
+    let named = |(index, package): (usize, &&Package)| {
+        let again = packages.get(index + 1).is_some_and(|next| next.since == package.since);
+        let version = if again { String::new() } else { format!(" {}", package.since) };
+        format!("`{}`{version}", package.name)
+    };
+    packages.iter().enumerate().map(named).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,197 @@
+//! What a binary is made of, as CycloneDX has it.
+//!
+//! Cargo tells exactly which crates go into one binary of the workspace (`cargo metadata`, from which other tools read, mixes
+//! the features of all of them), and Cargo.lock has their digests. No serial number and no time: the same sources have the
+//! same bill.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Architecture;
+use crate::workspace;
+
+/// Version of the CycloneDX schema.
+const SPEC: &str = "1.6";
+
+/// Writes the bill of a package's binary; gives its file.
+pub fn write(package: &str, output: &Path) -> Result<PathBuf> {
+    let file = output.join(format!("{package}.cdx.json"));
+    let bill = bill(&Graph::of(package)?, &digests()?)?;
+    fs::write(&file, serde_json::to_vec_pretty(&bill)?)
+        .with_context(|| format!("writing {}", file.display()))?;
+    Ok(file)
+}
+
+/// A crate, as `cargo tree` prints it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Crate {
+    name: String,
+    version: String,
+    /// An SPDX expression.
+    license: String,
+    repository: String,
+    /// One of the workspace, which no registry has.
+    ours: bool,
+}
+
+/// The crates of one binary, and who needs whom.
+struct Graph {
+    root: Crate,
+    needs: BTreeMap<Crate, BTreeSet<Crate>>,
+}
+
+impl Graph {
+    fn of(package: &str) -> Result<Self> {
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args(["tree", "--locked", "--package", package, "--edges", "normal,no-proc-macro"]);
+        cargo.args(["--prefix", "depth", "--format", " {p}|{l}|{r}"]).current_dir(workspace::root());
+        for architecture in [Architecture::Amd64, Architecture::Arm64] {
+            cargo.args(["--target", architecture.target()]);
+        }
+        let answer = cargo.output().context("starting cargo")?;
+        ensure!(answer.status.success(), "cargo tree: {}", String::from_utf8_lossy(&answer.stderr));
+        Self::read(&String::from_utf8(answer.stdout)?)
+    }
+
+    /// A line per crate, with its depth in front; who stands one less deep above it needs it.
+    fn read(tree: &str) -> Result<Self> {
+        let mut path: Vec<Crate> = Vec::new();
+        let mut needs: BTreeMap<Crate, BTreeSet<Crate>> = BTreeMap::new();
+        for line in tree.lines().filter(|line| !line.is_empty()) {
+            let (depth, found) = line.split_once(' ').with_context(|| format!("no depth in {line:?}"))?;
+            let found = Crate::read(found).with_context(|| format!("no crate in {line:?}"))?;
+            path.truncate(depth.parse()?);
+            if let Some(above) = path.last() {
+                needs.entry(above.clone()).or_default().insert(found.clone());
+            }
+            needs.entry(found.clone()).or_default();
+            path.push(found);
+        }
+        Ok(Self { root: path.into_iter().next().context("cargo tree printed nothing")?, needs })
+    }
+}
+
+impl Crate {
+    /// `serde v1.0.228|MIT OR Apache-2.0|https://…`; `(…)` after the version is where one of ours lies, `(*)` at the end that
+    /// what it needs was listed above.
+    fn read(line: &str) -> Option<Self> {
+        let mut parts = line.trim_end_matches(" (*)").splitn(3, '|');
+        let (package, license) = (parts.next()?, parts.next()?);
+        let mut words = package.split(' ');
+        Some(Self {
+            name: words.next()?.to_owned(),
+            version: words.next()?.strip_prefix('v')?.to_owned(),
+            // The way of old manifests to say OR.
+            license: license.replace('/', " OR ").split_whitespace().collect::<Vec<_>>().join(" "),
+            repository: parts.next()?.to_owned(),
+            ours: words.next().is_some(),
+        })
+    }
+
+    fn reference(&self) -> String {
+        let scheme = if self.ours { "" } else { "pkg:cargo/" };
+        format!("{scheme}{}@{}", self.name, self.version)
+    }
+}
+
+fn bill(graph: &Graph, digests: &BTreeMap<(String, String), String>) -> Result<Value> {
+    let crates = graph.needs.keys().filter(|found| **found != graph.root);
+    let components = crates.map(|found| component(found, digests, "library")).collect::<Result<Vec<_>>>()?;
+    let needs = |(found, needed): (&Crate, &BTreeSet<Crate>)| {
+        let needed: Vec<_> = needed.iter().map(Crate::reference).collect();
+        json!({"ref": found.reference(), "dependsOn": needed})
+    };
+    Ok(json!({
+        "bomFormat": "CycloneDX",
+        "specVersion": SPEC,
+        "version": 1,
+        "metadata": {"component": component(&graph.root, digests, "application")?},
+        "components": components,
+        "dependencies": graph.needs.iter().map(needs).collect::<Vec<_>>(),
+    }))
+}
+
+fn component(found: &Crate, digests: &BTreeMap<(String, String), String>, kind: &str) -> Result<Value> {
+    let mut component = json!({
+        "type": kind,
+        "bom-ref": found.reference(),
+        "name": found.name,
+        "version": found.version,
+    });
+    if !found.license.is_empty() {
+        component["licenses"] = json!([{"expression": found.license}]);
+    }
+    if !found.repository.is_empty() {
+        component["externalReferences"] = json!([{"type": "vcs", "url": found.repository}]);
+    }
+    if !found.ours {
+        let digest = digests.get(&(found.name.clone(), found.version.clone()));
+        let digest = digest.with_context(|| format!("Cargo.lock has no digest of {}", found.reference()))?;
+        component["purl"] = json!(found.reference());
+        component["hashes"] = json!([{"alg": "SHA-256", "content": digest}]);
+    }
+    Ok(component)
+}
+
+/// The digests of all crates that come from a registry, by name and version.
+fn digests() -> Result<BTreeMap<(String, String), String>> {
+    #[derive(Deserialize)]
+    struct Lock {
+        package: Vec<Locked>,
+    }
+    #[derive(Deserialize)]
+    struct Locked {
+        name: String,
+        version: String,
+        checksum: Option<String>,
+    }
+    let file = workspace::root().join("Cargo.lock");
+    let text = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
+    let lock: Lock = toml::from_str(&text).with_context(|| format!("reading {}", file.display()))?;
+    let digest = |locked: Locked| Some(((locked.name, locked.version), locked.checksum?));
+    Ok(lock.package.into_iter().filter_map(digest).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const TREE: &str = "0 app v0.1.0 (/somewhere/app)|Apache-2.0|https://example.org/app\n\
+        1 serde v1.0.0|MIT / Apache-2.0|https://example.org/serde\n\
+        2 core v2.0.0||\n\
+        1 other v3.0.0|MIT|https://example.org/other\n\
+        2 serde v1.0.0|MIT / Apache-2.0|https://example.org/serde (*)\n";
+
+    fn bill_of(tree: &str) -> Result<Value> {
+        let digests = [("serde", "1.0.0"), ("core", "2.0.0"), ("other", "3.0.0")];
+        let digests = digests.map(|(name, version)| ((name.to_owned(), version.to_owned()), "ab".repeat(32)));
+        bill(&Graph::read(tree)?, &digests.into())
+    }
+
+    #[test]
+    fn a_bill_says_what_is_in_and_who_needs_it() {
+        let bill = bill_of(TREE).unwrap();
+        assert_eq!(bill["metadata"]["component"]["bom-ref"], "app@0.1.0");
+        let names: Vec<_> =
+            bill["components"].as_array().unwrap().iter().map(|found| found["purl"].clone()).collect();
+        assert_eq!(names, ["pkg:cargo/core@2.0.0", "pkg:cargo/other@3.0.0", "pkg:cargo/serde@1.0.0"]);
+        assert_eq!(bill["components"][2]["licenses"], json!([{"expression": "MIT OR Apache-2.0"}]));
+        let other = json!({"ref": "pkg:cargo/other@3.0.0", "dependsOn": ["pkg:cargo/serde@1.0.0"]});
+        assert!(bill["dependencies"].as_array().unwrap().contains(&other), "{bill}");
+        assert!(!bill.to_string().contains("somewhere"), "{bill}");
+    }
+
+    #[test]
+    fn a_crate_that_is_not_locked_is_an_error() {
+        let error = bill_of("0 app v0.1.0 (/x)|MIT|\n1 stray v9.0.0|MIT|\n").unwrap_err();
+        assert_eq!(error.to_string(), "Cargo.lock has no digest of pkg:cargo/stray@9.0.0");
+    }
+}
