@@ -63,6 +63,8 @@ pub struct Composition<'r> {
     waiting: BTreeMap<String, Absent>,
     retired: BTreeSet<String>,
     protected: BTreeSet<String>,
+    /// Slots whose managed resources this call changes. To those that wait for them they are what was observed.
+    changing: BTreeSet<String>,
     connection: BTreeMap<String, Vec<u8>>,
     secrets: Secrets,
     now: Timestamp,
@@ -117,6 +119,7 @@ impl<'r> Composition<'r> {
             waiting: BTreeMap::new(),
             retired: BTreeSet::new(),
             protected: BTreeSet::new(),
+            changing: BTreeSet::new(),
             connection: BTreeMap::new(),
             secrets,
             now,

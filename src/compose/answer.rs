@@ -56,6 +56,7 @@ impl Composition<'_> {
     pub fn finish(mut self, status: Object, since_revision: &[(&str, u32)]) -> Result<Answer, Error> {
         self.compose_connection_secret()?;
         self.account_for_everything()?;
+        self.tell_changes();
         let leaves = self.leaves();
         let exists = self.desired.keys().any(|slot| self.exists(slot));
         let common = status::common(&leaves, exists);

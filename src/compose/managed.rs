@@ -201,10 +201,10 @@ impl<M: models::Managed> Managed<'_, '_, M> {
             return Ok(());
         }
         let object = self.object()?;
-        let changing = self.is_changing(&object);
-        self.composition.insert(&self.slot, object, true)?;
-        self.composition.unless(&self.slot, changing);
-        Ok(())
+        if self.is_changing(&object) {
+            self.composition.changing.insert(self.slot.clone());
+        }
+        self.composition.insert(&self.slot, object, true)
     }
 
     /// Whether this call changes what the user may change: its provider has not heard of it yet. Tags are for people to read.

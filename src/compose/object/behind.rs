@@ -24,6 +24,13 @@ impl Composition<'_> {
             *health = Health::changing();
         }
     }
+
+    /// At the end: no managed resource that this call changes is called available.
+    pub(in crate::compose) fn tell_changes(&mut self) {
+        for slot in std::mem::take(&mut self.changing) {
+            self.unless(&slot, true);
+        }
+    }
 }
 
 impl Health {
