@@ -11,6 +11,7 @@ mod crossplane;
 mod function;
 mod ground;
 mod inside;
+mod metrics;
 mod packages;
 mod pki;
 mod ports;
@@ -38,12 +39,13 @@ pub use self::{
     cluster::Cluster,
     function::Function,
     ground::Ground,
+    metrics::Metrics,
     packages::Registry,
     process::{Process, Program},
     proxy::Proxy,
     runtime::Runtime,
 };
-use self::{pki::Authority, postgres::Postgres};
+use self::{crossplane::Core, postgres::Postgres};
 
 /// The namespace of Crossplane, its packages and their secrets.
 pub const NAMESPACE: &str = "crossplane-system";
@@ -95,6 +97,8 @@ pub struct ControlPlane {
     pub runtime: Runtime,
     /// The function's replicas.
     pub function: Function,
+    /// What Crossplane counts.
+    pub metrics: Metrics,
     /// The PostgreSQL server on which provider-sql's kinds are played, where one is installed.
     pub postgres: Option<Postgres>,
     ground: Arc<Ground>,
@@ -107,16 +111,27 @@ impl ControlPlane {
         let begin = Instant::now();
         let ground = Arc::new(Ground::new(options.quiet, options.keep)?);
         let registry = Registry::start(&ground).await?;
-        let (binary, (outer, inner, authority), sites) =
+        let (binary, (outer, inner, core), sites) =
             try_join!(publish(&ground, &registry, options), clusters(&ground), charts::pack(&ground))?;
         let proxy = Proxy::start(sites, inner.port, ground.folder()).await?;
         let inside = inside::Inside::start(&outer, &inner, &proxy.url);
+        let Core { authority, metrics } = core;
         let function = Function::start(&ground, &authority, &binary, "function", options.replicas).await?;
         let endpoint = function.endpoint.clone();
         let runtime = Runtime::start(outer.client.clone(), authority, endpoint, &ground.logs());
         let postgres = if options.install { clouds::postgres(&ground).await? } else { None };
-        let plane =
-            Self { outer, inner, registry, proxy, runtime, function, postgres, ground, _inside: inside };
+        let plane = Self {
+            outer,
+            inner,
+            registry,
+            proxy,
+            runtime,
+            function,
+            metrics,
+            postgres,
+            ground,
+            _inside: inside,
+        };
         if options.install {
             plane.install(options).await?;
         }
@@ -188,21 +203,21 @@ impl ControlPlane {
     }
 }
 
-/// The cluster with Crossplane and the one for virtual clusters, and who signs for what Crossplane calls.
-async fn clusters(ground: &Arc<Ground>) -> Result<(Cluster, Cluster, Authority)> {
+/// The cluster with Crossplane, the one for virtual clusters, and Crossplane itself.
+async fn clusters(ground: &Arc<Ground>) -> Result<(Cluster, Cluster, Core)> {
     let etcd = cluster::etcd(ground).await?;
     let outer = async {
         let outer = Cluster::start(ground, OUTER, etcd).await?;
-        let (authority, ()) = try_join!(crossplane::start(ground, &outer), outer.nodes())?;
-        anyhow::Ok((outer, authority))
+        let (core, ()) = try_join!(crossplane::start(ground, &outer), outer.nodes())?;
+        anyhow::Ok((outer, core))
     };
     let inner = async {
         let inner = Cluster::start(ground, "inside", etcd).await?;
         inner.nodes().await?;
         anyhow::Ok(inner)
     };
-    let ((outer, authority), inner) = try_join!(outer, inner)?;
-    Ok((outer, inner, authority))
+    let ((outer, core), inner) = try_join!(outer, inner)?;
+    Ok((outer, inner, core))
 }
 
 /// Fills the registry; gives the function's binary.

@@ -14,7 +14,7 @@ mod rights;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use futures::future::LocalBoxFuture;
 use futures::{StreamExt, stream};
 
@@ -123,7 +123,7 @@ async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> (&'static str
     let begin = Instant::now();
     let result = match Stage::set(plane, scenario.name).await {
         Ok(stage) => {
-            let result = tokio::time::timeout(LIMIT, (scenario.play)(stage.clone())).await;
+            let result = tokio::time::timeout(LIMIT, listened_to(&stage, scenario)).await;
             let result =
                 result.unwrap_or_else(|_| Err(anyhow::anyhow!("took longer than {} s", LIMIT.as_secs())));
             if result.is_err() {
@@ -139,4 +139,17 @@ async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> (&'static str
         println!("    {error:#}");
     }
     (scenario.name, result.is_ok())
+}
+
+/// Plays one, during which core must not stop listening to what it composed: its circuit breakers count how often they opened.
+async fn listened_to(stage: &Stage, scenario: &Scenario) -> Result<()> {
+    const OPENED: &str = "circuit_breaker_opens_total";
+    let before = stage.plane.metrics.samples(OPENED).await?;
+    (scenario.play)(stage.clone()).await?;
+    let after = stage.plane.metrics.samples(OPENED).await?;
+    // A core that was started again counts from zero.
+    let opened = after.iter().filter(|(of, count)| before.get(*of).is_none_or(|before| before < *count));
+    let opened: Vec<_> = opened.map(|(of, count)| format!("{of}: {count}")).collect();
+    ensure!(opened.is_empty(), "circuit breakers of core have opened: {}", opened.join(", "));
+    Ok(())
 }

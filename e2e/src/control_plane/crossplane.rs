@@ -13,6 +13,7 @@ use super::{
     NAMESPACE,
     cluster::Cluster,
     ground::Ground,
+    metrics::Metrics,
     pki::{Authority, Certificate},
     ports,
     process::Program,
@@ -26,8 +27,20 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// How soon what no event tells of is looked at.
 const POLL: &str = "--poll-interval=5s";
 
-/// Starts core and its RBAC manager; gives the authority that signs for functions.
-pub async fn start(ground: &Arc<Ground>, cluster: &Cluster) -> Result<Authority> {
+/// What docs/operations.md tells people to start core with. Core counts every update of a composed resource twice, and by default stops
+/// listening at the 51st at once: five for each of an environment's 23 resources are more than that.
+const BREAKER: [&str; 2] = ["--circuit-breaker-burst=1000", "--circuit-breaker-refill-rate=10"];
+
+/// Core, running.
+pub struct Core {
+    /// Who signs for functions.
+    pub authority: Authority,
+    /// What core counts.
+    pub metrics: Metrics,
+}
+
+/// Starts core and its RBAC manager.
+pub async fn start(ground: &Arc<Ground>, cluster: &Cluster) -> Result<Core> {
     let begin = Instant::now();
     let source = tools::source(MODULE, &tools::CORE)?.join("cluster");
     let webhooks = ports::free()?;
@@ -41,12 +54,13 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster) -> Result<Authority>
     let (server, client) = (ground.subfolder("crossplane-server")?, ground.subfolder("crossplane-client")?);
     certificate(&secrets, "crossplane-tls-server").await?.write(&server)?;
     certificate(&secrets, "crossplane-tls-client").await?.write(&client)?;
-    let health = ports::free()?;
+    let (health, metrics) = (ports::free()?, ports::free()?);
     let cache = |name: &str| Ok::<_, anyhow::Error>(ground.subfolder(name)?.display().to_string());
     let core = Program::new("crossplane", &ground.tools.core)
         .args(["core", "start", "--package-runtime=External", POLL])
+        .args(BREAKER)
         .arg(format!("--webhook-port={webhooks}"))
-        .arg(format!("--metrics-port={}", ports::free()?))
+        .arg(format!("--metrics-port={metrics}"))
         .arg(format!("--health-probe-port={health}"))
         .arg(format!("--tls-server-certs-dir={}", server.display()))
         .arg(format!("--tls-client-certs-dir={}", client.display()))
@@ -58,7 +72,7 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster) -> Result<Authority>
     core.ready(PATIENCE, async || ports::answers(health).await && ports::answers(webhooks).await).await?;
     ground.tell("crossplane, rbac-manager", begin);
     let root = certificate(&secrets, "crossplane-root-ca").await?;
-    Authority::of(&root.chain, &root.key)
+    Ok(Core { authority: Authority::of(&root.chain, &root.key)?, metrics: Metrics::at(metrics)? })
 }
 
 /// The chart's objects but for what runs in pods, as processes are run instead. Its Service leads to the process.

@@ -1,0 +1,46 @@
+//! What a program tells of itself, in Prometheus's words.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use axum::http::Request;
+use kube::{Client, Config};
+
+/// The metrics of a program on loopback.
+pub struct Metrics {
+    client: Client,
+}
+
+impl Metrics {
+    /// Those at `/metrics` of a port.
+    pub fn at(port: u16) -> Result<Self> {
+        let address = format!("http://127.0.0.1:{port}").parse().context("an address on loopback")?;
+        Ok(Self { client: Client::try_from(Config::new(address))? })
+    }
+
+    /// A metric's samples by their labels, as they are printed: `controller="composite/xgpudevworkspaces.platform.acme.io"`. A metric that
+    /// nothing was counted in yet has none.
+    pub async fn samples(&self, metric: &str) -> Result<BTreeMap<String, f64>> {
+        let request = Request::get("/metrics").body(Vec::new())?;
+        Ok(samples(&self.client.request_text(request).await.context("reading metrics")?, metric))
+    }
+}
+
+fn samples(text: &str, metric: &str) -> BTreeMap<String, f64> {
+    let sample = |line: &str| {
+        let (labels, value) = line.strip_prefix(metric)?.strip_prefix('{')?.rsplit_once('}')?;
+        Some((labels.to_owned(), value.trim().parse().ok()?))
+    };
+    text.lines().filter_map(sample).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_those_of_the_metric_of_that_very_name() {
+        let text = "# HELP opens_total Opened.\nopens_total{controller=\"a\"} 2\nopens_total_created{controller=\"a\"} 1.7e+09\n";
+        assert_eq!(samples(text, "opens_total"), BTreeMap::from([("controller=\"a\"".to_owned(), 2.0)]));
+    }
+}
