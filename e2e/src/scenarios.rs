@@ -7,9 +7,11 @@ mod day_two;
 mod deletion;
 mod failure;
 mod inside;
+mod install;
 mod quiet;
 mod refusals;
 mod rights;
+mod upgrade;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,6 +54,9 @@ macro_rules! scenario {
 
 /// Every scenario.
 const SCENARIOS: &[Scenario] = &[
+    scenario!(install::packages_bring_the_providers_that_they_need_and_no_others),
+    scenario!(install::compositions_are_selected_by_their_provider),
+    scenario!(install::a_team_has_the_apis_in_a_group_of_its_own),
     scenario!(rights::people_may_do_what_their_role_says),
     scenario!(rights::a_user_reaches_no_other_namespace_and_no_part),
     scenario!(claims::every_claim_becomes_ready),
@@ -75,6 +80,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(day_two::a_provider_that_was_down_catches_up, alone),
     scenario!(day_two::a_function_that_is_killed_is_missed_by_nobody, alone),
     scenario!(day_two::crossplane_restarted_makes_nothing_anew, alone),
+    scenario!(upgrade::in_whatever_order_nothing_is_made_anew, alone),
 ];
 
 /// Which scenarios are played.
