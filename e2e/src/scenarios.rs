@@ -6,6 +6,7 @@ mod claims;
 mod day_two;
 mod deletion;
 mod failure;
+mod figures;
 mod inside;
 mod install;
 mod quiet;
@@ -54,9 +55,9 @@ macro_rules! scenario {
 
 /// Every scenario.
 const SCENARIOS: &[Scenario] = &[
-    scenario!(install::packages_bring_the_providers_that_they_need_and_no_others),
+    scenario!(install::packages_bring_the_providers_that_they_need),
     scenario!(install::compositions_are_selected_by_their_provider),
-    scenario!(install::a_team_has_the_apis_in_a_group_of_its_own),
+    scenario!(install::a_team_has_apis_in_a_group_of_its_own),
     scenario!(rights::people_may_do_what_their_role_says),
     scenario!(rights::a_user_reaches_no_other_namespace_and_no_part),
     scenario!(claims::every_claim_becomes_ready),
@@ -71,11 +72,12 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(deletion::everything_goes_when_it_is_half_made),
     scenario!(deletion::everything_goes_when_the_clouds_refuse),
     scenario!(deletion::a_site_whose_files_are_retained_keeps_its_bucket),
+    scenario!(figures::each_becomes_ready_by_itself, alone),
     scenario!(bulk::a_hundred_environments_come_and_go, alone),
-    scenario!(quiet::nothing_is_written_while_nothing_happens, alone),
-    scenario!(inside::the_app_lands_inside, alone),
-    scenario!(inside::an_app_taken_out_of_a_claim_is_uninstalled, alone),
-    scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go, alone),
+    scenario!(quiet::nothing_is_written_while_nothing_happens),
+    scenario!(inside::the_app_lands_inside),
+    scenario!(inside::an_app_taken_out_of_a_claim_is_uninstalled),
+    scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go),
     scenario!(day_two::new_settings_leave_alone_what_runs, alone),
     scenario!(day_two::a_provider_that_was_down_catches_up, alone),
     scenario!(day_two::a_function_that_is_killed_is_missed_by_nobody, alone),
@@ -89,6 +91,9 @@ pub struct Args {
     /// Only those whose names contain this.
     #[arg(default_value = "")]
     only: String,
+    /// Seconds that a cloud takes for one round of its work; 0 for everything at once.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(0..=600))]
+    pace: u16,
     /// Leave the folder with the logs where it is.
     #[arg(long)]
     keep: bool,
@@ -96,7 +101,8 @@ pub struct Args {
 
 /// Starts a control plane, and plays the scenarios on it.
 pub async fn run(args: &Args) -> Result<()> {
-    let options = Options { keep: args.keep, ..Options::default() };
+    let pace = Duration::from_secs(args.pace.into());
+    let options = Options { keep: args.keep, pace, ..Options::default() };
     let plane = Arc::new(ControlPlane::start(&options).await?);
     println!("logs are in {}", plane.folder().display());
     play(plane, &args.only).await

@@ -231,12 +231,11 @@ pub fn installation(args: &Args) -> Vec<Value> {
     };
     let function = args.registry.function();
     let mut objects = vec![installed("Function", &args.registry.installed_function(), &function)];
-    let prefix = args.group.as_ref().map(|group| format!("{}-", group.replace('.', "-")));
+    let prefix = if args.group.is_some() { "own-" } else { "" };
     for api in APIS {
         for flavour in args.flavours() {
             let package = args.registry.configuration(*api, flavour);
-            let name = names::configuration(*api, flavour);
-            let name = format!("{}{name}", prefix.as_deref().unwrap_or_default());
+            let name = format!("{prefix}{}", names::configuration(*api, flavour));
             objects.push(installed("Configuration", &name, &package));
         }
     }

@@ -36,6 +36,16 @@ pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<(
     try_join_all(environments.iter().map(Environment::delete)).await?;
     try_join_all(environments.iter().map(Environment::gone)).await?;
     let (applied, ready, gone) = (applied.as_secs_f64(), ready.as_secs_f64(), begin.elapsed().as_secs_f64());
+    for replica in &stage.plane.function.replicas {
+        let (time, memory) =
+            (replica.cpu_time().unwrap_or_default(), replica.peak_memory().unwrap_or_default());
+        println!(
+            "    {}: {:.1} s of a processor so far, {} MiB at most",
+            replica.name(),
+            time.as_secs_f64(),
+            memory / 1024
+        );
+    }
     println!(
         "    {HUNDRED} environments: applied after {applied:.1} s, ready after {ready:.1} s, gone after {gone:.1} s"
     );

@@ -16,7 +16,7 @@ use crate::stage::{Stage, eventually};
 
 const PACKAGES: &str = "pkg.crossplane.io/v1";
 
-pub(super) async fn packages_bring_the_providers_that_they_need_and_no_others(stage: Stage) -> Result<()> {
+pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) -> Result<()> {
     packages::healthy(&stage.plane.outer).await?;
     let mut needed = BTreeSet::new();
     for (api, flavour) in examples::all() {
@@ -74,7 +74,7 @@ fn composition(composite: &Value) -> &Value {
     if spec["crossplane"].is_null() { &spec["compositionRef"] } else { &spec["crossplane"]["compositionRef"] }
 }
 
-pub(super) async fn a_team_has_the_apis_in_a_group_of_its_own(stage: Stage) -> Result<()> {
+pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Result<()> {
     let args = Args {
         registry: "xpkg.crossplane.io/team".parse().map_err(anyhow::Error::msg)?,
         flavour: Some(Flavour::Namespaced),
