@@ -9,6 +9,7 @@ mod failure;
 mod figures;
 mod inside;
 mod install;
+mod operations;
 mod quiet;
 mod refusals;
 mod rights;
@@ -83,6 +84,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(day_two::a_function_that_is_killed_is_missed_by_nobody, alone),
     scenario!(day_two::crossplane_restarted_makes_nothing_anew, alone),
     scenario!(upgrade::in_whatever_order_nothing_is_made_anew, alone),
+    scenario!(operations::its_documented_commands_run, alone),
 ];
 
 /// Which scenarios are played.

@@ -19,12 +19,13 @@ use crate::environment::{Environment, is_ready};
 use crate::examples;
 use crate::stage::{Stage, eventually};
 
-const NEXT: &str = "v0.2.0";
+/// The later release.
+pub(super) const NEXT: &str = "v0.2.0";
 
 pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Result<()> {
-    let (now, next) = (Args::default(), Args { release: NEXT.to_owned(), ..Args::default() });
+    let (now, next) = (Args::default(), later());
     let plane = &stage.plane;
-    publish(&stage, &next).await?;
+    publish(&stage).await?;
     let binary = plane.function.binary.clone();
     let later =
         Function::start(plane.ground(), plane.runtime.authority(), &binary, "function-later", 2).await?;
@@ -77,9 +78,13 @@ enum Part {
     Apis,
 }
 
+fn later() -> Args {
+    Args { release: NEXT.to_owned(), ..Args::default() }
+}
+
 /// Pushes the later release: its APIs run with today's function too, and say more in their status.
-async fn publish(stage: &Stage, args: &Args) -> Result<()> {
-    let ground = stage.plane.ground();
+pub(super) async fn publish(stage: &Stage) -> Result<()> {
+    let (ground, args) = (stage.plane.ground(), &later());
     let output = ground.subfolder("packages-later")?;
     packages::build(args, output.clone()).await?;
     let crossplane = tools::path(&tools::CLI)?;
