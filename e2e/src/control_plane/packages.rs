@@ -212,8 +212,8 @@ impl Provider {
     }
 }
 
-/// The objects by which a user installs our function and all Configurations.
-pub fn installation() -> Vec<Value> {
+/// The objects by which a user installs our function and all Configurations of some flavours.
+pub fn installation(flavours: &[Flavour]) -> Vec<Value> {
     let args = package::Args::default();
     let installed = |kind: &str, name: &str, package: &str| {
         json!({
@@ -226,9 +226,9 @@ pub fn installation() -> Vec<Value> {
     let function = args.registry.function();
     let mut objects = vec![installed("Function", &args.registry.installed_function(), &function)];
     for api in APIS {
-        for flavour in Flavour::ALL {
-            let package = args.registry.configuration(*api, flavour);
-            objects.push(installed("Configuration", &names::configuration(*api, flavour), &package));
+        for flavour in flavours {
+            let package = args.registry.configuration(*api, *flavour);
+            objects.push(installed("Configuration", &names::configuration(*api, *flavour), &package));
         }
     }
     objects
