@@ -115,8 +115,11 @@ impl ControlPlane {
         let begin = Instant::now();
         let ground = Arc::new(Ground::new(options.core, options.quiet, options.keep)?);
         let registry = Registry::start(&ground).await?;
-        let (binary, (outer, inner, core), sites) =
-            try_join!(publish(&ground, &registry, options), clusters(&ground, options.core), charts::pack(&ground))?;
+        let (binary, (outer, inner, core), sites) = try_join!(
+            publish(&ground, &registry, options),
+            clusters(&ground, options.core),
+            charts::pack(&ground)
+        )?;
         let proxy = Proxy::start(sites, inner.port, ground.folder()).await?;
         let inside = inside::Inside::start(&outer, &inner, &proxy.url);
         let Core { authority, metrics } = core;
