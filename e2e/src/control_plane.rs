@@ -37,6 +37,7 @@ use xtask::{package, workspace, yaml};
 
 pub use self::{
     cluster::Cluster,
+    crossplane::CoreVersion,
     function::Function,
     ground::Ground,
     metrics::Metrics,
@@ -56,6 +57,8 @@ const OUTER: &str = "outer";
 /// How a control plane is started.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Which Crossplane it is.
+    pub core: CoreVersion,
     /// Install our packages and those that they depend on.
     pub install: bool,
     /// Where `cargo xtask package` has left our packages; without it they are built of the workspace, without images.
@@ -73,6 +76,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            core: CoreVersion::default(),
             install: true,
             packages: None,
             replicas: 2,
@@ -109,10 +113,13 @@ impl ControlPlane {
     /// Starts everything; returns when all packages are healthy. A component that fails is named, with the end of its log.
     pub async fn start(options: &Options) -> Result<Self> {
         let begin = Instant::now();
-        let ground = Arc::new(Ground::new(options.quiet, options.keep)?);
+        let ground = Arc::new(Ground::new(options.core, options.quiet, options.keep)?);
         let registry = Registry::start(&ground).await?;
-        let (binary, (outer, inner, core), sites) =
-            try_join!(publish(&ground, &registry, options), clusters(&ground), charts::pack(&ground))?;
+        let (binary, (outer, inner, core), sites) = try_join!(
+            publish(&ground, &registry, options),
+            clusters(&ground, options.core),
+            charts::pack(&ground)
+        )?;
         let proxy = Proxy::start(sites, inner.port, ground.folder()).await?;
         let inside = inside::Inside::start(&outer, &inner, &proxy.url);
         let Core { authority, metrics } = core;
@@ -195,7 +202,8 @@ impl ControlPlane {
         outer.apply(&[self.registry.image_config(), settings::environment_config()?]).await?;
         outer.apply(&settings::namespaces()?).await?;
         outer.apply(&rights()?).await?;
-        outer.apply(&packages::installation(&package::Args::default())).await?;
+        let args = package::Args { flavour: options.core.flavour(), ..package::Args::default() };
+        outer.apply(&packages::installation(&args)).await?;
         let count = packages::healthy(outer).await?;
         self.ground.tell(&format!("{count} packages healthy"), start);
         providers::start(&self.ground, outer, &self.proxy, &self.runtime).await?;
@@ -204,11 +212,11 @@ impl ControlPlane {
 }
 
 /// The cluster with Crossplane, the one for virtual clusters, and Crossplane itself.
-async fn clusters(ground: &Arc<Ground>) -> Result<(Cluster, Cluster, Core)> {
+async fn clusters(ground: &Arc<Ground>, core: CoreVersion) -> Result<(Cluster, Cluster, Core)> {
     let etcd = cluster::etcd(ground).await?;
     let outer = async {
         let outer = Cluster::start(ground, OUTER, etcd).await?;
-        let (core, ()) = try_join!(crossplane::start(ground, &outer), outer.nodes())?;
+        let (core, ()) = try_join!(crossplane::start(ground, &outer, core), outer.nodes())?;
         anyhow::Ok((outer, core))
     };
     let inner = async {

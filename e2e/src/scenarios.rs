@@ -3,6 +3,7 @@
 
 mod bulk;
 mod claims;
+mod compatibility;
 mod day_two;
 mod deletion;
 mod failure;
@@ -79,6 +80,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(inside::the_app_lands_inside),
     scenario!(inside::an_app_taken_out_of_a_claim_is_uninstalled),
     scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go),
+    scenario!(compatibility::the_claims_flavour_works_on_crossplane_1_20),
     scenario!(day_two::new_settings_leave_alone_what_runs, alone),
     scenario!(day_two::a_provider_that_was_down_catches_up, alone),
     scenario!(day_two::a_function_that_is_killed_is_missed_by_nobody, alone),

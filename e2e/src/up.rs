@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use tokio::signal::unix::{SignalKind, signal};
 use xtask::workspace;
 
-use crate::control_plane::{ControlPlane, Options};
+use crate::control_plane::{ControlPlane, CoreVersion, Options};
 use background::State;
 
 /// Flags of `up`.
@@ -21,6 +21,9 @@ pub struct Args {
     /// Only Kubernetes, Crossplane and the registry: none of our packages.
     #[arg(long)]
     no_install: bool,
+    /// Which Crossplane; on 1.20 only the claims flavour is installed.
+    #[arg(long, value_name = "VERSION", value_enum, default_value_t)]
+    core_version: CoreVersion,
     /// Install the packages that `cargo xtask package` has left there [default: those of the workspace as it is].
     #[arg(long, value_name = "FOLDER", conflicts_with = "no_install")]
     packages: Option<PathBuf>,
@@ -80,6 +83,7 @@ async fn run(args: &Args) -> Result<()> {
 impl Args {
     fn options(&self) -> Options {
         Options {
+            core: self.core_version,
             install: !self.no_install,
             packages: self.packages.clone(),
             replicas: self.replicas.into(),

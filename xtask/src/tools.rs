@@ -72,12 +72,30 @@ pub const CORE: Tool = Tool {
     ..PLAIN
 };
 
-/// The oldest core that the claims flavour supports.
+/// The oldest core that the claims flavour supports. It has no flags for where `core init` finds what it installs: here it looks in
+/// the folder where it was started.
 pub const OLD_CORE: Tool = Tool {
     name: "old-crossplane-core",
     version: "v1.20.11",
     package: "github.com/crossplane/crossplane/cmd/crossplane",
-    ldflags: "-X=github.com/crossplane/crossplane/internal/version.version=v1.20.11",
+    ldflags: concat!(
+        "-X=github.com/crossplane/crossplane/internal/version.version=v1.20.11 ",
+        "-X=sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0"
+    ),
+    edits: &[
+        Edit {
+            module: "github.com/crossplane/crossplane",
+            file: "cmd/crossplane/core/init.go",
+            from: "\"/crds\"",
+            to: "\"crds\"",
+        },
+        Edit {
+            module: "github.com/crossplane/crossplane",
+            file: "cmd/crossplane/core/init.go",
+            from: "\"/webhookconfigurations\"",
+            to: "\"webhookconfigurations\"",
+        },
+    ],
     ..PLAIN
 };
 

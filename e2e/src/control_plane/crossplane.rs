@@ -1,13 +1,20 @@
 //! Crossplane itself, under the rights that its own chart gives it.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration, time::Instant};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+    time::Instant,
+};
 
 use anyhow::{Context, Result, bail};
+use function_paved_road::apis::Flavour;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use xtask::tools;
+use xtask::tools::{self, Tool};
 
 use super::{
     NAMESPACE,
@@ -19,9 +26,6 @@ use super::{
     process::Program,
 };
 
-/// The Go module of core: it holds the chart and the CRDs.
-const MODULE: &str = "github.com/crossplane/crossplane/v2";
-
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// How soon what no event tells of is looked at.
@@ -30,6 +34,61 @@ const POLL: &str = "--poll-interval=5s";
 /// What docs/operations.md tells people to start core with. Core counts every update of a composed resource twice, and by default stops
 /// listening at the 51st at once: five for each of an environment's 23 resources are more than that.
 const BREAKER: [&str; 2] = ["--circuit-breaker-burst=1000", "--circuit-breaker-refill-rate=10"];
+
+/// Which core a control plane has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum CoreVersion {
+    /// The newest.
+    #[default]
+    #[value(name = "2.3")]
+    New,
+    /// The oldest that we support. It knows claims, and no composites in namespaces.
+    #[value(name = "1.20")]
+    Old,
+}
+
+impl CoreVersion {
+    /// The one of our flavours that it can serve; nothing where it serves both.
+    pub fn flavour(self) -> Option<Flavour> {
+        match self {
+            Self::New => None,
+            Self::Old => Some(Flavour::Claims),
+        }
+    }
+
+    /// Its program.
+    pub fn tool(self) -> &'static Tool {
+        match self {
+            Self::New => &tools::CORE,
+            Self::Old => &tools::OLD_CORE,
+        }
+    }
+
+    /// The folder of its Go module with the chart, the CRDs and the webhooks.
+    fn source(self) -> Result<PathBuf> {
+        let module = match self {
+            Self::New => "github.com/crossplane/crossplane/v2",
+            Self::Old => "github.com/crossplane/crossplane",
+        };
+        Ok(tools::source(module, self.tool())?.join("cluster"))
+    }
+
+    /// What only the newer one knows: kinds of managed resources that are not served before they are wanted, here all of them.
+    fn init_flags(self) -> &'static [&'static str] {
+        match self {
+            Self::New => &["--activation=*"],
+            Self::Old => &[],
+        }
+    }
+
+    /// What only the newer one knows.
+    fn start_flags(self) -> &'static [&'static str] {
+        match self {
+            Self::New => &BREAKER,
+            Self::Old => &[],
+        }
+    }
+}
 
 /// Core, running.
 pub struct Core {
@@ -40,13 +99,13 @@ pub struct Core {
 }
 
 /// Starts core and its RBAC manager.
-pub async fn start(ground: &Arc<Ground>, cluster: &Cluster) -> Result<Core> {
+pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion) -> Result<Core> {
     let begin = Instant::now();
-    let source = tools::source(MODULE, &tools::CORE)?.join("cluster");
+    let source = version.source()?;
     let webhooks = ports::free()?;
     cluster.apply(&chart(ground, &source, webhooks).await?).await?;
     let account = cluster.account(NAMESPACE, "crossplane").await?.display().to_string();
-    init(ground, &source, &account, webhooks).await?;
+    init(ground, version, &source, &account, webhooks).await?;
     ground.tell("crossplane init", begin);
 
     let begin = Instant::now();
@@ -58,7 +117,7 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster) -> Result<Core> {
     let cache = |name: &str| Ok::<_, anyhow::Error>(ground.subfolder(name)?.display().to_string());
     let core = Program::new("crossplane", &ground.tools.core)
         .args(["core", "start", "--package-runtime=External", POLL])
-        .args(BREAKER)
+        .args(version.start_flags().iter().copied())
         .arg(format!("--webhook-port={webhooks}"))
         .arg(format!("--metrics-port={metrics}"))
         .arg(format!("--health-probe-port={health}"))
@@ -76,7 +135,7 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster) -> Result<Core> {
 }
 
 /// The chart's objects but for what runs in pods, as processes are run instead. Its Service leads to the process.
-async fn chart(ground: &Ground, source: &std::path::Path, webhooks: u16) -> Result<Vec<Value>> {
+async fn chart(ground: &Ground, source: &Path, webhooks: u16) -> Result<Vec<Value>> {
     let chart = source.join("charts/crossplane").display().to_string();
     let program =
         Program::new("helm", &ground.tools.helm).args(["template", "crossplane", &chart, "-n", NAMESPACE]);
@@ -109,12 +168,19 @@ fn service(chart: &Value, port: u16) -> Value {
 
 /// CRDs, certificates and webhooks, as the chart's init container makes them. On a fresh API server the first run may find that
 /// a kind that it just made is not served yet.
-async fn init(ground: &Ground, source: &std::path::Path, kubeconfig: &str, webhooks: u16) -> Result<()> {
-    let path = |name: &str| source.join(name).display().to_string();
+async fn init(
+    ground: &Ground,
+    version: CoreVersion,
+    source: &Path,
+    kubeconfig: &str,
+    webhooks: u16,
+) -> Result<()> {
     let program = Program::new("crossplane-init", &ground.tools.core)
-        .args(["core", "init", "--activation=*"])
-        .arg(format!("--cr-ds-path={}", path("crds")))
-        .arg(format!("--webhook-configurations-path={}", path("webhookconfigurations")))
+        .args(["core", "init"])
+        .args(version.init_flags().iter().copied())
+        // The older one knows neither of these, and looks for both in the folder where it is started.
+        .env("CRDS_PATH", "crds")
+        .env("WEBHOOK_CONFIGS_PATH", "webhookconfigurations")
         .env("KUBECONFIG", kubeconfig)
         .env("POD_NAMESPACE", NAMESPACE)
         .env("POD_SERVICE_ACCOUNT", "crossplane")
@@ -126,7 +192,7 @@ async fn init(ground: &Ground, source: &std::path::Path, kubeconfig: &str, webho
         .env("TLS_CLIENT_SECRET_NAME", "crossplane-tls-client");
     let mut last = None;
     for _ in 0..5 {
-        match ground.run(program.clone()).await {
+        match program.output(source).await {
             Ok(_) => return Ok(()),
             Err(error) => last = Some(error),
         }

@@ -10,7 +10,10 @@ use anyhow::{Context, Result};
 use tempfile::TempDir;
 use xtask::tools;
 
-use super::process::{Process, Program};
+use super::{
+    crossplane::CoreVersion,
+    process::{Process, Program},
+};
 
 /// A folder of its own, the programs, and what runs of them. Dropped, it ends them all and removes the folder.
 pub struct Ground {
@@ -43,7 +46,7 @@ pub struct Tools {
 
 impl Tools {
     /// Builds what is missing: minutes, the first time.
-    pub fn ensure() -> Result<Self> {
+    pub fn ensure(core: CoreVersion) -> Result<Self> {
         Ok(Self {
             etcd: tools::path(&tools::ETCD)?,
             api_server: tools::path(&tools::API_SERVER)?,
@@ -51,7 +54,7 @@ impl Tools {
             scheduler: tools::path(&tools::SCHEDULER)?,
             kubectl: tools::path(&tools::KUBECTL)?,
             kwok: tools::path(&tools::KWOK)?,
-            core: tools::path(&tools::CORE)?,
+            core: tools::path(core.tool())?,
             cli: tools::path(&tools::CLI)?,
             crane: tools::path(&tools::CRANE)?,
             helm: tools::path(&tools::HELM)?,
@@ -64,11 +67,11 @@ impl Tools {
 impl Ground {
     /// An empty folder in the system's folder for temporary files. Unless `quiet`, a line per component is printed.
     /// With `keep` the folder is left.
-    pub fn new(quiet: bool, keep: bool) -> Result<Self> {
+    pub fn new(core: CoreVersion, quiet: bool, keep: bool) -> Result<Self> {
         let mut folder = tempfile::Builder::new().prefix("paved-road-").tempdir()?;
         folder.disable_cleanup(keep);
         std::fs::create_dir(folder.path().join("logs"))?;
-        let tools = Tools::ensure()?;
+        let tools = Tools::ensure(core)?;
         Ok(Self { tools, processes: Mutex::default(), folder, start: Instant::now(), quiet, keep })
     }
 

@@ -1,5 +1,6 @@
 //! A hundred environments at once.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -60,9 +61,14 @@ pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<(
     println!(
         "    {HUNDRED} environments: applied after {applied:.1} s, ready after {ready:.1} s, gone after {gone:.1} s"
     );
+    nothing_is_left(&stage, &before).await
+}
+
+/// Waits until there is no object that was not there `before`.
+pub(super) async fn nothing_is_left(stage: &Stage, before: &BTreeSet<String>) -> Result<()> {
     eventually("every kind holds what it held before", async || {
         let now = stage.objects.everything().await?;
-        let left: Vec<_> = now.difference(&before).take(20).collect();
+        let left: Vec<_> = now.difference(before).take(20).collect();
         if !left.is_empty() {
             println!("    still there: {left:?}");
         }

@@ -9,19 +9,30 @@ use crate::environment::Environment;
 use crate::stage::{Stage, eventually};
 
 pub(super) async fn every_claim_becomes_ready(stage: Stage) -> Result<()> {
-    try_join_all(APIS.iter().map(|api| becomes_ready(&stage, *api, Flavour::Claims))).await.map(drop)
+    try_join_all(APIS.iter().map(|api| becomes_ready(&stage, *api, Flavour::Claims, json!({}))))
+        .await
+        .map(drop)
 }
 
 pub(super) async fn every_namespaced_composite_becomes_ready(stage: Stage) -> Result<()> {
-    try_join_all(APIS.iter().map(|api| becomes_ready(&stage, *api, Flavour::Namespaced))).await.map(drop)
+    try_join_all(APIS.iter().map(|api| becomes_ready(&stage, *api, Flavour::Namespaced, json!({}))))
+        .await
+        .map(drop)
 }
 
-async fn becomes_ready(stage: &Stage, api: &'static dyn AnyApi, flavour: Flavour) -> Result<()> {
+/// An API's example, changed so, becomes Ready and tells what it should; gives it back.
+pub(super) async fn becomes_ready(
+    stage: &Stage,
+    api: &dyn AnyApi,
+    flavour: Flavour,
+    change: Value,
+) -> Result<Environment> {
     let name = api.info().name;
-    let environment = stage.ready(name, flavour, json!({})).await?;
+    let environment = stage.ready(name, flavour, change).await?;
     tells_its_status(name, &environment.object().await?)?;
     shows_its_columns(api, &environment).await?;
-    hands_over_its_secret(stage, api, &environment, flavour).await.with_context(|| name)
+    hands_over_its_secret(stage, api, &environment, flavour).await.with_context(|| name)?;
+    Ok(environment)
 }
 
 /// The status fields of apis.md that a ready environment of each kind has.

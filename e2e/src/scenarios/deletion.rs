@@ -76,7 +76,7 @@ pub(super) async fn a_site_whose_files_are_retained_keeps_its_bucket(stage: Stag
 }
 
 /// Deletes it; it goes, and the clouds keep nothing of it.
-async fn goes(stage: &Stage, environment: &Environment) -> Result<()> {
+pub(super) async fn goes(stage: &Stage, environment: &Environment) -> Result<()> {
     let composite = environment.composite().await?;
     environment.delete().await?;
     environment.gone().await?;
@@ -87,7 +87,7 @@ async fn goes(stage: &Stage, environment: &Environment) -> Result<()> {
 }
 
 /// Examples share names across flavours and APIs; here they live side by side, are told apart in the clouds, and keep nothing.
-fn named(api: &dyn AnyApi, flavour: Flavour) -> Value {
+pub(super) fn named(api: &dyn AnyApi, flavour: Flavour) -> Value {
     let mut change = match flavour {
         Flavour::Claims => json!({}),
         Flavour::Namespaced => json!({"metadata": {"name": format!("direct-{}", api.info().name)}}),

@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
@@ -115,6 +116,8 @@ pub async fn start(args: &Args) -> Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["up", "--background", "--replicas", &args.replicas.to_string()]);
     command.args(["--pace", &args.pace.to_string()]);
+    let core = args.core_version.to_possible_value();
+    command.args(core.iter().flat_map(|core| ["--core-version", core.get_name()]));
     command.args(args.packages.iter().flat_map(|folder| [OsStr::new("--packages"), folder.as_os_str()]));
     command.args(args.no_install.then_some("--no-install"));
     command.args(args.keep.then_some("--keep"));
