@@ -92,9 +92,8 @@ const SCENARIOS: &[Scenario] = &[
 /// Which scenarios are played.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only those whose names contain this.
-    #[arg(default_value = "")]
-    only: String,
+    /// Only those whose names contain one of these; all of them when none is given.
+    only: Vec<String>,
     /// Seconds that a cloud takes for one round of its work; 0 for everything at once.
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(0..=600))]
     pace: u16,
@@ -112,13 +111,15 @@ pub async fn run(args: &Args) -> Result<()> {
     play(plane, &args.only).await
 }
 
-/// Plays the scenarios whose names contain `only`; prints a line for each, and a table at the end.
-pub async fn play(plane: Arc<ControlPlane>, only: &str) -> Result<()> {
-    let chosen = SCENARIOS.iter().filter(|scenario| scenario.name.contains(only));
+/// Plays the scenarios whose names contain one of `only`; prints a line for each, and how many hold.
+pub async fn play(plane: Arc<ControlPlane>, only: &[String]) -> Result<()> {
+    let is_chosen =
+        |scenario: &&Scenario| only.is_empty() || only.iter().any(|part| scenario.name.contains(part));
+    let chosen = SCENARIOS.iter().filter(is_chosen);
     let (alone, together): (Vec<_>, Vec<_>) = chosen.partition(|scenario| scenario.alone);
     if alone.is_empty() && together.is_empty() {
         let names: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
-        bail!("no scenario's name contains {only:?}; there are:\n  {}", names.join("\n  "));
+        bail!("no scenario's name contains {}; there are:\n  {}", only.join(" or "), names.join("\n  "));
     }
     let begin = Instant::now();
     let count = together.len() + alone.len();
