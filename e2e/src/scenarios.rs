@@ -76,7 +76,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(deletion::a_site_whose_files_are_retained_keeps_its_bucket),
     scenario!(figures::each_becomes_ready_by_itself, alone),
     scenario!(bulk::a_hundred_environments_come_and_go, alone),
-    scenario!(quiet::nothing_is_written_while_nothing_happens),
+    scenario!(quiet::nothing_is_written_while_nothing_happens, alone),
     scenario!(inside::the_app_lands_inside),
     scenario!(inside::an_app_taken_out_of_a_claim_is_uninstalled),
     scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go),
