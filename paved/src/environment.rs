@@ -159,8 +159,9 @@ impl Environment {
     pub(crate) fn may_lag(&self, now: Timestamp) -> bool {
         const RECENT: i64 = 60;
         let says = self.condition("Synced").and_then(|synced| synced.observed_generation).is_some();
-        let changed = self.generation > 1
-            && self.edited.is_some_and(|edited| now.as_second() - edited.as_second() < RECENT);
+        let changed = self.edited.is_some_and(|edited| {
+            self.created != Some(edited) && now.as_second() - edited.as_second() < RECENT
+        });
         changed && (self.is_claim || !says)
     }
 
