@@ -6,6 +6,7 @@ mod apply;
 mod cli;
 mod cluster;
 mod delete;
+mod doctor;
 mod documents;
 mod environment;
 mod failure;
@@ -88,7 +89,8 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             Command::Apply(args) => apply::run(&args, console).await,
             Command::Delete(args) => delete::run(&args, console).await,
             Command::Wait(args) => wait::run(&args, console).await,
-            _ => Ok(()),
+            Command::Doctor(args) => doctor::run(&args, console).await,
+            Command::Preview(_) | Command::Completions { .. } => Ok(()),
         }
     })
 }
