@@ -7,7 +7,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
 use kube::api::{DynamicObject, ListParams};
 use kube::core::ApiResource;
-use kube::core::discovery::v2::APIGroupDiscoveryList;
+use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
 
 use crate::Console;
 use crate::cli;
@@ -116,17 +116,19 @@ fn provider_config_kinds(groups: &APIGroupDiscoveryList) -> Vec<ApiResource> {
     let mut kinds = Vec::new();
     for group in &groups.items {
         let name = group.metadata.as_ref().and_then(|metadata| metadata.name.as_deref()).unwrap_or_default();
-        let Some(version) = group.versions.first() else { continue };
         if checks::cloud(name).is_none() {
             continue;
         }
         let wanted = if name.contains(".m.") { "ClusterProviderConfig" } else { "ProviderConfig" };
-        let kind = |resource: &kube::core::discovery::v2::APIResourceDiscovery| {
-            resource.response_kind.as_ref().and_then(|kind| kind.kind.clone())
-        };
-        let found = version.resources.iter().find(|resource| kind(resource).as_deref() == Some(wanted));
-        let Some(plural) = found.and_then(|resource| resource.resource.clone()) else { continue };
-        let version = version.version.clone().unwrap_or_default();
+        // It may have another version than the group's newest kinds.
+        let found = group.versions.iter().find_map(|version| {
+            let is_wanted = |resource: &&APIResourceDiscovery| {
+                resource.response_kind.as_ref().is_some_and(|kind| kind.kind.as_deref() == Some(wanted))
+            };
+            let plural = version.resources.iter().find(is_wanted)?.resource.clone()?;
+            Some((version.version.clone()?, plural))
+        });
+        let Some((version, plural)) = found else { continue };
         kinds.push(ApiResource {
             group: name.to_owned(),
             api_version: format!("{name}/{version}"),

@@ -67,8 +67,6 @@ pub(crate) struct Environment {
     /// The API's own status fields.
     pub(crate) fields: BTreeMap<String, Value>,
     paused: bool,
-    /// Whether it is a claim: its composite is another object, which its status follows at a distance.
-    is_claim: bool,
     generation: i64,
 }
 
@@ -82,6 +80,7 @@ pub(crate) struct Condition {
     pub(crate) reason: String,
     pub(crate) message: String,
     observed_generation: Option<i64>,
+    last_transition_time: Option<Timestamp>,
 }
 
 impl Environment {
@@ -116,7 +115,6 @@ impl Environment {
                 .map(|(field, value)| (field.clone(), value.clone()))
                 .collect(),
             paused: annotations.and_then(|all| all.get(PAUSED)).is_some_and(|value| value == "true"),
-            is_claim: data.pointer("/spec/crossplane").is_none(),
             generation: metadata.generation.unwrap_or_default(),
         }
     }
@@ -155,14 +153,14 @@ impl Environment {
     }
 
     /// Whether its status may still be that of an older spec although Crossplane has seen the newest: a claim's status is that of
-    /// its composite, which comes after. `now` is this machine's clock, which may differ from the cluster's by some seconds.
+    /// its composite, which comes after, and an edit that meets a composite's reconcile is marked as seen at its end. `now` is
+    /// this machine's clock, which may differ from the cluster's by some seconds.
     pub(crate) fn may_lag(&self, now: Timestamp) -> bool {
         const RECENT: i64 = 60;
-        let says = self.condition("Synced").and_then(|synced| synced.observed_generation).is_some();
-        let changed = self.edited.is_some_and(|edited| {
-            self.created != Some(edited) && now.as_second() - edited.as_second() < RECENT
-        });
-        changed && (self.is_claim || !says)
+        let Some(edited) = self.edited.filter(|edited| self.created != Some(*edited)) else { return false };
+        let refused_since = self.refused().and_then(|refused| refused.last_transition_time);
+        let recently = now.as_second() - edited.as_second() < RECENT;
+        recently && refused_since.is_none_or(|since| since < edited)
     }
 
     /// One word for where it stands.
@@ -393,7 +391,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_claim_that_was_just_edited_may_lag_behind_its_composite() {
+    fn what_was_just_edited_may_show_an_older_status() {
         let now: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
         let mut object = ready();
         let entry = |manager: &str, time: &str, status: bool| {
@@ -407,6 +405,14 @@ pub(crate) mod tests {
             |object: &mut Value, entries: &[Value]| object["metadata"]["managedFields"] = json!(entries);
         with(&mut object, &[entry("paved", "2026-01-01T11:59:50Z", false)]);
         assert!(environment(&object).may_lag(now));
+        let mut refused = object.clone();
+        set(&mut refused, "Provisioned", "False", "InvalidSpec", "");
+        assert!(environment(&refused).may_lag(now), "it may have been refused before");
+        refused["status"]["conditions"][2]["lastTransitionTime"] = json!("2026-01-01T11:59:51Z");
+        assert!(!environment(&refused).may_lag(now), "it was refused since");
+        let mut new = object.clone();
+        new["metadata"]["creationTimestamp"] = json!("2026-01-01T11:59:50Z");
+        assert!(!environment(&new).may_lag(now), "nothing was there before");
         with(
             &mut object,
             &[

@@ -64,7 +64,7 @@ impl Choice {
 
     /// Whether it composes what this kind, which may be a claim, stands for.
     fn serves(&self, kind: &Kind) -> bool {
-        let composed = api(kind.name()).map(|api| api.info());
+        let composed = api(kind.name()).map(AnyApi::info);
         let is_ours = composed.is_some_and(|info| {
             let claimed = info.claim.kind == kind.name() && info.composite.kind == self.composite;
             claimed || self.composite == kind.name()

@@ -66,8 +66,8 @@ mod tests {
 
     #[test]
     fn a_frame_never_wraps_nor_scrolls() {
-        let text =
-            (0..60).map(|n| format!("\u{1b}[1mline {n}\u{1b}[0m {}\n", "x".repeat(300))).collect::<String>();
+        let line = |n: usize| format!("\u{1b}[1mline {n}\u{1b}[0m {}", "x".repeat(300));
+        let text = (0..60).map(line).collect::<Vec<_>>().join("\n");
         let lines = plain(&fit(&text, 24, 80));
         assert_eq!(lines.len(), 23);
         assert!(lines.iter().all(|line| line.chars().count() <= 79), "{lines:?}");

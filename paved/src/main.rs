@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         input: &mut |text| io::stdin().read_to_string(text),
         out: &mut anstream::stdout(),
         err: &mut anstream::stderr(),
-        terminal: io::stdout().is_terminal().then(|| Terminal { size: &size, controls: &mut controls }),
+        terminal: io::stdout().is_terminal().then_some(Terminal { size: &size, controls: &mut controls }),
         answer: if io::stdin().is_terminal() { Some(&mut answer) } else { None },
     };
     ExitCode::from(paved::run(std::env::args_os(), &mut console))

@@ -2,6 +2,7 @@
 //! Never a secret: status holds none.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
@@ -43,7 +44,7 @@ fn dotenv(environments: &[Environment]) -> String {
                 let parts =
                     std::iter::once("PAVED").chain(prefix.as_deref()).chain(path.iter().map(String::as_str));
                 let key: Vec<String> = parts.map(screaming).collect();
-                text += &format!("{}={value}\n", key.join("_"));
+                _ = writeln!(text, "{}={value}", key.join("_"));
             }
         }
     }
@@ -84,9 +85,9 @@ fn github(environments: &[Environment]) -> String {
             let key = key.join("-");
             if value.contains(['\n', '\r']) {
                 let end = delimiter(&value);
-                text += &format!("{key}<<{end}\n{value}\n{end}\n");
+                _ = writeln!(text, "{key}<<{end}\n{value}\n{end}");
             } else {
-                text += &format!("{key}={value}\n");
+                _ = writeln!(text, "{key}={value}");
             }
         }
     }

@@ -1,5 +1,6 @@
 //! How things look on a terminal: colours, a line per part, tables. Without colours everything still reads.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Color, Style};
@@ -60,7 +61,7 @@ pub(crate) fn tree(leaves: &[Leaf], out: &mut dyn Write) -> io::Result<()> {
         let branch = if index + 1 == leaves.len() { "└─" } else { "├─" };
         let (style, sign) = (leaf.mark.style(), leaf.mark.sign());
         let line = aligned(&leaf.cells, &widths);
-        let note = one_line(&leaf.note);
+        let note = leaf.note.replace('\n', " ");
         if note.is_empty() {
             writeln!(out, "{branch} {style}{sign}{style:#} {}", line.trim_end())?;
         } else {
@@ -100,7 +101,7 @@ pub(crate) fn table(
             let style = row.mark.filter(|(column, _)| *column == index).map(|(_, mark)| mark.style());
             let style = style.unwrap_or_default();
             let gap = if index == last { 0 } else { wide[index] + 2 - width(cell) };
-            line += &format!("{style}{cell}{style:#}{:gap$}", "");
+            _ = write!(line, "{style}{cell}{style:#}{:gap$}", "");
         }
         writeln!(out, "{line}")?;
     }

@@ -31,7 +31,7 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
         match find(&cluster, &kinds, name).await {
             Ok(one) => found.push(one),
             Err(Failure::Absent(message)) if args.goal == Goal::Deleted => {
-                writeln!(console.out, "{message}")?
+                writeln!(console.out, "{message}")?;
             }
             Err(failure) => failures.push(failure),
         }

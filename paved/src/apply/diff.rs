@@ -1,5 +1,7 @@
 //! What changes: in the claim, as the API server would keep it.
 
+use std::fmt::Write as _;
+
 use kube::api::DynamicObject;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
@@ -42,14 +44,15 @@ fn between(title: &str, before: &str, after: &str) -> String {
     let mut told = String::new();
     for group in diff.grouped_ops(CONTEXT) {
         let head = if told.is_empty() { title } else { "…" };
-        told += &format!("{DIM}@@ {head} @@{DIM:#}\n");
+        _ = writeln!(told, "{DIM}@@ {head} @@{DIM:#}");
         for change in group.iter().flat_map(|operation| diff.iter_changes(operation)) {
             let (sign, style) = match change.tag() {
                 ChangeTag::Delete => ('-', RED),
                 ChangeTag::Insert => ('+', GREEN),
                 ChangeTag::Equal => (' ', DIM),
             };
-            told += &format!("{style}{sign} {}{style:#}\n", change.value().trim_end_matches('\n'));
+            let line = change.value().trim_end_matches('\n');
+            _ = writeln!(told, "{style}{sign} {line}{style:#}");
         }
     }
     told

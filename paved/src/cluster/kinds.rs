@@ -4,6 +4,7 @@
 //! marks a kind that people apply is the category `paved`, which every XRD of ours gives to its claim, or to its composite where
 //! there is no claim.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
@@ -32,6 +33,15 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
+    fn of(group: &str, version: &str, resource: &APIResourceDiscovery) -> Option<Self> {
+        let kind = resource.response_kind.as_ref()?.kind.as_deref()?;
+        Some(Self {
+            resource: api_resource(group, version, kind, resource.resource.as_deref()?),
+            singular: resource.singular_resource.clone().unwrap_or_default(),
+            short: resource.short_names.clone(),
+        })
+    }
+
     /// Its objects in a namespace, or in all of them.
     pub(crate) fn api(&self, client: &Client, namespace: Option<&str>) -> Api<DynamicObject> {
         match namespace {
@@ -104,21 +114,13 @@ impl Kinds {
             let name =
                 group.metadata.as_ref().and_then(|metadata| metadata.name.as_deref()).unwrap_or_default();
             // The preferred version comes first: one kind is one, however many versions of it are served.
-            let Some(newest) = group.versions.first() else { continue };
-            let version = newest.version.as_deref().unwrap_or_default();
-            let marked = |resource: &&APIResourceDiscovery| resource.categories.iter().any(|one| one == MARK);
-            kinds.extend(newest.resources.iter().filter(marked).filter_map(|resource| {
-                Some(Kind {
-                    resource: api_resource(
-                        name,
-                        version,
-                        resource.response_kind.as_ref()?.kind.as_deref()?,
-                        resource.resource.as_deref()?,
-                    ),
-                    singular: resource.singular_resource.clone().unwrap_or_default(),
-                    short: resource.short_names.clone(),
-                })
-            }));
+            let mut known = BTreeSet::new();
+            for version in &group.versions {
+                let marked =
+                    version.resources.iter().filter(|one| one.categories.iter().any(|one| one == MARK));
+                let served = marked.filter_map(|one| Kind::of(name, version.version.as_deref()?, one));
+                kinds.extend(served.filter(|kind| known.insert(kind.resource.kind.clone())));
+            }
         }
         Self::sorted(kinds)
     }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::cluster::{Cluster, Found, is_denied};
 use crate::environment::age;
 use crate::failure::Failure;
-use crate::paint::{Leaf, Mark, harmless};
+use crate::paint::{Leaf, Mark, harmless, one_line};
 
 /// How many parts are read at once.
 const AT_ONCE: usize = 8;
@@ -158,7 +158,7 @@ impl Parts {
             let State::There { slot, deleted, holds } = &part.state else { return None };
             let state = if deleted.is_some() { "Deleting" } else { "There" };
             let cells = vec![slot.clone(), part.kind.clone(), state.to_owned(), age(*deleted, now)];
-            Some(Leaf { mark: holds.mark(), cells, note: holds.told() })
+            Some(Leaf { mark: holds.mark(), cells, note: one_line(&holds.told()) })
         };
         self.left().filter_map(leaf).collect()
     }

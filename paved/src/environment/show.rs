@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Environment, age};
-use crate::paint::{self, BOLD, DIM, Leaf, Mark, harmless};
+use crate::paint::{self, BOLD, DIM, Leaf, Mark, harmless, one_line};
 
 /// Prints it. `wide` shows names in the cluster too, and messages whole.
 pub(crate) fn tree(seen: &Environment, now: Timestamp, wide: bool, out: &mut dyn Write) -> io::Result<()> {
@@ -55,7 +55,7 @@ fn leaves(seen: &Environment, now: Timestamp, wide: bool) -> Vec<Leaf> {
             cells.push(part.name.clone().unwrap_or_default());
         }
         // A wide tree has the messages below, whole.
-        let note = part.message.clone().filter(|_| !wide).unwrap_or_default();
+        let note = part.message.as_deref().filter(|_| !wide).map(one_line).unwrap_or_default();
         Leaf { mark, cells, note }
     };
     seen.parts.iter().map(leaf).collect()

@@ -9,7 +9,7 @@ use serde_json::Value;
 use simulator::core::{Rendered, SLOT};
 
 use super::subject::Subject;
-use crate::paint::{self, BOLD, DIM, Mark, YELLOW};
+use crate::paint::{self, BOLD, DIM, Mark, YELLOW, one_line};
 
 /// Status fields that have their own place in the tree.
 const SHOWN_ELSEWHERE: [&str; 6] =
@@ -75,7 +75,7 @@ impl Leaf {
             (false, true) => Mark::Good,
             (false, false) => Mark::Busy,
         };
-        paint::Leaf { mark, cells: vec![self.slot, self.kind, self.name], note: self.message }
+        paint::Leaf { mark, cells: vec![self.slot, self.kind, self.name], note: one_line(&self.message) }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::environment::{Blocker, Environment};
 use crate::failure::Failure;
 
 /// How long a status that may be that of an older spec has to stay the same before it is believed.
-const SETTLE: Duration = Duration::from_secs(5);
+const SETTLE: Duration = Duration::from_secs(8);
 
 /// What has happened since the wait began.
 pub(super) struct Course {
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use crate::environment::tests::{creating, environment, half_made, ready, refused_leaf, set};
 
-    const PATIENCE: Duration = Duration::from_secs(180);
+    const PATIENCE: Duration = Duration::from_mins(3);
 
     /// A wait, and a clock that the test moves.
     struct Play {
@@ -175,7 +175,7 @@ mod tests {
             match self.course.judge(&Seen { environment: environment(object), gone }, now, clock) {
                 Verdict::Pending => (None, String::new()),
                 Verdict::Done => (Some(0), String::new()),
-                verdict => {
+                verdict @ Verdict::Failed(_) => {
                     let failure = verdict.failure().unwrap();
                     (Some(failure.code()), failure.to_string())
                 }
@@ -263,13 +263,13 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_was_just_changed_is_believed_once_it_has_settled() {
+    fn what_was_just_changed_is_believed_once_it_has_settled() {
         let mut object = ready();
         object["metadata"]["managedFields"] =
             json!([{"manager": "paved", "operation": "Apply", "time": "2026-01-01T11:59:58Z"}]);
         let mut play = Play::new(Goal::Ready);
         assert_eq!(play.after(0, &object), None);
-        assert_eq!(play.after(4, &object), None);
+        assert_eq!(play.after(7, &object), None);
         assert_eq!(play.after(1, &object), Some(0));
     }
 

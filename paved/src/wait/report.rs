@@ -14,7 +14,7 @@ use crate::live::Live;
 use crate::paint::{self, BOLD, Leaf, one_line};
 
 /// After that long without news a line says that the wait goes on: pipelines take silence for an end.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_mins(1);
 
 /// What was shown last.
 pub(super) struct Report {
@@ -122,7 +122,7 @@ fn frame(seen: &[Seen], clock: Timestamp) -> io::Result<Vec<u8>> {
         let one = &seen.environment;
         let word = if seen.gone { "Gone" } else { one.word() };
         let cells = vec![one.title(), word.to_owned(), one.progress.clone(), age(one.created, clock)];
-        Leaf { mark: one.mark(), cells, note: one.sentence().to_owned() }
+        Leaf { mark: one.mark(), cells, note: one_line(one.sentence()) }
     };
     paint::tree(&seen.iter().map(leaf).collect::<Vec<_>>(), &mut frame)?;
     Ok(frame)
