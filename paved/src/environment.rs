@@ -160,7 +160,8 @@ impl Environment {
         let Some(edited) = self.edited.filter(|edited| self.created != Some(*edited)) else { return false };
         let refused_since = self.refused().and_then(|refused| refused.last_transition_time);
         let recently = now.as_second() - edited.as_second() < RECENT;
-        recently && refused_since.is_none_or(|since| since < edited)
+        // Times are whole seconds: in the same one, either may have been first.
+        recently && refused_since.is_none_or(|since| since <= edited)
     }
 
     /// One word for where it stands.

@@ -53,6 +53,7 @@ pub(crate) async fn until(
     let mut watched = Watched::new(&targets);
     let mut courses: Vec<Course> =
         targets.iter().map(|_| Course::new(goal.clone(), patience.patience, begin)).collect();
+    drop(targets);
     let mut events = watched.events(cluster);
     let mut report = Report::new(begin);
     let mut tick = interval(Duration::from_secs(1));

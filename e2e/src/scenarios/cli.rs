@@ -119,8 +119,8 @@ pub(super) async fn a_wait_ends_when_its_time_is_over(stage: Stage) -> Result<()
     rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
     in_both_flavours(async |flavour| {
         let slow = workspace(&stage, flavour, "slow", json!({}))?;
-        let words = ["timed out", "is not ready after 8s", "instance (Instance"];
-        paved.apply(&slow, &["--wait", "--timeout", "8s"]).await?.is(5, &words)
+        let words = ["timed out", "is not ready after 30s", "instance (Instance"];
+        paved.apply(&slow, &["--wait", "--timeout", "30s"]).await?.is(5, &words)
     })
     .await
 }

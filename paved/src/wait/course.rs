@@ -12,7 +12,7 @@ use crate::environment::{Blocker, Environment};
 use crate::failure::Failure;
 
 /// How long a status that may be that of an older spec has to stay the same before it is believed.
-const SETTLE: Duration = Duration::from_secs(8);
+const SETTLE: Duration = Duration::from_secs(15);
 
 /// What has happened since the wait began.
 pub(super) struct Course {
@@ -269,7 +269,7 @@ mod tests {
             json!([{"manager": "paved", "operation": "Apply", "time": "2026-01-01T11:59:58Z"}]);
         let mut play = Play::new(Goal::Ready);
         assert_eq!(play.after(0, &object), None);
-        assert_eq!(play.after(7, &object), None);
+        assert_eq!(play.after(14, &object), None);
         assert_eq!(play.after(1, &object), Some(0));
     }
 
