@@ -12,7 +12,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
 pub(crate) use kinds::{Kind, Kinds, MARK};
-pub(crate) use search::{Found, find, find_all};
+pub(crate) use search::{Found, find, find_all, find_each, pages};
 pub(crate) use trouble::{explain, is_denied, refusal};
 pub(crate) use watch::{cause, watch};
 

@@ -2,23 +2,22 @@
 
 mod rows;
 
+use std::pin::pin;
+
 use futures::stream::{self, SelectAll};
 use futures::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
-use kube::api::{DynamicObject, ListParams};
+use kube::api::DynamicObject;
 use kube::runtime::watcher::Event;
 
 use crate::Console;
 use crate::cli::{List, Listing};
-use crate::cluster::{Cluster, Kind, Kinds, cause, is_denied, watch};
+use crate::cluster::{Cluster, Kind, Kinds, cause, is_denied, pages, watch};
 use crate::documents;
 use crate::environment::Environment;
 use crate::failure::Failure;
 pub(crate) use rows::name;
 use rows::{Line, Table};
-
-/// Environments of one page of a list: a page is held in memory whole.
-const PAGE: u32 = 100;
 
 /// How many kinds are listed at once.
 const AT_ONCE: usize = 4;
@@ -89,26 +88,14 @@ impl Place {
         Ok(all)
     }
 
-    /// A kind's environments, a page at a time.
+    /// A kind's environments, each brought into its form page by page.
     async fn of<T>(&self, kind: &Kind, form: impl Fn(&Kind, DynamicObject) -> T) -> kube::Result<Vec<T>> {
-        let api = kind.api(&self.cluster.client, self.namespace.as_deref());
-        let pages = stream::try_unfold(Some(ListParams::default().limit(PAGE)), |params| async {
-            let Some(params) = params else { return Ok(None) };
-            let page = api.list(&params).await?;
-            let next = page.metadata.continue_.filter(|token| !token.is_empty());
-            let next = next.map(|token| ListParams::default().limit(PAGE).continue_token(&token));
-            let types = kube::api::TypeMeta {
-                api_version: kind.resource.api_version.clone(),
-                kind: kind.name().to_owned(),
-            };
-            let formed: Vec<T> = page
-                .items
-                .into_iter()
-                .map(|object| form(kind, DynamicObject { types: Some(types.clone()), ..object }))
-                .collect();
-            Ok::<_, kube::Error>(Some((formed, next)))
-        });
-        pages.try_concat().await
+        let mut all = Vec::new();
+        let mut pages = pin!(pages(&self.cluster, kind, self.namespace.as_deref()));
+        while let Some(page) = pages.try_next().await? {
+            all.extend(page.into_iter().map(|object| form(kind, object)));
+        }
+        Ok(all)
     }
 
     /// That the caller may see nothing is a failure; that some kinds are hidden is worth a note.

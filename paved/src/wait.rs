@@ -13,7 +13,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::Console;
 use crate::cli::{Goal, Patience, Wait};
-use crate::cluster::{Cluster, Found, Kinds, find};
+use crate::cluster::{Cluster, Found, Kinds, find_each};
 use crate::environment::{Environment, spell};
 use crate::failure::Failure;
 use crate::outputs;
@@ -27,8 +27,8 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
     let kinds = Kinds::discover(&cluster).await?;
     let mut found = Vec::new();
     let mut failures = Vec::new();
-    for name in &args.names {
-        match find(&cluster, &kinds, name).await {
+    for one in find_each(&cluster, &kinds, &args.names).await? {
+        match one {
             Ok(one) => found.push(one),
             Err(Failure::Absent(message)) if args.goal == Goal::Deleted => {
                 writeln!(console.out, "{message}")?;
