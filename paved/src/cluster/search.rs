@@ -156,8 +156,8 @@ pub(crate) fn pages(
             let next = page.metadata.continue_.filter(|token| !token.is_empty());
             let next = next.map(|token| ListParams::default().limit(PAGE).continue_token(&token));
             // A list says once what its items are.
-            let typed = |object| DynamicObject { types: Some(types.clone()), ..object };
-            Ok(Some((page.items.into_iter().map(typed).collect(), next)))
+            let complete = |object| DynamicObject { types: Some(types.clone()), ..object };
+            Ok(Some((page.items.into_iter().map(complete).collect(), next)))
         }
     })
 }
