@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 use tokio::sync::OnceCell;
@@ -94,6 +95,12 @@ impl Paved {
 pub struct Running(Child);
 
 impl Running {
+    /// What Ctrl-C does.
+    pub fn interrupt(&self) -> Result<()> {
+        let pid = self.0.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("paved has ended")?;
+        kill_process(pid, Signal::INT).context("interrupting paved")
+    }
+
     /// Waits for its end.
     pub async fn ends(self) -> Result<Ran> {
         let output = self.0.wait_with_output().await.context("waiting for paved")?;

@@ -78,6 +78,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(cli::two_pipelines_may_apply_at_once),
     scenario!(cli::who_may_not_is_told_so),
     scenario!(cli::what_is_deleted_while_it_is_waited_for_fails),
+    scenario!(cli::an_interrupted_wait_leaves_what_was_applied),
     scenario!(cli::a_deletion_that_hangs_says_what_holds_it),
     scenario!(cli::a_wait_outlives_the_api_server, alone),
     scenario!(bulk::a_hundred_environments_come_and_go, alone),

@@ -44,7 +44,11 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
     if !args.wait {
         return Ok(());
     }
-    let environments = wait::until(&cluster, applied, &Goal::Ready, args.patience, console).await?;
+    // Whoever has asked once for Ctrl-C gets it from then on.
+    let environments = tokio::select! {
+        done = wait::until(&cluster, applied, &Goal::Ready, args.patience, console) => done?,
+        _ = signal::ctrl_c() => return Err(Failure::Interrupted("everything was applied".to_owned())),
+    };
     outputs::write(&args.outputs, &environments)
 }
 
@@ -103,13 +107,14 @@ async fn perform(
     console: &mut Console<'_>,
 ) -> Result<Vec<Found>, Failure> {
     let mut interrupted = false;
+    let mut interrupt = std::pin::pin!(signal::ctrl_c());
     let mut applied = Vec::new();
     for step in steps {
         let mut attempt = std::pin::pin!(attempt(cluster, step, force, false));
         let done = loop {
             tokio::select! {
                 done = &mut attempt => break done,
-                _ = signal::ctrl_c(), if !interrupted => interrupted = true,
+                _ = &mut interrupt, if !interrupted => interrupted = true,
             }
         };
         match done {
@@ -125,7 +130,7 @@ async fn perform(
         }
     }
     if interrupted {
-        return Err(Failure::Usage("interrupted: everything was applied, nothing was waited for".to_owned()));
+        return Err(Failure::Interrupted("everything was applied".to_owned()));
     }
     Ok(applied)
 }

@@ -67,6 +67,9 @@ pub(crate) enum Failure {
         /// What to look at.
         check: String,
     },
+    /// The caller ended it.
+    #[error("interrupted: {0}")]
+    Interrupted(String),
     /// Several inputs failed, each for its own reason.
     #[error("{} inputs failed", .0.len())]
     Several(Vec<Failure>),
@@ -85,6 +88,8 @@ impl Failure {
             Self::Stuck { .. } | Self::Provisioning { .. } => 4,
             Self::TimedOut(_) => 5,
             Self::NoAccess { .. } => 6,
+            // As shells count what SIGINT ended.
+            Self::Interrupted(_) => 130,
             Self::Several(failures) => failures.iter().map(Self::code).max().unwrap_or(1),
         }
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::environment::Environment;
 use crate::paved::{Paved, address};
-use crate::stage::Stage;
+use crate::stage::{Stage, eventually};
 use crate::stand_in::behaviour::Rule;
 
 const API: &str = "gpu-workspace";
@@ -220,6 +220,22 @@ pub(super) async fn what_is_deleted_while_it_is_waited_for_fails(stage: Stage) -
         waits.ends().await?.is(4, &["deleted"])
     })
     .await
+}
+
+pub(super) async fn an_interrupted_wait_leaves_what_was_applied(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage).await?;
+    rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
+    let kept = workspace(&stage, Flavour::Claims, "kept", json!({}))?;
+    let waits = paved.start(&["apply", "-", "--wait"], &kept.manifest.to_string()).await?;
+    eventually("it is applied, and composed", async || {
+        let composed = kept.found().await?.filter(|object| object["status"]["phase"].is_string());
+        Ok(composed.map(drop))
+    })
+    .await?;
+    waits.interrupt()?;
+    waits.ends().await?.is(130, &["created", "interrupted: everything was applied"])?;
+    ensure!(kept.found().await?.is_some(), "what was applied is gone");
+    Ok(())
 }
 
 pub(super) async fn a_deletion_that_hangs_says_what_holds_it(stage: Stage) -> Result<()> {
