@@ -6,6 +6,7 @@ pub mod environment;
 pub mod examples;
 pub mod kubectl;
 pub mod objects;
+pub mod paved;
 pub mod scenarios;
 pub mod stage;
 pub mod stand_in;

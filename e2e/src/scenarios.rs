@@ -3,6 +3,7 @@
 
 mod bulk;
 mod claims;
+mod cli;
 mod compatibility;
 mod day_two;
 mod deletion;
@@ -75,6 +76,20 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(deletion::everything_goes_when_the_clouds_refuse),
     scenario!(deletion::a_site_whose_files_are_retained_keeps_its_bucket),
     scenario!(figures::each_becomes_ready_by_itself, alone),
+    scenario!(cli::a_pipeline_applies_waits_and_gets_its_outputs),
+    scenario!(cli::what_is_slow_has_not_failed),
+    scenario!(cli::a_refused_part_ends_the_wait_and_is_named),
+    scenario!(cli::what_recovers_during_the_wait_is_ready),
+    scenario!(cli::a_wait_ends_when_its_time_is_over),
+    scenario!(cli::an_invalid_spec_ends_the_wait_at_once),
+    scenario!(cli::what_is_refused_is_not_applied_at_all),
+    scenario!(cli::another_managers_fields_are_not_taken_by_accident),
+    scenario!(cli::two_pipelines_may_apply_at_once),
+    scenario!(cli::who_may_not_is_told_so),
+    scenario!(cli::what_is_deleted_while_it_is_waited_for_fails),
+    scenario!(cli::an_interrupted_wait_leaves_what_was_applied),
+    scenario!(cli::a_deletion_that_hangs_says_what_holds_it),
+    scenario!(cli::a_wait_outlives_the_api_server, alone),
     scenario!(bulk::a_hundred_environments_come_and_go, alone),
     scenario!(quiet::nothing_is_written_while_nothing_happens, alone),
     scenario!(inside::the_app_lands_inside),

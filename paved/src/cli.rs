@@ -1,10 +1,16 @@
 //! Flags.
 
+mod cluster;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Self-service environments from small claims: see what a claim becomes.
+pub(crate) use cluster::{
+    Access, Apply, Delete, Doctor, Goal, Kinds, List, Listing, Outputs, Patience, Status, Wait,
+};
+
+/// Self-service environments from small claims: what a claim becomes, and what becomes of it.
 #[derive(Debug, Parser)]
 #[command(name = "paved", version, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -21,6 +27,27 @@ pub(crate) enum Command {
     /// resource, and never a secret.
     #[command(after_help = EXAMPLES)]
     Preview(Preview),
+    /// Apply claims to the cluster: all of them, or none where one is refused.
+    #[command(after_help = cluster::APPLY_HELP)]
+    Apply(Apply),
+    /// Wait until environments are ready, fail fast and say why, or until they are gone.
+    #[command(after_help = cluster::WAIT_HELP)]
+    Wait(Wait),
+    /// Show an environment with every part, or all environments.
+    #[command(after_help = cluster::EXIT_CODES)]
+    Status(Status),
+    /// List environments of every kind.
+    #[command(visible_alias = "ls", after_help = cluster::EXIT_CODES)]
+    List(List),
+    /// Delete environments, and watch them go.
+    #[command(after_help = cluster::EXIT_CODES)]
+    Delete(Delete),
+    /// List the kinds of environment that this cluster makes.
+    #[command(after_help = cluster::EXIT_CODES)]
+    Kinds(Kinds),
+    /// Check whether this cluster can serve environments, and you may ask for them.
+    #[command(after_help = cluster::EXIT_CODES)]
+    Doctor(Doctor),
     /// Print a shell's completions.
     Completions {
         /// The shell.

@@ -2,8 +2,10 @@
 
 use std::io;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use simulator::schema::Violation;
+
+use crate::paint;
 
 /// Why a run ends early.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +37,39 @@ pub(crate) enum Failure {
         /// What it waits for.
         message: String,
     },
+    /// There is no environment of that name.
+    #[error("{0}")]
+    Absent(String),
+    /// The API server refused a change.
+    #[error("{what} is refused: {message}")]
+    Declined {
+        /// What was to be changed.
+        what: String,
+        /// The API server's words.
+        message: String,
+    },
+    /// A part was refused for good, or it goes away: it will not become ready by itself.
+    #[error("{what} {message}")]
+    Provisioning {
+        /// Kind, namespace and name.
+        what: String,
+        /// What happened, and what helps.
+        message: String,
+    },
+    /// It took longer than the caller is ready to wait.
+    #[error("timed out: {0}")]
+    TimedOut(String),
+    /// The cluster does not answer, or does not let the caller.
+    #[error("{message}; check {check}")]
+    NoAccess {
+        /// What happened.
+        message: String,
+        /// What to look at.
+        check: String,
+    },
+    /// The caller ended it.
+    #[error("interrupted: {0}")]
+    Interrupted(String),
     /// Several inputs failed, each for its own reason.
     #[error("{} inputs failed", .0.len())]
     Several(Vec<Failure>),
@@ -47,17 +82,21 @@ impl Failure {
     /// The exit code; of several failures the gravest, which has the highest.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Output(_) => 1,
-            Self::Refused { .. } => 2,
+            Self::Usage(_) | Self::Absent(_) | Self::Output(_) => 1,
+            Self::Refused { .. } | Self::Declined { .. } => 2,
             Self::Fatal { .. } => 3,
-            Self::Stuck { .. } => 4,
+            Self::Stuck { .. } | Self::Provisioning { .. } => 4,
+            Self::TimedOut(_) => 5,
+            Self::NoAccess { .. } => 6,
+            // As shells count what SIGINT ended.
+            Self::Interrupted(_) => 130,
             Self::Several(failures) => failures.iter().map(Self::code).max().unwrap_or(1),
         }
     }
 
     /// Says what is wrong: all of it.
     pub(crate) fn print(&self, err: &mut dyn io::Write) -> io::Result<()> {
-        const RED: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
+        const RED: Style = paint::RED.bold();
         if let Self::Several(failures) = self {
             return failures.iter().try_for_each(|failure| failure.print(err));
         }

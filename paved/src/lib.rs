@@ -1,13 +1,26 @@
-//! Paved Road's command line: see what a claim becomes before anyone applies it.
+//! Paved Road's command line: see what a claim becomes before anyone applies it, apply it, and see what has become of it.
 //!
 //! [`run`] is the whole program, on a [`Console`] of the caller's; the binary hands it the process's own.
 
+mod apply;
 mod cli;
+mod cluster;
+mod delete;
+mod doctor;
+mod documents;
+mod environment;
 mod failure;
 mod files;
 mod function;
+mod kinds;
+mod list;
+mod live;
+mod outputs;
+mod paint;
 mod preview;
+mod status;
 mod suggest;
+mod wait;
 
 use std::ffi::OsString;
 use std::io;
@@ -25,20 +38,34 @@ pub struct Console<'a> {
     pub out: &'a mut dyn io::Write,
     /// Standard error.
     pub err: &'a mut dyn io::Write,
-    /// Whether standard output is a terminal: it decides what is printed, a tree or YAML.
-    pub is_terminal: bool,
+    /// Standard output as a terminal, where it is one: it decides what is printed, a tree or YAML.
+    pub terminal: Option<Terminal<'a>>,
+    /// Reads a line of what somebody types, where somebody sits at a terminal.
+    pub answer: Option<&'a mut dyn FnMut() -> io::Result<String>>,
 }
 
-/// Runs the program and gives its exit code: 0 done, 1 usage, 2 refused input, 3 fatal result, 4 not ready and no
-/// progress. A reader that closed the pipe is no failure.
+/// A terminal.
+pub struct Terminal<'a> {
+    /// Its height and width in characters, as they are now.
+    pub size: &'a dyn Fn() -> (usize, usize),
+    /// Standard output for what moves the cursor: nothing is stripped from it, wanted or not.
+    pub controls: &'a mut dyn io::Write,
+}
+
+/// Runs the program and gives its exit code: 0 done, 1 usage, 2 refused input, 3 refused by the composition, 4 provisioning
+/// failed, 5 timed out, 6 no access. A reader that closed the pipe is no failure.
 pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> u8 {
-    let done = match Cli::try_parse_from(args) {
-        Ok(Cli { command: Command::Preview(args) }) => preview::run(&args, console),
-        Ok(Cli { command: Command::Completions { shell } }) => {
-            clap_complete::generate(shell, &mut command(), "paved", &mut console.out);
+    let command = match Cli::try_parse_from(args) {
+        Ok(Cli { command }) => command,
+        Err(message) => return said(&message, console),
+    };
+    let done = match command {
+        Command::Preview(args) => preview::run(&args, console),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut self::command(), "paved", &mut console.out);
             Ok(())
         }
-        Err(message) => return said(&message, console),
+        online => on_a_cluster(online, console),
     };
     match done {
         Ok(()) => 0,
@@ -49,6 +76,23 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
             failure.code()
         }
     }
+}
+
+/// Commands that talk to a cluster, on one thread: they wait more than they work.
+fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match command {
+            Command::Status(args) => status::run(&args, console).await,
+            Command::List(args) => list::run(&args, console).await,
+            Command::Kinds(args) => kinds::run(&args, console).await,
+            Command::Apply(args) => apply::run(&args, console).await,
+            Command::Delete(args) => delete::run(&args, console).await,
+            Command::Wait(args) => wait::run(&args, console).await,
+            Command::Doctor(args) => doctor::run(&args, console).await,
+            Command::Preview(_) | Command::Completions { .. } => Ok(()),
+        }
+    })
 }
 
 /// The flags, for manual pages and completions.

@@ -25,7 +25,7 @@ use subject::Subject;
 /// Previews every claim and XR of the given files: all that can be is printed, then all that went wrong.
 pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failure> {
     let observed = observed::read(&args.observed, console)?;
-    let format = args.output.unwrap_or(if console.is_terminal { Format::Tree } else { Format::Yaml });
+    let format = args.output.unwrap_or(if console.terminal.is_some() { Format::Tree } else { Format::Yaml });
     let mut printed = Vec::new();
     let mut failures = Vec::new();
     for document in inputs(args, console)? {

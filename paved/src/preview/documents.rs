@@ -1,10 +1,11 @@
 //! Documents that can be piped: what `crossplane composition render -x` prints.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use simulator::core::Rendered;
 
 use crate::Console;
 use crate::cli::{Format, Preview};
+use crate::documents;
 use crate::failure::Failure;
 
 /// The composite and its resources; the function's results, which no cluster takes, only when they are asked for.
@@ -14,29 +15,16 @@ pub(crate) fn of(rendered: &Rendered, args: &Preview) -> Vec<Value> {
 }
 
 /// Prints documents as YAML, or as one List in JSON; a tree has been printed before.
-pub(crate) fn print(documents: &[Value], format: Format, console: &mut Console<'_>) -> Result<(), Failure> {
+pub(crate) fn print(printed: &[Value], format: Format, console: &mut Console<'_>) -> Result<(), Failure> {
     match format {
         Format::Tree => {}
         Format::Yaml => {
-            for document in documents {
-                write!(console.out, "---\n{}", yaml(document)?)?;
+            for document in printed {
+                write!(console.out, "---\n{}", documents::yaml(document)?)?;
             }
         }
-        Format::Json => {
-            let list = json!({"apiVersion": "v1", "kind": "List", "items": documents});
-            writeln!(console.out, "{}", serde_json::to_string_pretty(&list).map_err(unprintable)?)?;
-        }
+        Format::Json => documents::print_list(printed, documents::Format::Json, console)?,
     }
     console.out.flush()?;
     Ok(())
-}
-
-/// A document as YAML that any reader takes; a long line, as a public key, stays one line.
-fn yaml(document: &Value) -> Result<String, Failure> {
-    let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
-    serde_saphyr::to_string_with_options(document, options).map_err(unprintable)
-}
-
-fn unprintable(error: impl std::error::Error + Send + Sync + 'static) -> Failure {
-    Failure::Output(std::io::Error::other(error))
 }

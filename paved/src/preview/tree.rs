@@ -3,26 +3,17 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use anstyle::{AnsiColor, Color, Style};
 use function_paved_road::function::CONDITION;
 use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
 use serde_json::Value;
 use simulator::core::{Rendered, SLOT};
 
 use super::subject::Subject;
-
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const GREEN: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Green)));
-const YELLOW: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Yellow)));
-const RED: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Red)));
+use crate::paint::{self, BOLD, DIM, Mark, YELLOW, one_line};
 
 /// Status fields that have their own place in the tree.
 const SHOWN_ELSEWHERE: [&str; 6] =
     ["phase", "progress", "resources", "conditions", "claimConditionTypes", "connectionDetails"];
-
-/// Characters of a message that a leaf's line shows.
-const LONGEST: usize = 140;
 
 /// Prints the composite, a line per resource, its status and the function's results.
 pub(crate) fn print(
@@ -32,14 +23,8 @@ pub(crate) fn print(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     head(subject, &rendered.composite, out)?;
-    let leaves = leaves(rendered, response);
-    let width =
-        |part: fn(&Leaf) -> &str| leaves.iter().map(|leaf| part(leaf).chars().count()).max().unwrap_or(0);
-    let widths = [width(|leaf| &leaf.slot), width(|leaf| &leaf.kind), width(|leaf| &leaf.name)];
-    for (index, leaf) in leaves.iter().enumerate() {
-        let branch = if index + 1 == leaves.len() { "└─" } else { "├─" };
-        leaf.print(branch, widths, out)?;
-    }
+    let leaves: Vec<paint::Leaf> = leaves(rendered, response).into_iter().map(Leaf::drawn).collect();
+    paint::tree(&leaves, out)?;
     status(&rendered.composite, out)?;
     results(response, out)
 }
@@ -54,7 +39,7 @@ fn head(subject: &Subject, composite: &Value, out: &mut dyn Write) -> io::Result
     }
     let phase = text(&composite["status"]["phase"]);
     if !phase.is_empty() {
-        let style = style_of(&phase);
+        let style = mark_of(&phase).style();
         write!(out, "  {style}{phase}{style:#} {}", text(&composite["status"]["progress"]))?;
     }
     writeln!(out)?;
@@ -66,11 +51,11 @@ fn head(subject: &Subject, composite: &Value, out: &mut dyn Write) -> io::Result
     }
 }
 
-fn style_of(phase: &str) -> Style {
+fn mark_of(phase: &str) -> Mark {
     match phase {
-        "Ready" => GREEN,
-        "Failed" => RED,
-        _ => YELLOW,
+        "Ready" => Mark::Good,
+        "Failed" => Mark::Bad,
+        _ => Mark::Busy,
     }
 }
 
@@ -84,27 +69,13 @@ struct Leaf {
 }
 
 impl Leaf {
-    fn print(&self, branch: &str, widths: [usize; 3], out: &mut dyn Write) -> io::Result<()> {
-        let (style, mark) = match (self.failed, self.ready) {
-            (true, _) => (RED, '✗'),
-            (false, true) => (GREEN, '✓'),
-            (false, false) => (YELLOW, '…'),
+    fn drawn(self) -> paint::Leaf {
+        let mark = match (self.failed, self.ready) {
+            (true, _) => Mark::Bad,
+            (false, true) => Mark::Good,
+            (false, false) => Mark::Busy,
         };
-        let [slot, kind, name] = [&self.slot, &self.kind, &self.name];
-        let [slot_width, kind_width, name_width] = widths;
-        let line = format!("{slot:slot_width$}  {kind:kind_width$}  {name:name_width$}");
-        let message = cut(&self.message.replace('\n', " "));
-        let said = if message.is_empty() { String::new() } else { format!("  {DIM}{message}{DIM:#}") };
-        let line = if message.is_empty() { line.trim_end() } else { &line };
-        writeln!(out, "{branch} {style}{mark}{style:#} {line}{said}")
-    }
-}
-
-/// A provider's message in one line of a tree; status has all of it.
-fn cut(message: &str) -> String {
-    match message.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &message[..end]),
-        None => message.to_owned(),
+        paint::Leaf { mark, cells: vec![self.slot, self.kind, self.name], note: one_line(&self.message) }
     }
 }
 

@@ -45,7 +45,8 @@ pub fn paved_with(args: &[&str], input: &str) -> Run {
         input: &mut read,
         out: &mut StripStream::new(&mut out),
         err: &mut StripStream::new(&mut err),
-        is_terminal: false,
+        terminal: None,
+        answer: None,
     };
     let args = std::iter::once("paved").chain(args.iter().copied()).map(OsString::from);
     let code = paved::run(args, &mut console);

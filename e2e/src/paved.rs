@@ -1,0 +1,122 @@
+//! `paved`, as a person or a pipeline runs it.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, Command};
+use tokio::sync::OnceCell;
+use xtask::workspace;
+
+use crate::environment::Environment;
+use crate::stage::Stage;
+
+/// `paved` in the hands of one person, in a scenario's namespace.
+#[derive(Clone, Debug)]
+pub struct Paved {
+    program: PathBuf,
+    kubeconfig: PathBuf,
+    person: Option<String>,
+    namespace: String,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Ran {
+    /// The exit code.
+    pub code: i32,
+    /// Standard output and standard error, one after the other.
+    pub told: String,
+}
+
+impl Ran {
+    /// Demands an exit code, and that all these words were said.
+    pub fn is(&self, code: i32, words: &[&str]) -> Result<()> {
+        ensure!(self.code == code, "exit code {} instead of {code}: {}", self.code, self.told);
+        for word in words {
+            ensure!(self.told.contains(word), "does not say {word:?}: {}", self.told);
+        }
+        Ok(())
+    }
+}
+
+impl Paved {
+    /// In the hands of the stage's user. The program is built first.
+    pub async fn of(stage: &Stage) -> Result<Self> {
+        static BUILT: OnceCell<PathBuf> = OnceCell::const_new();
+        let build = || async {
+            let folder = tokio::task::spawn_blocking(|| workspace::build(&["paved"])).await??;
+            anyhow::Ok(folder.join("paved"))
+        };
+        Ok(Self {
+            program: BUILT.get_or_try_init(build).await?.clone(),
+            kubeconfig: stage.user.kubeconfig.clone(),
+            person: stage.user.person.clone(),
+            namespace: stage.namespace.clone(),
+        })
+    }
+
+    /// The same in the hands of somebody else; of the administrator where nobody is named.
+    pub fn by(&self, person: Option<&str>) -> Self {
+        Self { person: person.map(str::to_owned), ..self.clone() }
+    }
+
+    /// Runs it to its end.
+    pub async fn run(&self, args: &[&str]) -> Result<Ran> {
+        self.start(args, "").await?.ends().await
+    }
+
+    /// Applies the manifest of an environment, with these flags.
+    pub async fn apply(&self, environment: &Environment, flags: &[&str]) -> Result<Ran> {
+        let text = environment.manifest.to_string();
+        self.start(&[&["apply", "-"], flags].concat(), &text).await?.ends().await
+    }
+
+    /// Starts it, with a text on its standard input.
+    pub async fn start(&self, args: &[&str], input: &str) -> Result<Running> {
+        let mut command = Command::new(&self.program);
+        command.args(args).arg("--kubeconfig").arg(&self.kubeconfig).args(["-n", &self.namespace]);
+        if let Some(person) = &self.person {
+            command.args(["--as", person]);
+        }
+        command.env_remove("GITHUB_OUTPUT").env_remove("KUBECONFIG");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().with_context(|| format!("starting {}", self.program.display()))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(input.as_bytes()).await.context("writing to paved")?;
+        }
+        Ok(Running(child))
+    }
+}
+
+/// A run that goes on.
+pub struct Running(Child);
+
+impl Running {
+    /// What Ctrl-C does.
+    pub fn interrupt(&self) -> Result<()> {
+        let pid = self.0.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("paved has ended")?;
+        kill_process(pid, Signal::INT).context("interrupting paved")
+    }
+
+    /// Waits for its end.
+    pub async fn ends(self) -> Result<Ran> {
+        let output = self.0.wait_with_output().await.context("waiting for paved")?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(Ran {
+            code: output.status.code().context("paved was killed")?,
+            told: text(&output.stdout) + &text(&output.stderr),
+        })
+    }
+}
+
+/// `kind.group/name`, which means one environment alone.
+pub fn address(environment: &Environment) -> String {
+    let manifest = &environment.manifest;
+    let group =
+        manifest["apiVersion"].as_str().and_then(|version| version.split('/').next()).unwrap_or_default();
+    let kind = manifest["kind"].as_str().unwrap_or_default();
+    format!("{kind}.{group}/{}", environment.name()).to_lowercase()
+}

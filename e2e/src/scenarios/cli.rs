@@ -1,0 +1,282 @@
+//! The command line against a real cluster: what people see, and the exit codes that pipelines go by.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use function_paved_road::apis::Flavour;
+use futures::future::{join_all, try_join_all};
+use serde_json::{Value, json};
+
+use crate::environment::Environment;
+use crate::paved::{Paved, address};
+use crate::stage::{Stage, eventually};
+use crate::stand_in::behaviour::Rule;
+
+const API: &str = "gpu-workspace";
+
+const REFUSAL: &str =
+    "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
+
+/// A workspace with a name of its own, in a flavour.
+fn workspace(stage: &Stage, flavour: Flavour, name: &str, change: Value) -> Result<Environment> {
+    let mut own = json!({"metadata": {"name": format!("{name}-{flavour:?}").to_lowercase()}});
+    if flavour == Flavour::Claims {
+        own["spec"] = json!({"writeConnectionSecretToRef": {"name": format!("{name}-conn")}});
+    }
+    crate::stage::merge(&mut own, change);
+    stage.example(API, flavour, own)
+}
+
+/// A rule for the machines of this stage's namespace, of either flavour.
+async fn rule(stage: &Stage, rule: Rule) -> Result<()> {
+    let machines = Rule { kind: Some("Instance".to_owned()), ..rule };
+    let mut claims = machines.clone();
+    claims.labels.insert("crossplane.io/claim-namespace".to_owned(), stage.namespace.clone());
+    stage.rule("claims", &claims).await?;
+    stage.rule("direct", &Rule { namespace: Some(stage.namespace.clone()), ..machines }).await
+}
+
+async fn no_rule(stage: &Stage) -> Result<()> {
+    stage.no_rule("claims").await?;
+    stage.no_rule("direct").await
+}
+
+async fn in_both_flavours(play: impl AsyncFn(Flavour) -> Result<()>) -> Result<()> {
+    try_join_all(Flavour::ALL.map(|flavour| play(flavour))).await.map(drop)
+}
+
+pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage).await?;
+    in_both_flavours(async |flavour| {
+        let ada = workspace(&stage, flavour, "ada", json!({}))?;
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("outputs.env");
+        let file = file.to_str().context("a folder that is no text")?;
+        let ran = paved.apply(&ada, &["--wait", "--timeout", "4m", "--output-file", file]).await?;
+        ran.is(0, &["created", "instance (Instance", "is ready after", "connection: ssh"])?;
+        let outputs = std::fs::read_to_string(file)?;
+        ensure!(outputs.contains("PAVED_PUBLIC_IP="), "no address among the outputs: {outputs}");
+        paved.apply(&ada, &["--wait"]).await?.is(0, &["unchanged"])?;
+        let address = address(&ada);
+        paved.run(&["status", &address]).await?.is(0, &["Ready ", "✓ instance", "i-"])?;
+        paved.run(&["list"]).await?.is(0, &[ada.name(), "Ready", "ssh developer@"])?;
+        let json = paved.run(&["status", &address, "-o", "json"]).await?;
+        let object: Value = serde_json::from_str(&json.told)?;
+        ensure!(object["status"]["phase"] == "Ready", "{object}");
+        paved.run(&["delete", &address, "--wait", "--timeout", "4m"]).await?.is(0, &["gone after"])?;
+        ensure!(ada.found().await?.is_none(), "it is said to be gone, and is there");
+        paved.run(&["wait", &address, "--for=deleted"]).await?.is(0, &[])?;
+        paved.run(&["status", &address]).await?.is(1, &["there is no environment"])
+    })
+    .await
+}
+
+pub(super) async fn what_is_slow_has_not_failed(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage).await?;
+    rule(&stage, Rule { seconds: Some(15.0), ..Rule::default() }).await?;
+    in_both_flavours(async |flavour| {
+        let slow = workspace(&stage, flavour, "slow", json!({}))?;
+        let flags = ["--wait", "--patience", "2s", "--timeout", "4m"];
+        paved.apply(&slow, &flags).await?.is(0, &["instance (Instance", "Creating", "is ready after"])
+    })
+    .await
+}
+
+pub(super) async fn a_refused_part_ends_the_wait_and_is_named(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage).await?;
+    rule(&stage, Rule { create: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
+    in_both_flavours(async |flavour| {
+        let poor = workspace(&stage, flavour, "poor", json!({}))?;
+        let flags = ["--wait", "--patience", "5s", "--timeout", "4m"];
+        let words = ["has failed: instance (Instance", "VcpuLimitExceeded", "quota"];
+        paved.apply(&poor, &flags).await?.is(4, &words)
+    })
+    .await
+}
+
+pub(super) async fn what_recovers_during_the_wait_is_ready(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage).await?;
+    rule(&stage, Rule { create: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
+    let environments = Flavour::ALL.map(|flavour| workspace(&stage, flavour, "poor", json!({})));
+    let environments = environments.into_iter().collect::<Result<Vec<_>>>()?;
+    let waits = environments.iter().map(async |poor| paved.apply(poor, &["--wait", "--timeout", "4m"]).await);
+    let raised = async {
+        for poor in &environments {
+            while poor.found().await?.is_none() {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+            poor.provisioned("Failed").await?;
+        }
+        no_rule(&stage).await
+    };
+    let (ran, raised) = futures::future::join(join_all(waits), raised).await;
+    raised?;
+    ran.into_iter().try_for_each(|ran| ran?.is(0, &["Failed: ", "VcpuLimitExceeded", "is ready after"]))
+}
+
+pub(super) async fn a_wait_ends_when_its_time_is_over(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage).await?;
+    rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
+    in_both_flavours(async |flavour| {
+        let slow = workspace(&stage, flavour, "slow", json!({}))?;
+        let words = ["timed out", "is not ready after 30s", "instance (Instance"];
+        paved.apply(&slow, &["--wait", "--timeout", "30s"]).await?.is(5, &words)
+    })
+    .await
+}
+
+pub(super) async fn an_invalid_spec_ends_the_wait_at_once(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage).await?;
+    in_both_flavours(async |flavour| {
+        let odd = json!({"spec": {"parameters": {"instanceType": "p9.enormous"}}});
+        let wrong = workspace(&stage, flavour, "wrong", odd)?;
+        let begin = Instant::now();
+        let words = ["InvalidSpec", "spec.parameters.instanceType", "p9.enormous"];
+        paved.apply(&wrong, &["--wait", "--timeout", "4m"]).await?.is(3, &words)?;
+        ensure!(begin.elapsed() < Duration::from_mins(1), "that took {} s", begin.elapsed().as_secs());
+        let right = workspace(&stage, flavour, "wrong", json!({}))?;
+        paved
+            .apply(&right, &["--wait", "--timeout", "4m"])
+            .await?
+            .is(0, &["configured", "is ready after"])?;
+        // What runs already keeps running, and the edit is refused all the same.
+        paved.apply(&wrong, &["--wait", "--timeout", "4m"]).await?.is(3, &words)
+    })
+    .await
+}
+
+pub(super) async fn what_is_refused_is_not_applied_at_all(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage).await?;
+    let good = workspace(&stage, Flavour::Claims, "good", json!({}))?;
+    let bad = workspace(&stage, Flavour::Claims, "bad", json!({"spec": {"parameters": {"diskGB": 1}}}))?;
+    let elsewhere = json!({"apiVersion": "platform.acme.org/v1alpha1"});
+    let elsewhere = workspace(&stage, Flavour::Claims, "elsewhere", elsewhere)?;
+    let foreign = json!({"apiVersion": "v1", "kind": "GpuWorkspaceClaim", "metadata": {"name": "foreign"}});
+    for (second, words) in [
+        (&bad.manifest, ["spec.parameters.diskGB", "75"]),
+        (&elsewhere.manifest, ["platform.acme.org/v1alpha1", "platform.acme.io/v1alpha1"]),
+        (&foreign, ["known: ", "did you mean GpuDevWorkspaceClaim?"]),
+    ] {
+        let text = format!("{}\n---\n{second}\n", good.manifest);
+        paved.start(&["apply", "-"], &text).await?.ends().await?.is(2, &words)?;
+        ensure!(good.found().await?.is_none(), "a document of a refused file was applied");
+    }
+    paved
+        .apply(&good, &["--dry-run=server", "--diff"])
+        .await?
+        .is(0, &["created (server dry run)", "+ kind:"])?;
+    ensure!(good.found().await?.is_none(), "a dry run made something");
+    Ok(())
+}
+
+pub(super) async fn another_managers_fields_are_not_taken_by_accident(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage).await?;
+    let ours = workspace(&stage, Flavour::Claims, "shared", json!({}))?;
+    ours.apply().await?;
+    let text = json!({"spec": {"parameters": {"allowedCidrs": ["198.51.100.0/24"]}}});
+    let theirs = workspace(&stage, Flavour::Claims, "shared", text)?;
+    let words = ["spec.parameters.allowedCidrs: is set by kubectl", "--force-conflicts"];
+    paved.apply(&theirs, &[]).await?.is(2, &words)?;
+    paved
+        .apply(&theirs, &["--force-conflicts", "--diff"])
+        .await?
+        .is(0, &["+     - 198.51.100.0/24", "configured"])
+}
+
+pub(super) async fn two_pipelines_may_apply_at_once(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage).await?;
+    in_both_flavours(async |flavour| {
+        let twice = workspace(&stage, flavour, "twice", json!({}))?;
+        let both = [(); 2].map(|()| paved.apply(&twice, &["--wait", "--timeout", "4m"]));
+        join_all(both).await.into_iter().try_for_each(|ran| ran?.is(0, &["is ready after"]))
+    })
+    .await
+}
+
+pub(super) async fn who_may_not_is_told_so(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage).await?;
+    let ada = workspace(&stage, Flavour::Claims, "ada", json!({}))?;
+    let stranger = paved.by(Some("stranger"));
+    stranger.apply(&ada, &[]).await?.is(6, &["you may not", "paved-road-user"])?;
+    stranger.run(&["list"]).await?.is(6, &["you may not list"])?;
+    stranger.run(&["wait", "ada"]).await?.is(6, &["you may not"])?;
+    let viewer = paved.by(Some(&format!("viewer@{}", stage.namespace)));
+    viewer.apply(&ada, &[]).await?.is(6, &["you may not apply"])?;
+    paved.apply(&ada, &["--wait", "--timeout", "4m"]).await?.is(0, &[])?;
+    viewer.run(&["wait", ada.name()]).await?.is(0, &["is ready"])?;
+    viewer.run(&["delete", ada.name()]).await?.is(6, &["you may not delete"])?;
+    paved.run(&["delete", ada.name(), "--wait"]).await?.is(0, &["you may not read its parts", "gone after"])
+}
+
+pub(super) async fn what_is_deleted_while_it_is_waited_for_fails(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage).await?;
+    rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
+    in_both_flavours(async |flavour| {
+        let doomed = workspace(&stage, flavour, "doomed", json!({}))?;
+        paved.apply(&doomed, &[]).await?.is(0, &["created"])?;
+        let waits = paved.start(&["wait", &address(&doomed), "--timeout", "4m"], "").await?;
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        doomed.delete().await?;
+        waits.ends().await?.is(4, &["deleted"])
+    })
+    .await
+}
+
+pub(super) async fn an_interrupted_wait_leaves_what_was_applied(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage).await?;
+    rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
+    let kept = workspace(&stage, Flavour::Claims, "kept", json!({}))?;
+    let waits = paved.start(&["apply", "-", "--wait"], &kept.manifest.to_string()).await?;
+    eventually("it is applied, and composed", async || {
+        let composed = kept.found().await?.filter(|object| object["status"]["phase"].is_string());
+        Ok(composed.map(drop))
+    })
+    .await?;
+    waits.interrupt()?;
+    waits.ends().await?.is(130, &["created", "interrupted: everything was applied"])?;
+    ensure!(kept.found().await?.is_some(), "what was applied is gone");
+    Ok(())
+}
+
+pub(super) async fn a_deletion_that_hangs_says_what_holds_it(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage).await?;
+    for flavour in Flavour::ALL {
+        let held = workspace(&stage, flavour, "held", json!({}))?;
+        paved.apply(&held, &["--wait", "--timeout", "4m"]).await?.is(0, &[])?;
+        rule(
+            &stage,
+            Rule {
+                delete: Some("OperationNotPermitted: termination protection".to_owned()),
+                ..Rule::default()
+            },
+        )
+        .await?;
+        let address = address(&held);
+        let words = ["timed out", "instance (Instance", "termination protection"];
+        paved.by(None).run(&["delete", &address, "--wait", "--timeout", "20s"]).await?.is(5, &words)?;
+        no_rule(&stage).await?;
+        paved.run(&["wait", &address, "--for=deleted", "--timeout", "4m"]).await?.is(0, &["is gone"])?;
+    }
+    Ok(())
+}
+
+pub(super) async fn a_wait_outlives_the_api_server(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage).await?;
+    rule(&stage, Rule { seconds: Some(40.0), ..Rule::default() }).await?;
+    let server = stage.plane.process("kube-apiserver")?;
+    let slow = Flavour::ALL.map(|flavour| workspace(&stage, flavour, "slow", json!({})));
+    let slow = slow.into_iter().collect::<Result<Vec<_>>>()?;
+    let mut waits = Vec::new();
+    for slow in &slow {
+        paved.apply(slow, &[]).await?.is(0, &["created"])?;
+        waits.push(paved.start(&["wait", &address(slow), "--timeout", "6m"], "").await?);
+    }
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    server.stop().await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    server.start_again()?;
+    for wait in waits {
+        wait.ends().await?.is(0, &["does not answer", "answers again", "is ready after"])?;
+    }
+    Ok(())
+}

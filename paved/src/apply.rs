@@ -1,0 +1,164 @@
+//! `paved apply`: claims from files to the cluster, all of them or none.
+
+mod conflict;
+mod diff;
+mod plan;
+
+use kube::api::{DynamicObject, Patch, PatchParams, ValidationDirective};
+use serde_json::Value;
+use tokio::signal;
+
+use crate::Console;
+use crate::cli::{Apply, Goal};
+use crate::cluster::{Cluster, Found, Kinds, refusal};
+use crate::failure::Failure;
+use crate::paint::{BOLD, GREEN, YELLOW};
+use crate::{outputs, wait};
+use plan::Step;
+
+/// The name under which the fields of a file are ours.
+pub(crate) const MANAGER: &str = "paved";
+
+/// How often a write is tried again that met another write.
+const TRIES: usize = 5;
+
+/// Asks the API server about every document first, and applies them only when it takes them all.
+pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), Failure> {
+    let documents = plan::documents(&args.files, console)?;
+    let cluster = Cluster::connect(&args.access).await?;
+    let kinds = Kinds::discover(&cluster).await?;
+    let mut steps = plan::steps(documents, &kinds, &cluster, args.access.namespace.as_deref())?;
+    rehearse(&cluster, &mut steps, args.force_conflicts).await?;
+    if args.diff {
+        for step in &steps {
+            diff::print(step, console)?;
+        }
+    }
+    if args.dry_run.is_some() {
+        for step in &steps {
+            tell(step, step.rehearsed.as_ref(), " (server dry run)", console)?;
+        }
+        return Ok(());
+    }
+    let applied = perform(&cluster, &steps, args.force_conflicts, console).await?;
+    if !args.wait {
+        return Ok(());
+    }
+    // Whoever has asked once for Ctrl-C gets it from then on.
+    let environments = tokio::select! {
+        done = wait::until(&cluster, applied, &Goal::Ready, args.patience, console) => done?,
+        _ = signal::ctrl_c() => return Err(Failure::Interrupted("everything was applied".to_owned())),
+    };
+    outputs::write(&args.outputs, &environments)
+}
+
+/// Reads what is there, and lets the API server check everything without keeping it; all refusals are told at once.
+async fn rehearse(cluster: &Cluster, steps: &mut [Step], force: bool) -> Result<(), Failure> {
+    let mut failures = Vec::new();
+    for step in steps {
+        let api = step.kind.api(&cluster.client, Some(&step.namespace));
+        let act = || format!("read {}", step.title());
+        step.live = api.get_opt(&step.name).await.map_err(|error| cluster.explain(&error, &act()))?;
+        match attempt(cluster, step, force, true).await {
+            Ok(rehearsed) => step.rehearsed = Some(rehearsed),
+            Err(failure @ Failure::NoAccess { .. }) => return Err(failure),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    Failure::of_all(failures)
+}
+
+/// What the API server makes of a step.
+async fn attempt(
+    cluster: &Cluster,
+    step: &Step,
+    force: bool,
+    dry_run: bool,
+) -> Result<DynamicObject, Failure> {
+    let api = step.kind.api(&cluster.client, Some(&step.namespace));
+    let params = PatchParams {
+        dry_run,
+        force,
+        field_manager: Some(MANAGER.to_owned()),
+        field_validation: Some(ValidationDirective::Strict),
+    };
+    let mut tries = 0;
+    loop {
+        match api.patch(&step.name, &params, &Patch::Apply(&step.object)).await {
+            Ok(object) => return Ok(object),
+            Err(kube::Error::Api(status)) if conflict::is_one(&status) => {
+                return Err(conflict::explain(&step.what(), &status, step.live.as_ref()));
+            }
+            // Somebody else wrote at the same moment: what is asked for is still what is wanted.
+            Err(kube::Error::Api(status)) if status.code == 409 && tries < TRIES => tries += 1,
+            Err(kube::Error::Api(status)) if [400, 409, 422].contains(&status.code) => {
+                return Err(refusal(&step.what(), &status));
+            }
+            Err(error) => return Err(cluster.explain(&error, &format!("apply {}", step.title()))),
+        }
+    }
+}
+
+/// Applies everything. Ctrl-C does not end it half-way: what was begun is done, and then it ends.
+async fn perform(
+    cluster: &Cluster,
+    steps: &[Step],
+    force: bool,
+    console: &mut Console<'_>,
+) -> Result<Vec<Found>, Failure> {
+    let mut interrupted = false;
+    let mut interrupt = std::pin::pin!(signal::ctrl_c());
+    let mut applied = Vec::new();
+    for step in steps {
+        let mut attempt = std::pin::pin!(attempt(cluster, step, force, false));
+        let done = loop {
+            tokio::select! {
+                done = &mut attempt => break done,
+                _ = &mut interrupt, if !interrupted => interrupted = true,
+            }
+        };
+        match done {
+            Ok(object) => {
+                tell(step, Some(&object), "", console)?;
+                applied.push(Found { kind: step.kind.clone(), object });
+            }
+            Err(failure) => {
+                let left: Vec<String> = steps[applied.len()..].iter().map(Step::title).collect();
+                writeln!(console.err, "note: not applied: {}", left.join(", "))?;
+                return Err(failure);
+            }
+        }
+    }
+    if interrupted {
+        return Err(Failure::Interrupted("everything was applied".to_owned()));
+    }
+    Ok(applied)
+}
+
+/// What happened, or would: created, configured or unchanged.
+fn tell(
+    step: &Step,
+    after: Option<&DynamicObject>,
+    how: &str,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    let spec = |object: &DynamicObject| (object.data.get("spec").cloned(), labels(object));
+    let (word, style) = match (&step.live, after) {
+        (None, _) => ("created", GREEN),
+        (Some(live), Some(after)) if spec(live) == spec(after) => ("unchanged", BOLD),
+        _ => ("configured", YELLOW),
+    };
+    writeln!(console.out, "{} {style}{word}{style:#}{how}", step.title())?;
+    if step.live.as_ref().is_some_and(|live| live.metadata.deletion_timestamp.is_some()) {
+        writeln!(console.err, "warning: {} is being deleted: it goes all the same", step.title())?;
+    }
+    Ok(())
+}
+
+fn labels(object: &DynamicObject) -> (Value, Value) {
+    let metadata = &object.metadata;
+    (
+        serde_json::to_value(&metadata.labels).unwrap_or_default(),
+        serde_json::to_value(&metadata.annotations).unwrap_or_default(),
+    )
+}

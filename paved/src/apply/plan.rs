@@ -1,0 +1,198 @@
+//! What is to be applied: every document of the files, checked as far as that is possible without asking.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use kube::api::DynamicObject;
+use serde_json::{Value, json};
+use simulator::schema::Violation;
+
+use crate::Console;
+use crate::cluster::{Cluster, Kind, Kinds};
+use crate::failure::Failure;
+use crate::files::{self, Document};
+
+/// One document, and what the API server says of it.
+pub(super) struct Step {
+    file: PathBuf,
+    pub(super) kind: Kind,
+    pub(super) namespace: String,
+    pub(super) name: String,
+    /// What is sent.
+    pub(super) object: Value,
+    /// What is there.
+    pub(super) live: Option<DynamicObject>,
+    /// What would be there.
+    pub(super) rehearsed: Option<DynamicObject>,
+}
+
+impl Step {
+    /// Kind, namespace and name.
+    pub(super) fn title(&self) -> String {
+        format!("{} {}/{}", self.kind.name(), self.namespace, self.name)
+    }
+
+    /// The same, with the file that it comes from.
+    pub(super) fn what(&self) -> String {
+        format!("{}: {}", shown(&self.file), self.title())
+    }
+}
+
+/// The documents of all files.
+pub(super) fn documents(paths: &[PathBuf], console: &mut Console<'_>) -> Result<Vec<Document>, Failure> {
+    let mut documents = Vec::new();
+    for path in paths {
+        documents.extend(files::read(path, console)?);
+    }
+    Ok(documents)
+}
+
+/// A step for each document. Whatever is wrong is told at once. A folder also holds other things: those are left alone.
+pub(super) fn steps(
+    documents: Vec<Document>,
+    kinds: &Kinds,
+    cluster: &Cluster,
+    asked: Option<&str>,
+) -> Result<Vec<Step>, Failure> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut failures = Vec::new();
+    let mut named = BTreeSet::new();
+    for document in documents {
+        let text = |path: &str| document.value.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        if document.found
+            && kinds.of_document(text("/apiVersion"), text("/kind")).is_err_and(|(field, _)| field == "kind")
+        {
+            continue;
+        }
+        match step(&document, kinds, &cluster.namespace, asked) {
+            Ok(step) => {
+                if !named.insert((step.kind.full_name(), step.namespace.clone(), step.name.clone())) {
+                    failures.push(refused(
+                        &document,
+                        "metadata.name",
+                        "stands in the files twice".to_owned(),
+                    ));
+                }
+                steps.push(step);
+            }
+            Err(failure) => failures.push(failure),
+        }
+    }
+    Failure::of_all(failures)?;
+    if steps.is_empty() {
+        return Err(Failure::Usage("the files hold no environment".to_owned()));
+    }
+    Ok(steps)
+}
+
+fn step(document: &Document, kinds: &Kinds, default: &str, asked: Option<&str>) -> Result<Step, Failure> {
+    let text = |path: &str| document.value.pointer(path).and_then(Value::as_str);
+    let kind = kinds
+        .of_document(text("/apiVersion").unwrap_or_default(), text("/kind").unwrap_or_default())
+        .map_err(|(field, message)| refused(document, field, message))?;
+    let missing = || refused(document, "metadata.name", "is missing; a string is needed".to_owned());
+    let name = text("/metadata/name").filter(|name| !name.is_empty()).ok_or_else(missing)?;
+    if name.contains('/') || name == "." || name == ".." {
+        return Err(refused(
+            document,
+            "metadata.name",
+            format!("found {name:?}; a name without / is needed"),
+        ));
+    }
+    if document.value.pointer("/metadata/namespace").is_some_and(|own| !(own.is_string() || own.is_null())) {
+        return Err(refused(document, "metadata.namespace", "a string is needed".to_owned()));
+    }
+    let own = text("/metadata/namespace").filter(|own| !own.is_empty());
+    if let (Some(own), Some(asked)) = (own, asked)
+        && own != asked
+    {
+        let message = format!("found {own:?}, and --namespace {asked:?}: leave one out");
+        return Err(refused(document, "metadata.namespace", message));
+    }
+    let namespace = own.or(asked).unwrap_or(default).to_owned();
+    let mut object = document.value.clone();
+    object["metadata"]["namespace"] = json!(namespace);
+    if let Some(object) = object.as_object_mut() {
+        // Status is the function's, and what the API server keeps of an object is nobody's to apply.
+        object.remove("status");
+    }
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        for bookkeeping in
+            ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"]
+        {
+            metadata.remove(bookkeeping);
+        }
+    }
+    Ok(Step {
+        file: document.file.clone(),
+        kind: kind.clone(),
+        namespace,
+        name: name.to_owned(),
+        object,
+        live: None,
+        rehearsed: None,
+    })
+}
+
+fn refused(document: &Document, path: &str, message: String) -> Failure {
+    let kind = document.value["kind"].as_str().unwrap_or("a document without kind");
+    let name = document.value["metadata"]["name"].as_str().unwrap_or("without name");
+    Failure::Refused {
+        what: format!("{}: {kind} {name}", shown(&document.file)),
+        violations: vec![Violation { path: path.to_owned(), message }],
+    }
+}
+
+fn shown(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::cluster::tests::kinds;
+
+    fn planned(value: &Value, asked: Option<&str>) -> Result<Step, Failure> {
+        let document = Document { file: "a.yaml".into(), found: false, value: value.clone() };
+        step(&document, &kinds(), "default", asked)
+    }
+
+    fn claim() -> Value {
+        json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "GpuDevWorkspaceClaim",
+            "metadata": {"name": "ada", "uid": "u", "resourceVersion": "7"}, "spec": {}, "status": {"phase": "Ready"}})
+    }
+
+    #[test]
+    fn a_document_goes_to_its_namespace_else_to_the_one_that_is_asked_for() {
+        assert_eq!(planned(&claim(), None).unwrap().namespace, "default");
+        assert_eq!(planned(&claim(), Some("team")).unwrap().namespace, "team");
+        let mut own = claim();
+        own["metadata"]["namespace"] = json!("own");
+        assert_eq!(planned(&own, None).unwrap().namespace, "own");
+        let failure = planned(&own, Some("team")).err().unwrap();
+        assert_eq!(failure.code(), 2);
+    }
+
+    #[test]
+    fn what_the_api_server_keeps_is_not_sent() {
+        let object = planned(&claim(), None).unwrap().object;
+        assert_eq!(object["metadata"], json!({"name": "ada", "namespace": "default"}));
+        assert!(object.get("status").is_none());
+    }
+
+    #[test]
+    fn no_document_is_too_strange_to_be_refused() {
+        for strange in [
+            json!({}),
+            json!({"kind": 3, "apiVersion": []}),
+            json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "GpuDevWorkspaceClaim"}),
+            json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "GpuDevWorkspaceClaim", "metadata": []}),
+            json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "GpuDevWorkspaceClaim", "metadata": {"name": ""}}),
+            json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "GpuDevWorkspaceClaim", "metadata": {"name": "../x"}}),
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}),
+        ] {
+            assert_eq!(planned(&strange, None).err().unwrap().code(), 2, "{strange}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The cluster: how it is reached, what kinds of environment it makes, and which of them a name means.
+
+mod kinds;
+mod search;
+mod trouble;
+mod watch;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
+
+pub(crate) use kinds::{Kind, Kinds, MARK};
+pub(crate) use search::{Found, find, find_all, find_each, pages};
+pub(crate) use trouble::{explain, is_denied, refusal};
+pub(crate) use watch::{cause, watch};
+
+#[cfg(test)]
+pub(crate) use kinds::tests;
+
+use crate::cli::Access;
+use crate::failure::Failure;
+
+/// How long a cluster may take to take the call.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How long it may take between two bytes of an answer; a watch sends bookmarks, and is opened anew by then.
+const SILENCE: Duration = Duration::from_secs(295);
+
+/// A cluster, in somebody's hands.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    pub(crate) client: Client,
+    /// The namespace that is meant where none is named.
+    pub(crate) namespace: String,
+    /// Its address, for messages.
+    pub(crate) server: String,
+}
+
+impl Cluster {
+    /// The cluster that the flags mean. Nothing is sent yet, but a credential plugin may run.
+    pub(crate) async fn connect(access: &Access) -> Result<Self, Failure> {
+        let mut config = configuration(access).await?;
+        config.connect_timeout = Some(CONNECT);
+        config.read_timeout = Some(SILENCE);
+        if let Some(user) = &access.impersonate {
+            config.auth_info.impersonate = Some(user.clone());
+        }
+        let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+        let namespace = access.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        if namespace.is_empty() {
+            return Err(Failure::Usage("--namespace: found nothing; a name is needed".to_owned()));
+        }
+        let client = Client::try_from(config).map_err(|error| explain(&error, &server, "connect"))?;
+        Ok(Self { client, namespace, server })
+    }
+
+    /// What an error of the API server means for whoever wanted to `act`, as in `list StockPool`.
+    pub(crate) fn explain(&self, error: &kube::Error, act: &str) -> Failure {
+        explain(error, &self.server, act)
+    }
+}
+
+/// The kubeconfig's words where there is one, else those of the pod's service account.
+async fn configuration(access: &Access) -> Result<Config, Failure> {
+    let options = KubeConfigOptions { context: access.context.clone(), ..KubeConfigOptions::default() };
+    let file = match &access.kubeconfig {
+        Some(path) => Kubeconfig::read_from(path),
+        None => Kubeconfig::read(),
+    };
+    let kubeconfig = match file {
+        Ok(kubeconfig) => kubeconfig,
+        Err(KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath) if may_be_in_a_pod(access) => {
+            return Config::incluster().map_err(|error| Failure::NoAccess {
+                message: format!("no kubeconfig, and this pod has no service account: {error}"),
+                check: "whether the pod's automountServiceAccountToken is off".to_owned(),
+            });
+        }
+        Err(error) => return Err(unreadable(&error, access)),
+    };
+    let contexts: Vec<String> = kubeconfig.contexts.iter().map(|context| context.name.clone()).collect();
+    Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| {
+        match (&error, &access.context) {
+            (KubeconfigError::LoadContext(_), Some(asked)) => Failure::Usage(format!(
+                "--context: {}",
+                crate::suggest::names(
+                    "context",
+                    asked,
+                    &contexts.iter().map(String::as_str).collect::<Vec<_>>()
+                )
+            )),
+            _ => unreadable(&error, access),
+        }
+    })
+}
+
+fn may_be_in_a_pod(access: &Access) -> bool {
+    access.kubeconfig.is_none()
+        && access.context.is_none()
+        && std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
+}
+
+fn unreadable(error: &KubeconfigError, access: &Access) -> Failure {
+    let told = std::env::var_os("KUBECONFIG").filter(|told| !told.is_empty()).map(PathBuf::from);
+    let told = access.kubeconfig.clone().or(told);
+    let check = "--kubeconfig, $KUBECONFIG and --context".to_owned();
+    let message = match (error, told) {
+        (KubeconfigError::ReadConfig(error, path), _) => {
+            format!("cannot read kubeconfig {}: {error}", path.display())
+        }
+        (error, Some(path)) => format!("kubeconfig {}: {error}", path.display()),
+        (error, None) => format!("kubeconfig ~/.kube/config: {error}"),
+    };
+    Failure::NoAccess { message: message.lines().next().unwrap_or_default().to_owned(), check }
+}

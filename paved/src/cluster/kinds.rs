@@ -1,0 +1,294 @@
+//! The kinds of environment that a cluster makes, found by what the cluster says of itself.
+//!
+//! Nothing is compiled in: a company gives the APIs a group of its own, and installs them in either flavour or in both. What
+//! marks a kind that people apply is the category `paved`, which every XRD of ours gives to its claim, or to its composite where
+//! there is no claim.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
+use kube::core::ApiResource;
+use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
+use kube::{Api, Client, api::DynamicObject};
+use tokio::time::timeout;
+
+use super::Cluster;
+use crate::failure::Failure;
+use crate::suggest;
+
+/// The category of the kinds that people apply.
+pub(crate) const MARK: &str = "paved";
+
+/// How long the first answer may take.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// A kind of environment.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Kind {
+    pub(crate) resource: ApiResource,
+    singular: String,
+    short: Vec<String>,
+}
+
+impl Kind {
+    fn of(group: &str, version: &str, resource: &APIResourceDiscovery) -> Option<Self> {
+        let kind = resource.response_kind.as_ref()?.kind.as_deref()?;
+        Some(Self {
+            resource: api_resource(group, version, kind, resource.resource.as_deref()?),
+            singular: resource.singular_resource.clone().unwrap_or_default(),
+            short: resource.short_names.clone(),
+        })
+    }
+
+    /// Its objects in a namespace, or in all of them.
+    pub(crate) fn api(&self, client: &Client, namespace: Option<&str>) -> Api<DynamicObject> {
+        match namespace {
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &self.resource),
+            None => Api::all_with(client.clone(), &self.resource),
+        }
+    }
+
+    /// `Kind`.
+    pub(crate) fn name(&self) -> &str {
+        &self.resource.kind
+    }
+
+    /// `Kind.group`, which is never ambiguous.
+    pub(crate) fn full_name(&self) -> String {
+        format!("{}.{}", self.resource.kind, self.resource.group)
+    }
+
+    /// Whether `text` is one of its names: kind, plural, singular or an abbreviation, alone or with `.group` or
+    /// `.version.group`.
+    fn is_called(&self, text: &str) -> bool {
+        let (name, rest) = text.split_once('.').unwrap_or((text, ""));
+        let ApiResource { group, version, kind, plural, .. } = &self.resource;
+        let names = [kind, plural, &self.singular].into_iter().chain(&self.short);
+        let in_group = rest.is_empty() || rest == group || rest == format!("{version}.{group}");
+        !name.is_empty() && in_group && names.into_iter().any(|one| one.eq_ignore_ascii_case(name))
+    }
+}
+
+/// All kinds of environment that a cluster makes, sorted by name and group.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Kinds(Vec<Kind>);
+
+impl Kinds {
+    /// Asks the cluster. That there is none is a failure that says so.
+    pub(crate) async fn discover(cluster: &Cluster) -> Result<Self, Failure> {
+        let kinds = Self::ask(cluster).await?;
+        if kinds.0.is_empty() {
+            return Err(Failure::Usage(format!(
+                "{} makes no environments: no kind there has the category {MARK}; `paved doctor` says what is missing",
+                cluster.server
+            )));
+        }
+        Ok(kinds)
+    }
+
+    /// The same, where none is an answer too.
+    pub(crate) async fn ask(cluster: &Cluster) -> Result<Self, Failure> {
+        let explain = |error: &kube::Error| cluster.explain(error, "ask what kinds there are");
+        let asked = timeout(ANSWER, cluster.client.list_api_groups_aggregated()).await;
+        let Ok(answered) = asked else {
+            return Err(Failure::NoAccess {
+                message: format!("{} has not answered within {} s", cluster.server, ANSWER.as_secs()),
+                check: "--context, your network and VPN, and whether the cluster is well".to_owned(),
+            });
+        };
+        match answered {
+            Ok(groups) if !groups.items.is_empty() => Ok(Self::of(&groups)),
+            // An API server before 1.27 answers with something else.
+            Ok(_) | Err(kube::Error::SerdeError(_)) => {
+                one_by_one(&cluster.client).await.map_err(|error| explain(&error))
+            }
+            Err(error) => Err(explain(&error)),
+        }
+    }
+
+    fn of(groups: &APIGroupDiscoveryList) -> Self {
+        let mut kinds = Vec::new();
+        for group in &groups.items {
+            let name =
+                group.metadata.as_ref().and_then(|metadata| metadata.name.as_deref()).unwrap_or_default();
+            // The preferred version comes first: one kind is one, however many versions of it are served.
+            let mut known = BTreeSet::new();
+            for version in &group.versions {
+                let marked =
+                    version.resources.iter().filter(|one| one.categories.iter().any(|one| one == MARK));
+                let served = marked.filter_map(|one| Kind::of(name, version.version.as_deref()?, one));
+                kinds.extend(served.filter(|kind| known.insert(kind.resource.kind.clone())));
+            }
+        }
+        Self::sorted(kinds)
+    }
+
+    fn sorted(mut kinds: Vec<Kind>) -> Self {
+        kinds.sort_by(|a, b| {
+            (&a.resource.kind, &a.resource.group).cmp(&(&b.resource.kind, &b.resource.group))
+        });
+        Self(kinds)
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> &[Kind] {
+        &self.0
+    }
+
+    /// Those that `text` names, such as `gpuws` or `environment.platform.acme.io`; a failure lists what there is.
+    pub(crate) fn called(&self, text: &str) -> Result<Vec<Kind>, Failure> {
+        let kinds: Vec<Kind> = self.0.iter().filter(|kind| kind.is_called(text)).cloned().collect();
+        if kinds.is_empty() {
+            return Err(Failure::Usage(format!(
+                "this cluster does not make that: {}",
+                suggest::names("kind", text, &self.names())
+            )));
+        }
+        Ok(kinds)
+    }
+
+    /// The kind of a document; where it is not ours, what is wrong with `kind` or `apiVersion`: the field and what to write.
+    pub(crate) fn of_document(&self, api_version: &str, kind: &str) -> Result<&Kind, (&'static str, String)> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let same: Vec<&Kind> = self.0.iter().filter(|one| one.name() == kind).collect();
+        if same.is_empty() {
+            let found = if kind.is_empty() { "none" } else { kind };
+            return Err(("kind", suggest::kinds(found, &self.names())));
+        }
+        let fits = |one: &&&Kind| one.resource.group == group && one.resource.version == version;
+        same.iter().find(fits).copied().ok_or_else(|| {
+            let allowed: Vec<&str> = same.iter().map(|one| one.resource.api_version.as_str()).collect();
+            let found = if api_version.is_empty() { "none" } else { api_version };
+            ("apiVersion", format!("found {found}; this cluster has {kind} in {}", allowed.join(" and ")))
+        })
+    }
+
+    fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.0.iter().map(Kind::name).collect();
+        names.dedup();
+        names
+    }
+}
+
+fn api_resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
+    ApiResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        api_version: format!("{group}/{version}"),
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+    }
+}
+
+/// A group at a time, as every API server answers.
+async fn one_by_one(client: &Client) -> kube::Result<Kinds> {
+    const AT_ONCE: usize = 8;
+    let groups = client.list_api_groups().await?.groups;
+    let versions: Vec<String> = groups
+        .into_iter()
+        .filter_map(|group| group.preferred_version.or_else(|| group.versions.into_iter().next()))
+        .map(|version| version.group_version)
+        .collect();
+    let kinds: Vec<Vec<Kind>> = stream::iter(versions)
+        .map(|version| async move {
+            let resources = client.list_api_group_resources(&version).await?.resources;
+            let marked = |resource: &&APIResource| {
+                resource.categories.iter().flatten().any(|one| one == MARK) && !resource.name.contains('/')
+            };
+            let (group, version) = version.split_once('/').unwrap_or(("", &version));
+            let kind = |resource: &APIResource| Kind {
+                resource: api_resource(group, version, &resource.kind, &resource.name),
+                singular: resource.singular_name.clone(),
+                short: resource.short_names.clone().unwrap_or_default(),
+            };
+            Ok::<_, kube::Error>(resources.iter().filter(marked).map(kind).collect())
+        })
+        .buffered(AT_ONCE)
+        .try_collect()
+        .await?;
+    Ok(Kinds::sorted(kinds.into_iter().flatten().collect()))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    /// A cluster with both flavours, one of them under a company's own group, and kinds of others.
+    pub(crate) fn kinds() -> Kinds {
+        let resource = |kind: &str, plural: &str, short: &str, categories: &[&str]| {
+            json!({"resource": plural, "responseKind": {"group": "", "version": "", "kind": kind},
+                "scope": "Namespaced", "singularResource": kind.to_lowercase(), "verbs": ["get"],
+                "shortNames": [short], "categories": categories})
+        };
+        let group = |name: &str, resources: &[serde_json::Value]| {
+            json!({"metadata": {"name": name}, "versions": [
+                {"version": "v1alpha1", "resources": resources}, {"version": "v1", "resources": resources}]})
+        };
+        let list = json!({"items": [
+            group("platform.acme.io", &[
+                resource("GpuDevWorkspaceClaim", "gpudevworkspaceclaims", "gpuws", &["claim", "paved"]),
+                resource("GpuDevWorkspace", "gpudevworkspaces", "", &["composite"]),
+                resource("Environment", "environments", "", &["claim", "paved"]),
+            ]),
+            group("dev.example.org", &[resource("Environment", "environments", "", &["paved"])]),
+            group("apps.example.org", &[resource("App", "apps", "", &["all"])]),
+        ]});
+        Kinds::of(&serde_json::from_value(list).unwrap())
+    }
+
+    #[test]
+    fn what_the_cluster_marks_is_ours_whatever_its_group() {
+        let names: Vec<String> = kinds().all().iter().map(Kind::full_name).collect();
+        assert_eq!(
+            names,
+            [
+                "Environment.dev.example.org",
+                "Environment.platform.acme.io",
+                "GpuDevWorkspaceClaim.platform.acme.io"
+            ]
+        );
+        assert_eq!(kinds().all()[0].resource.api_version, "dev.example.org/v1alpha1");
+    }
+
+    #[test]
+    fn a_kind_goes_by_all_its_names() {
+        for (text, count) in [
+            ("gpuws", 1),
+            ("GPUDevWorkspaceClaims", 1),
+            ("environment", 2),
+            ("environment.dev.example.org", 1),
+            ("environments.v1alpha1.dev.example.org", 1),
+        ] {
+            assert_eq!(kinds().called(text).unwrap().len(), count, "{text}");
+        }
+        for text in ["", "app", "environment.acme.io", "gpudevworkspace"] {
+            assert_eq!(kinds().called(text).unwrap_err().code(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_group_suggests_the_right_ones_and_an_unknown_kind_lists_ours() {
+        let kinds = kinds();
+        assert!(kinds.of_document("dev.example.org/v1alpha1", "Environment").is_ok());
+        let wrong = |version: &str, kind: &str| kinds.of_document(version, kind).unwrap_err();
+        assert_eq!(
+            wrong("platform.m.acme.io/v1alpha1", "Environment"),
+            (
+                "apiVersion",
+                "found platform.m.acme.io/v1alpha1; this cluster has Environment in dev.example.org/v1alpha1 and \
+                 platform.acme.io/v1alpha1"
+                    .to_owned()
+            )
+        );
+        let (field, message) = wrong("v1", "GpuDevWorkspaceClai");
+        assert_eq!(field, "kind");
+        assert!(message.contains("known: Environment, GpuDevWorkspaceClaim"), "{message}");
+        assert!(message.contains("did you mean GpuDevWorkspaceClaim?"), "{message}");
+        assert!(wrong("", "").1.contains("found none"));
+    }
+}

@@ -1,0 +1,232 @@
+//! Which environment a name means.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::{Stream, StreamExt, stream};
+use kube::api::{DynamicObject, ListParams, TypeMeta};
+
+use super::{Cluster, Kind, Kinds, is_denied};
+use crate::failure::Failure;
+
+/// How many kinds are asked at once.
+const AT_ONCE: usize = 8;
+
+/// So many names are asked for one by one.
+const FEW: usize = 8;
+
+/// An environment, as it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) kind: Kind,
+    pub(crate) object: DynamicObject,
+}
+
+/// The environments that the names mean, each `NAME` or `KIND/NAME`; all that cannot be found are told at once.
+pub(crate) async fn find_all(
+    cluster: &Cluster,
+    kinds: &Kinds,
+    names: &[String],
+) -> Result<Vec<Found>, Failure> {
+    let mut found = Vec::new();
+    let mut failures = Vec::new();
+    for one in find_each(cluster, kinds, names).await? {
+        match one {
+            Ok(one) => found.push(one),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    Failure::of_all(failures)?;
+    Ok(found)
+}
+
+/// The same, each with its own failure. Few are asked for one by one; for many each kind is listed once.
+pub(crate) async fn find_each(
+    cluster: &Cluster,
+    kinds: &Kinds,
+    names: &[String],
+) -> Result<Vec<Result<Found, Failure>>, Failure> {
+    if names.len() > FEW {
+        return among(cluster, kinds, names).await;
+    }
+    let mut each = Vec::new();
+    for name in names {
+        each.push(find(cluster, kinds, name).await);
+    }
+    Ok(each)
+}
+
+/// The environment that `NAME` or `KIND/NAME` means: the only one of that name.
+pub(crate) async fn find(cluster: &Cluster, kinds: &Kinds, text: &str) -> Result<Found, Failure> {
+    let (candidates, name) = candidates(kinds, text)?;
+    let asked = stream::iter(candidates).map(|kind| async move {
+        let answer = kind.api(&cluster.client, Some(&cluster.namespace)).get_opt(name).await;
+        (kind, answer)
+    });
+    let answers: Vec<_> = asked.buffered(AT_ONCE).collect().await;
+    let mut found = Vec::new();
+    let mut denied = None;
+    for (kind, answer) in answers {
+        match answer {
+            Ok(object) => found.extend(object.map(|object| Found { kind, object })),
+            Err(error) => {
+                let failure = cluster.explain(
+                    &error,
+                    &format!("read {} {name} in namespace {}", kind.name(), cluster.namespace),
+                );
+                if !is_denied(&error) {
+                    return Err(failure);
+                }
+                denied.get_or_insert(failure);
+            }
+        }
+    }
+    pick(&cluster.namespace, text, found, denied)
+}
+
+/// The kinds that are meant, and the name.
+fn candidates<'t>(kinds: &Kinds, text: &'t str) -> Result<(Vec<Kind>, &'t str), Failure> {
+    let (candidates, name) = match text.split_once('/') {
+        Some((kind, name)) => (kinds.called(kind)?, name),
+        None => (kinds.all().to_vec(), text),
+    };
+    if name.is_empty() || name.contains('/') {
+        return Err(Failure::Usage(format!("found {text:?}; NAME or KIND/NAME is needed")));
+    }
+    Ok((candidates, name))
+}
+
+/// Finds many among all that there are: a list for each kind that may be meant, and of it only what is.
+async fn among(
+    cluster: &Cluster,
+    kinds: &Kinds,
+    names: &[String],
+) -> Result<Vec<Result<Found, Failure>>, Failure> {
+    let meant: Vec<_> = names.iter().map(|text| (text, candidates(kinds, text))).collect();
+    let mut wanted: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for (kinds, name) in meant.iter().filter_map(|(_, meant)| meant.as_ref().ok()) {
+        for kind in kinds {
+            wanted.entry(kind.full_name()).or_default().insert(name);
+        }
+    }
+    let mut found: BTreeMap<(String, String), DynamicObject> = BTreeMap::new();
+    let mut denied: BTreeMap<String, kube::Error> = BTreeMap::new();
+    for kind in kinds.all() {
+        let Some(names) = wanted.get(&kind.full_name()) else { continue };
+        let mut pages = std::pin::pin!(pages(cluster, kind, Some(&cluster.namespace)));
+        while let Some(page) = pages.next().await {
+            match page {
+                Ok(page) => found.extend(page.into_iter().filter_map(|object| {
+                    let name = object.metadata.name.clone().filter(|name| names.contains(name.as_str()))?;
+                    Some(((kind.full_name(), name), object))
+                })),
+                Err(error) if is_denied(&error) => drop(denied.insert(kind.full_name(), error)),
+                Err(error) => return Err(cluster.explain(&error, &format!("list {}", kind.name()))),
+            }
+        }
+    }
+    let one = |(text, meant): (&String, Result<(Vec<Kind>, &str), Failure>)| {
+        let (candidates, name) = meant?;
+        let refused = candidates.iter().find_map(|kind| Some((kind, denied.get(&kind.full_name())?)));
+        let refused = refused.map(|(kind, error)| {
+            cluster.explain(error, &format!("list {} in namespace {}", kind.name(), cluster.namespace))
+        });
+        let there = candidates.into_iter().filter_map(|kind| {
+            let object = found.get(&(kind.full_name(), name.to_owned()))?.clone();
+            Some(Found { kind, object })
+        });
+        pick(&cluster.namespace, text, there.collect(), refused)
+    };
+    Ok(meant.into_iter().map(one).collect())
+}
+
+/// A kind's environments, a page at a time: a page is held in memory whole.
+pub(crate) fn pages(
+    cluster: &Cluster,
+    kind: &Kind,
+    namespace: Option<&str>,
+) -> impl Stream<Item = kube::Result<Vec<DynamicObject>>> {
+    const PAGE: u32 = 100;
+    let api = kind.api(&cluster.client, namespace);
+    let types = TypeMeta { api_version: kind.resource.api_version.clone(), kind: kind.name().to_owned() };
+    stream::try_unfold(Some(ListParams::default().limit(PAGE)), move |params| {
+        let (api, types) = (api.clone(), types.clone());
+        async move {
+            let Some(params) = params else { return Ok(None) };
+            let page = api.list(&params).await?;
+            let next = page.metadata.continue_.filter(|token| !token.is_empty());
+            let next = next.map(|token| ListParams::default().limit(PAGE).continue_token(&token));
+            // A list says once what its items are.
+            let complete = |object| DynamicObject { types: Some(types.clone()), ..object };
+            Ok(Some((page.items.into_iter().map(complete).collect(), next)))
+        }
+    })
+}
+
+/// The one that is there. What the caller may not see may be what is meant.
+fn pick(
+    namespace: &str,
+    text: &str,
+    mut found: Vec<Found>,
+    denied: Option<Failure>,
+) -> Result<Found, Failure> {
+    match (found.len(), denied) {
+        (1, _) => Ok(found.remove(0)),
+        (0, Some(failure)) => Err(failure),
+        (0, None) => Err(Failure::Absent(format!(
+            "there is no environment {text} in namespace {namespace}; `paved list -A` shows all that you may see"
+        ))),
+        _ => {
+            let name = text.rsplit('/').next().unwrap_or(text);
+            let all: Vec<String> =
+                found.iter().map(|one| format!("{}/{name}", one.kind.full_name().to_lowercase())).collect();
+            Err(Failure::Usage(format!(
+                "{text} is more than one environment: say which of {}",
+                all.join(", ")
+            )))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::cluster::tests::kinds;
+
+    fn found(kind: &str) -> Found {
+        let kind = kinds().called(kind).unwrap().remove(0);
+        Found { object: DynamicObject::new("ada", &kind.resource), kind }
+    }
+
+    #[test]
+    fn a_name_means_the_only_one_that_has_it() {
+        assert_eq!(
+            pick("team", "ada", vec![found("gpuws")], None).unwrap().kind.name(),
+            "GpuDevWorkspaceClaim"
+        );
+        let denied = || Some(Failure::NoAccess { message: "no".into(), check: "x".into() });
+        assert!(
+            pick("team", "ada", vec![found("gpuws")], denied()).is_ok(),
+            "others that are hidden do not matter"
+        );
+        assert_eq!(pick("team", "ada", Vec::new(), denied()).unwrap_err().code(), 6);
+        assert!(matches!(pick("team", "ada", Vec::new(), None), Err(Failure::Absent(_))));
+    }
+
+    #[test]
+    fn a_name_that_several_have_lists_them_as_they_can_be_typed() {
+        let both = vec![found("gpuws"), found("environment.dev.example.org")];
+        let told = pick("team", "ada", both, None).unwrap_err().to_string();
+        for one in ["gpudevworkspaceclaim.platform.acme.io/ada", "environment.dev.example.org/ada"] {
+            assert!(told.contains(one), "{told}");
+            assert_eq!(candidates(&kinds(), one).unwrap().0.len(), 1);
+        }
+    }
+
+    #[test]
+    fn what_is_no_name_is_a_mistake() {
+        for text in ["", "/", "gpuws/", "gpuws/a/b", "nokind/ada"] {
+            assert_eq!(candidates(&kinds(), text).unwrap_err().code(), 1, "{text}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What the cluster's errors mean, in one line each, with what to check.
+
+use std::error::Error;
+
+use kube::core::Status;
+use simulator::schema::Violation;
+
+use crate::failure::Failure;
+
+/// What an error means for whoever wanted to `act` on `server`.
+pub(crate) fn explain(error: &kube::Error, server: &str, act: &str) -> Failure {
+    match error {
+        kube::Error::Api(status) => of_status(status, server, act),
+        kube::Error::Auth(auth) => Failure::NoAccess {
+            message: format!("no credentials for {server}: {}", one_line(&auth.to_string())),
+            check: "the kubeconfig's user, and whether you are logged in".to_owned(),
+        },
+        kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => Failure::NoAccess {
+            message: format!("{server} does not answer as an API server does: {}", innermost(error)),
+            check: "the server's address in the kubeconfig, and proxies between".to_owned(),
+        },
+        _ => unreachable(error, server),
+    }
+}
+
+/// Whether the caller may not do it, which says nothing of whether it is there.
+pub(crate) fn is_denied(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 403)
+}
+
+fn of_status(status: &Status, server: &str, act: &str) -> Failure {
+    let message = one_line(&status.message);
+    match status.code {
+        401 => Failure::NoAccess {
+            message: format!("{server} does not take your credentials"),
+            check: "whether your token has expired: log in again".to_owned(),
+        },
+        403 => Failure::NoAccess {
+            message: format!("you may not {act}: {message}"),
+            check: "-n and --context, or ask for the role paved-road-user".to_owned(),
+        },
+        404 | 409 | 400 | 405 | 406 | 415 | 422 => Failure::Declined { what: format!("to {act}"), message },
+        code => Failure::NoAccess {
+            message: format!("{server} cannot {act} just now: {code} {message}"),
+            check: "whether the cluster is well, and try again".to_owned(),
+        },
+    }
+}
+
+/// Everything that the API server finds wrong with an object, a line for each field.
+pub(crate) fn refusal(what: &str, status: &Status) -> Failure {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let mut violations: Vec<Violation> = causes
+        .filter(|cause| !cause.message.is_empty())
+        .map(|cause| Violation { path: cause.field.clone(), message: one_line(&cause.message) })
+        .collect();
+    if violations.is_empty() {
+        violations.push(Violation { path: String::new(), message: one_line(&status.message) });
+    }
+    Failure::Refused { what: what.to_owned(), violations }
+}
+
+fn unreachable(error: &kube::Error, server: &str) -> Failure {
+    let cause = innermost(error);
+    let check = if cause.contains("certificate")
+        || cause.contains("Certificate")
+        || cause.contains("UnknownIssuer")
+    {
+        "the kubeconfig's certificate-authority, and whether this is the cluster you mean"
+    } else if cause.contains("dns error") || cause.contains("lookup") || cause.contains("Name or service") {
+        "the server's name in the kubeconfig, your network and VPN"
+    } else {
+        "--context, your network and VPN, and whether the cluster runs"
+    };
+    Failure::NoAccess { message: format!("{server} does not answer: {cause}"), check: check.to_owned() }
+}
+
+/// What lies at the bottom of an error: layers above repeat it, or say nothing.
+fn innermost(error: &kube::Error) -> String {
+    let mut cause: &dyn Error = error;
+    while let Some(below) = cause.source() {
+        cause = below;
+    }
+    one_line(&cause.to_string())
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    fn api(status: serde_json::Value) -> kube::Error {
+        kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()))
+    }
+
+    #[test]
+    fn every_answer_has_its_exit_code_and_says_what_to_check() {
+        for (code, exit, part) in [
+            (401, 6, "log in again"),
+            (403, 6, "paved-road-user"),
+            (404, 2, "it is so"),
+            (422, 2, "it is so"),
+            (500, 6, "try again"),
+            (503, 6, "try again"),
+        ] {
+            let failure = explain(&api(json!({"code": code, "message": "it\nis so"})), "https://c", "list X");
+            assert_eq!(failure.code(), exit, "{code}");
+            let told = failure.to_string();
+            assert!(told.contains(part) && !told.contains('\n'), "{told}");
+        }
+    }
+
+    #[test]
+    fn nobody_answers() {
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        let failure = explain(&kube::Error::Service(Box::new(refused)), "https://c:1", "list X");
+        assert_eq!(
+            (failure.code(), failure.to_string().as_str()),
+            (
+                6,
+                "https://c:1 does not answer: connection refused; check --context, your network and VPN, and whether \
+                 the cluster runs"
+            )
+        );
+    }
+
+    #[test]
+    fn a_refusal_has_a_line_for_each_field() {
+        let status =
+            serde_json::from_value(json!({"code": 422, "message": "all of it", "details": {"causes": [
+                {"field": "spec.parameters.diskGB", "message": "should be\ngreater"},
+                {"field": "spec.x", "message": ""},
+            ]}}))
+            .unwrap();
+        let Failure::Refused { violations, .. } = refusal("a.yaml: X a", &status) else { panic!() };
+        assert_eq!(violations.len(), 1);
+        assert_eq!(violations[0].to_string(), "spec.parameters.diskGB: should be greater");
+        let bare = serde_json::from_value(json!({"code": 400, "message": "no"})).unwrap();
+        assert_eq!(refusal("x", &bare).code(), 2);
+    }
+}

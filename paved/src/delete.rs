@@ -1,0 +1,183 @@
+//! `paved delete`: environments go, and with them all that they made.
+
+mod parts;
+
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use jiff::Timestamp;
+use kube::api::{DeleteParams, Preconditions, PropagationPolicy};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::Console;
+use crate::cli::Delete;
+use crate::cluster::{Cluster, Found, Kinds, find_all};
+use crate::environment::{Environment, spell};
+use crate::failure::Failure;
+use crate::live::Live;
+use crate::paint::{self, BOLD};
+use crate::wait::Watched;
+use parts::Parts;
+
+/// How often the parts are looked at while they go: functions do not run then, so that the status says nothing of them.
+const LOOK: Duration = Duration::from_secs(3);
+
+/// Asks on a terminal, deletes, and with `--wait` stays until all are gone.
+pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), Failure> {
+    let cluster = Cluster::connect(&args.access).await?;
+    let kinds = Kinds::discover(&cluster).await?;
+    let found = find_all(&cluster, &kinds, &args.names).await?;
+    if !(args.yes || agreed(&found, console)?) {
+        return Err(Failure::Usage("nothing was deleted".to_owned()));
+    }
+    let mut parts = Vec::new();
+    for one in found.iter().filter(|_| args.wait) {
+        parts.push(Parts::of(&cluster, one).await?);
+    }
+    for one in &found {
+        delete(&cluster, one).await?;
+        writeln!(console.out, "{} is being deleted", Environment::of(&one.object).title())?;
+    }
+    if args.wait { until_gone(&cluster, &found, parts, args.timeout, console).await } else { Ok(()) }
+}
+
+/// What is deleted here is deleted in the cloud: somebody who sits at a terminal is asked.
+fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
+    if console.answer.is_none() {
+        return Ok(true);
+    }
+    for one in found {
+        let seen = Environment::of(&one.object);
+        let parts = match seen.parts.len() {
+            0 => String::new(),
+            count => format!(" with its {count} parts, and the data in them"),
+        };
+        writeln!(console.err, "{BOLD}{}{BOLD:#}{parts}", seen.title())?;
+    }
+    write!(console.err, "Delete? [y/N] ")?;
+    console.err.flush()?;
+    let Some(answer) = &mut console.answer else { return Ok(true) };
+    let line = answer()?;
+    Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
+}
+
+/// Deletes this very one, not another of the same name that was made meanwhile. It stays until all that it made is gone.
+async fn delete(cluster: &Cluster, found: &Found) -> Result<(), Failure> {
+    let metadata = &found.object.metadata;
+    let name = metadata.name.as_deref().unwrap_or_default();
+    let params = DeleteParams {
+        propagation_policy: Some(PropagationPolicy::Foreground),
+        preconditions: Some(Preconditions { uid: metadata.uid.clone(), resource_version: None }),
+        ..DeleteParams::default()
+    };
+    let api = found.kind.api(&cluster.client, metadata.namespace.as_deref());
+    match api.delete(name, &params).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => {
+            let title = Environment::of(&found.object).title();
+            Err(cluster.explain(&error, &format!("delete {title}")))
+        }
+    }
+}
+
+async fn until_gone(
+    cluster: &Cluster,
+    found: &[Found],
+    mut parts: Vec<Parts>,
+    timeout: Duration,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    let begin = Instant::now();
+    let mut watched = Watched::new(found);
+    let mut events = watched.events(cluster);
+    let mut show = Show::default();
+    let mut tick = interval(LOOK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = tick.tick() => {
+                for parts in &mut parts {
+                    parts.look().await;
+                }
+            }
+            Some((group, event)) = events.next() => {
+                if let Some(note) = watched.take(group, event, cluster)? {
+                    show.say(&note, console)?;
+                }
+            }
+        }
+        let left = || watched.seen.iter().zip(&parts).filter(|(seen, _)| !seen.gone);
+        show.draw(left().map(|(seen, parts)| (&seen.environment, parts)), console)?;
+        if left().next().is_none() {
+            let names: Vec<String> = watched.seen.iter().map(|seen| seen.environment.title()).collect();
+            show.leave();
+            writeln!(console.out, "{} gone after {}", are(&names), spell(begin.elapsed()))?;
+            return Ok(());
+        }
+        if begin.elapsed() >= timeout {
+            let told: Vec<String> = left()
+                .map(|(seen, parts)| format!("{}: {}", seen.environment.title(), parts.told()))
+                .collect();
+            return Err(Failure::TimedOut(format!(
+                "after {} there is still {}",
+                spell(timeout),
+                told.join("; ")
+            )));
+        }
+    }
+}
+
+fn are(names: &[String]) -> String {
+    format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
+}
+
+/// A tree that shrinks on a terminal, a line for each change elsewhere.
+#[derive(Default)]
+struct Show {
+    live: Live,
+    said: Vec<String>,
+}
+
+impl Show {
+    fn draw<'a>(
+        &mut self,
+        left: impl Iterator<Item = (&'a Environment, &'a Parts)>,
+        console: &mut Console<'_>,
+    ) -> Result<(), Failure> {
+        let now = Timestamp::now();
+        let mut frame = Vec::new();
+        let mut lines = Vec::new();
+        for (environment, parts) in left {
+            let leaves = parts.leaves(now);
+            writeln!(frame, "{BOLD}{}{BOLD:#}  {}", environment.title(), parts.head())?;
+            paint::tree(&leaves, &mut frame)?;
+            lines.push(format!("{} {}", environment.title(), parts.head()));
+            lines.extend(parts.lines().into_iter().map(|line| format!("{} {line}", environment.title())));
+        }
+        if console.terminal.is_some() {
+            self.live.draw(&frame, console)?;
+            return Ok(());
+        }
+        for line in &lines {
+            if !self.said.contains(line) {
+                self.say(line, console)?;
+            }
+        }
+        self.said = lines;
+        Ok(())
+    }
+
+    fn say(&mut self, line: &str, console: &mut Console<'_>) -> Result<(), Failure> {
+        self.live.leave();
+        let now = Timestamp::now();
+        writeln!(console.out, "{} {line}", Timestamp::from_second(now.as_second()).unwrap_or(now))?;
+        console.out.flush()?;
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        self.live.leave();
+    }
+}

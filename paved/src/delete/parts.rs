@@ -1,0 +1,340 @@
+//! The parts of an environment that goes: which are left, and what holds them. They are read themselves, where the caller may.
+
+use std::collections::BTreeSet;
+
+use futures::{StreamExt, stream};
+use jiff::Timestamp;
+use kube::api::DynamicObject;
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::discovery::{Scope, pinned_kind};
+use kube::{Api, Client};
+use serde_json::Value;
+
+use crate::cluster::{Cluster, Found, is_denied};
+use crate::environment::age;
+use crate::failure::Failure;
+use crate::paint::{Leaf, Mark, harmless, one_line};
+
+/// How many parts are read at once.
+const AT_ONCE: usize = 8;
+
+/// The slot of a composed resource.
+const SLOT: &str = "crossplane.io/composition-resource-name";
+
+/// Crossplane's mark of what a Usage protects.
+const IN_USE: &str = "crossplane.io/in-use";
+
+/// Crossplane's own finalizers say nothing of what holds a resource.
+const USUAL: [&str; 4] = [
+    "finalizer.managedresource.crossplane.io",
+    "foregroundDeletion",
+    "orphan",
+    "composite.apiextensions.crossplane.io",
+];
+
+/// The parts of one environment.
+pub(super) struct Parts {
+    parts: Vec<Part>,
+    /// Kinds that the caller may not read.
+    hidden: BTreeSet<String>,
+}
+
+struct Part {
+    kind: String,
+    name: String,
+    api: Option<Api<DynamicObject>>,
+    state: State,
+}
+
+/// What is known of a part.
+#[derive(Clone, Debug, PartialEq)]
+enum State {
+    /// Nobody has looked, or may look.
+    Unknown,
+    There {
+        slot: String,
+        deleted: Option<Timestamp>,
+        holds: Hold,
+    },
+    Gone,
+}
+
+/// What holds a part.
+#[derive(Clone, Debug, PartialEq)]
+enum Hold {
+    /// Nobody has asked it to go yet.
+    Unasked,
+    /// A Usage: what uses it goes first.
+    Usage,
+    /// Its provider works on it.
+    Provider,
+    /// Its provider was refused, in these words.
+    Refused(String),
+    /// Finalizers of others.
+    Finalizers(Vec<String>),
+}
+
+impl Parts {
+    /// What an environment consists of: its references, or its composite's, where the caller may read that.
+    pub(super) async fn of(cluster: &Cluster, found: &Found) -> Result<Self, Failure> {
+        let mut hidden = BTreeSet::new();
+        let namespace = found.object.metadata.namespace.as_deref();
+        let mut references = Vec::new();
+        match Reference::of(&found.object.data["spec"]["resourceRef"]) {
+            None => references = of_composite(&found.object.data),
+            Some(bound) => match bound.read(&cluster.client, None).await {
+                Ok(Some(composite)) => {
+                    references = of_composite(&composite.data);
+                    references.push(bound);
+                }
+                Ok(None) => {}
+                Err(error) if is_denied(&error) => drop(hidden.insert(bound.kind)),
+                Err(error) => return Err(cluster.explain(&error, "read the composite")),
+            },
+        }
+        let apis = stream::iter(&references).map(|reference| reference.api(&cluster.client, namespace));
+        let apis: Vec<_> = apis.buffered(AT_ONCE).collect().await;
+        let parts = references.iter().zip(apis).map(|(reference, api)| Part {
+            kind: reference.kind.clone(),
+            name: reference.name.clone(),
+            api: api.ok(),
+            state: State::Unknown,
+        });
+        Ok(Self { parts: parts.collect(), hidden })
+    }
+
+    /// Looks at all that were not gone. What cannot be read keeps its state: it is looked at again.
+    pub(super) async fn look(&mut self) {
+        let left = self.parts.iter().filter(|part| part.state != State::Gone);
+        let asked = stream::iter(left.map(|part| (part.api.clone(), part.name.clone()))).map(
+            |(api, name)| async move {
+                match api {
+                    Some(api) => Some(api.get_opt(&name).await),
+                    None => None,
+                }
+            },
+        );
+        let answers: Vec<_> = asked.buffered(AT_ONCE).collect().await;
+        for (part, answer) in self.parts.iter_mut().filter(|part| part.state != State::Gone).zip(answers) {
+            match answer {
+                Some(Ok(Some(object))) => part.state = State::of(&object),
+                Some(Ok(None)) => part.state = State::Gone,
+                Some(Err(error)) if is_denied(&error) => {
+                    part.api = None;
+                    self.hidden.insert(part.kind.clone());
+                }
+                Some(Err(_)) => {}
+                None => drop(self.hidden.insert(part.kind.clone())),
+            }
+        }
+    }
+
+    fn left(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(|part| part.state != State::Gone)
+    }
+
+    /// How many are left, and what cannot be seen.
+    pub(super) fn head(&self) -> String {
+        if self.parts.is_empty() && self.hidden.is_empty() {
+            return "is being deleted".to_owned();
+        }
+        let seen = self.parts.iter().filter(|part| part.state != State::Unknown).count();
+        if seen == 0 && !self.hidden.is_empty() {
+            return "is being deleted; you may not read its parts, so what is left of them is not shown"
+                .to_owned();
+        }
+        let hidden: Vec<&str> = self.hidden.iter().map(String::as_str).collect();
+        let hidden = if hidden.is_empty() {
+            String::new()
+        } else {
+            format!("; you may not read {}", hidden.join(", "))
+        };
+        format!("is being deleted: {} of {} parts are left{hidden}", self.left().count(), self.parts.len())
+    }
+
+    /// A leaf for each that is left and seen.
+    pub(super) fn leaves(&self, now: Timestamp) -> Vec<Leaf> {
+        let leaf = |part: &Part| {
+            let State::There { slot, deleted, holds } = &part.state else { return None };
+            let state = if deleted.is_some() { "Deleting" } else { "There" };
+            let cells = vec![slot.clone(), part.kind.clone(), state.to_owned(), age(*deleted, now)];
+            Some(Leaf { mark: holds.mark(), cells, note: one_line(&holds.told()) })
+        };
+        self.left().filter_map(leaf).collect()
+    }
+
+    /// A line for each that something holds.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let line = |part: &Part| match &part.state {
+            State::There { slot, holds, .. } if !matches!(holds, Hold::Unasked | Hold::Provider) => {
+                Some(format!("{slot} ({} {}) {}", part.kind, part.name, holds.told()))
+            }
+            _ => None,
+        };
+        self.parts.iter().filter_map(line).collect()
+    }
+
+    /// What is left and why, in one line.
+    pub(super) fn told(&self) -> String {
+        let mut told = vec![self.head()];
+        told.extend(self.lines());
+        told.join(", ")
+    }
+}
+
+impl State {
+    fn of(object: &DynamicObject) -> Self {
+        let metadata = &object.metadata;
+        let slot = metadata.annotations.as_ref().and_then(|all| all.get(SLOT)).cloned().unwrap_or_default();
+        let deleted = metadata.deletion_timestamp.as_ref().map(|time| time.0);
+        let in_use =
+            metadata.labels.as_ref().and_then(|all| all.get(IN_USE)).is_some_and(|value| value == "true");
+        let refused = refusal(&object.data);
+        let foreign: Vec<String> = metadata
+            .finalizers
+            .iter()
+            .flatten()
+            .filter(|one| !USUAL.contains(&one.as_str()))
+            .cloned()
+            .collect();
+        let holds = match (deleted, refused) {
+            (None, _) if in_use => Hold::Usage,
+            (None, _) => Hold::Unasked,
+            (Some(_), Some(message)) => Hold::Refused(message),
+            (Some(_), None) if foreign.is_empty() => Hold::Provider,
+            (Some(_), None) => Hold::Finalizers(foreign),
+        };
+        Self::There { slot: harmless(&slot), deleted, holds }
+    }
+}
+
+impl Hold {
+    fn mark(&self) -> Mark {
+        if matches!(self, Self::Refused(_)) { Mark::Bad } else { Mark::Busy }
+    }
+
+    fn told(&self) -> String {
+        match self {
+            Self::Unasked | Self::Provider => String::new(),
+            Self::Usage => "is in use: a Usage keeps it until what uses it is gone".to_owned(),
+            Self::Refused(message) => format!("cannot be deleted: {message}"),
+            Self::Finalizers(all) => format!("is held by {}", all.join(", ")),
+        }
+    }
+}
+
+/// What the provider was refused.
+fn refusal(data: &Value) -> Option<String> {
+    let conditions = data["status"]["conditions"].as_array()?;
+    let of = |kind: &str| {
+        let found = conditions.iter().find(|one| one["type"] == kind && one["status"] == "False");
+        found.and_then(|one| one["message"].as_str()).filter(|message| !message.is_empty())
+    };
+    of("LastAsyncOperation").or_else(|| of("Synced")).map(harmless)
+}
+
+/// A reference to an object.
+struct Reference {
+    api_version: String,
+    kind: String,
+    name: String,
+}
+
+impl Reference {
+    fn of(value: &Value) -> Option<Self> {
+        let text = |key: &str| value[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        Some(Self { api_version: text("apiVersion")?, kind: text("kind")?, name: text("name")? })
+    }
+
+    async fn api(&self, client: &Client, namespace: Option<&str>) -> kube::Result<Api<DynamicObject>> {
+        let (group, version) = self.api_version.split_once('/').unwrap_or(("", &self.api_version));
+        let wanted = GroupVersionKind::gvk(group, version, &self.kind);
+        let (resource, capabilities): (ApiResource, _) = pinned_kind(client, &wanted).await?;
+        Ok(match namespace.filter(|_| capabilities.scope == Scope::Namespaced) {
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+            None => Api::all_with(client.clone(), &resource),
+        })
+    }
+
+    async fn read(&self, client: &Client, namespace: Option<&str>) -> kube::Result<Option<DynamicObject>> {
+        self.api(client, namespace).await?.get_opt(&self.name).await
+    }
+}
+
+/// The references of a composite, of either flavour.
+fn of_composite(data: &Value) -> Vec<Reference> {
+    let lists = [&data["spec"]["crossplane"]["resourceRefs"], &data["spec"]["resourceRefs"]];
+    lists.into_iter().filter_map(Value::as_array).flatten().filter_map(Reference::of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    fn part(metadata: &Value, conditions: &Value) -> Part {
+        let mut object = json!({"apiVersion": "ec2.aws.upbound.io/v1beta2", "kind": "Instance",
+            "metadata": {"name": "ada-x-1", "annotations": {SLOT: "instance"}}, "status": {"conditions": conditions}});
+        for (key, value) in metadata.as_object().unwrap() {
+            object["metadata"][key] = value.clone();
+        }
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        Part { kind: "Instance".into(), name: "ada-x-1".into(), api: None, state: State::of(&object) }
+    }
+
+    #[test]
+    fn what_holds_a_part_is_told() {
+        let going = "2026-01-01T10:00:00Z";
+        for (metadata, conditions, told) in [
+            (json!({"labels": {IN_USE: "true"}}), json!([]), "a Usage keeps it"),
+            (
+                json!({"deletionTimestamp": going}),
+                json!([{"type": "Synced", "status": "False", "message": "DependencyViolation: in use"}]),
+                "cannot be deleted: DependencyViolation",
+            ),
+            (
+                json!({"deletionTimestamp": going}),
+                json!([{"type": "LastAsyncOperation", "status": "False", "message": "BucketNotEmpty"}]),
+                "BucketNotEmpty",
+            ),
+            (
+                json!({"deletionTimestamp": going, "finalizers": ["foregroundDeletion", "acme.io/keep"]}),
+                json!([]),
+                "is held by acme.io/keep",
+            ),
+        ] {
+            let parts = Parts { parts: vec![part(&metadata, &conditions)], hidden: BTreeSet::new() };
+            let all = parts.told();
+            assert!(all.contains("1 of 1 parts are left") && all.contains(told), "{all}");
+        }
+    }
+
+    #[test]
+    fn what_is_under_way_needs_no_line() {
+        let under_way = part(
+            &json!({"deletionTimestamp": "2026-01-01T10:00:00Z", "finalizers": ["finalizer.managedresource.crossplane.io"]}),
+            &json!([]),
+        );
+        let parts = Parts { parts: vec![under_way], hidden: BTreeSet::new() };
+        assert_eq!(
+            (parts.lines().len(), parts.leaves("2026-01-01T10:01:00Z".parse().unwrap()).len()),
+            (0, 1)
+        );
+    }
+
+    #[test]
+    fn what_may_not_be_seen_is_said() {
+        let parts = Parts { parts: Vec::new(), hidden: BTreeSet::from(["GpuDevWorkspace".to_owned()]) };
+        assert!(parts.head().contains("you may not read its parts"), "{}", parts.head());
+    }
+
+    #[test]
+    fn references_of_both_flavours_are_found_and_strange_ones_left_out() {
+        let one = json!({"apiVersion": "v1", "kind": "Secret", "name": "a"});
+        assert_eq!(of_composite(&json!({"spec": {"resourceRefs": [one, 3, {"kind": "X"}]}})).len(), 1);
+        assert_eq!(of_composite(&json!({"spec": {"crossplane": {"resourceRefs": [one]}}})).len(), 1);
+        assert_eq!(of_composite(&json!({"spec": "text"})).len(), 0);
+    }
+}

@@ -1,0 +1,287 @@
+//! What is right and what is wrong, decided from what was read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::api::DynamicObject;
+use kube::core::ApiResource;
+use serde_json::Value;
+
+use crate::cluster::{Kind, MARK};
+use crate::paint::{Leaf, Mark, harmless};
+
+/// What was read of a kind.
+pub(super) enum Seen {
+    All(Vec<DynamicObject>),
+    /// The caller may not list it.
+    Hidden,
+    /// The cluster does not know it.
+    NoSuchKind,
+}
+
+/// A kind of provider config, and its objects.
+pub(super) struct ProviderConfigs {
+    pub(super) resource: ApiResource,
+    pub(super) objects: Seen,
+}
+
+/// What was read of a cluster.
+pub(super) struct World {
+    pub(super) kinds: Vec<Kind>,
+    /// Crossplane's version, where it can be seen.
+    pub(super) crossplane: Option<String>,
+    pub(super) definitions: Seen,
+    pub(super) compositions: Seen,
+    pub(super) configs: Seen,
+    pub(super) functions: Seen,
+    pub(super) providers: Seen,
+    pub(super) provider_configs: Vec<ProviderConfigs>,
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Check {
+    pub(super) mark: Mark,
+    what: String,
+    found: String,
+}
+
+impl Check {
+    pub(super) fn good(what: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { mark: Mark::Good, what: what.into(), found: found.into() }
+    }
+
+    pub(super) fn bad(what: impl Into<String>, found: impl AsRef<str>, helps: &str) -> Self {
+        Self { mark: Mark::Bad, what: what.into(), found: format!("{}; {helps}", found.as_ref()) }
+    }
+
+    /// Neither: it cannot be seen, or need not be.
+    pub(super) fn open(what: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { mark: Mark::Busy, what: what.into(), found: found.into() }
+    }
+
+    pub(super) fn leaf(&self) -> Leaf {
+        Leaf { mark: self.mark, cells: vec![self.what.clone()], note: self.found.clone() }
+    }
+}
+
+/// Every check of a cluster, in the order in which things are installed.
+pub(super) fn all(world: &World) -> Vec<Check> {
+    let mut all = vec![crossplane(world)];
+    if matches!(world.definitions, Seen::NoSuchKind) {
+        return all;
+    }
+    all.extend(packages("Function", &world.functions, &needed_functions(world)));
+    all.extend(packages("Provider", &world.providers, &BTreeSet::new()));
+    all.extend(provider_configs(world));
+    all.extend(definitions(world));
+    all.extend(settings(world));
+    all
+}
+
+fn crossplane(world: &World) -> Check {
+    match (&world.definitions, &world.crossplane) {
+        (Seen::NoSuchKind, _) => Check::bad("Crossplane", "is not installed", "install 1.20 or 2.x"),
+        (_, Some(version)) => Check::good("Crossplane", version.clone()),
+        (_, None) => Check::good("Crossplane", "is installed"),
+    }
+}
+
+/// Whether packages of a kind are installed and healthy, and those that are needed are there.
+fn packages(kind: &str, seen: &Seen, needed: &BTreeSet<String>) -> Vec<Check> {
+    let Seen::All(objects) = seen else {
+        return vec![Check::open(format!("{kind}s"), "cannot be seen with your rights")];
+    };
+    let mut checks: Vec<Check> = objects
+        .iter()
+        .map(|object| {
+            let name = name(object);
+            let what = format!("{kind} {name}");
+            let broken = ["Installed", "Healthy"].into_iter().find(|kind| !holds(object, kind));
+            match broken {
+                None => Check::good(what, version(object)),
+                Some(condition) => Check::bad(
+                    what,
+                    format!("is not {condition}{}", message(object, condition)),
+                    &format!("look at `kubectl describe {}.pkg.crossplane.io {name}`", kind.to_lowercase()),
+                ),
+            }
+        })
+        .collect();
+    let there: BTreeSet<&str> = objects.iter().map(name).collect();
+    checks.extend(needed.iter().filter(|name| !there.contains(name.as_str())).map(|name| {
+        Check::bad(
+            format!("{kind} {name}"),
+            "is not installed, and a Composition refers to it",
+            "install it, or correct the Composition's functionRef",
+        )
+    }));
+    if checks.is_empty() {
+        checks.push(Check::open(format!("{kind}s"), "there are none"));
+    }
+    checks
+}
+
+/// The version of a package: what stands behind its last colon.
+fn version(package: &DynamicObject) -> String {
+    let text = package.data["spec"]["package"].as_str().unwrap_or_default();
+    let tag = text.rsplit_once(':').map(|(_, tag)| tag).filter(|tag| !tag.contains('/'));
+    harmless(tag.unwrap_or(text))
+}
+
+/// Each XRD of ours: established, offered, and with a Composition to choose.
+fn definitions(world: &World) -> Vec<Check> {
+    let Seen::All(definitions) = &world.definitions else {
+        return vec![match world.kinds.len() {
+            0 => Check::bad("Environments", "no kind has the category paved", "install a Configuration"),
+            count => Check::good(
+                "Environments",
+                format!("{count} kinds; their XRDs cannot be seen with your rights"),
+            ),
+        }];
+    };
+    let ours: Vec<&DynamicObject> = definitions.iter().filter(|one| is_ours(one)).collect();
+    if ours.is_empty() {
+        return vec![Check::bad("Environments", "no XRD has the category paved", "install a Configuration")];
+    }
+    ours.iter().map(|definition| definition_check(definition, world)).collect()
+}
+
+fn definition_check(definition: &DynamicObject, world: &World) -> Check {
+    let what = format!("XRD {}", name(definition));
+    let claims = definition.data["spec"]["claimNames"].is_object();
+    let wanted = if claims { &["Established", "Offered"][..] } else { &["Established"] };
+    if let Some(condition) = wanted.iter().find(|condition| !holds(definition, condition)) {
+        let found = format!("is not {condition}{}", message(definition, condition));
+        return Check::bad(what, found, "see `kubectl describe xrd`: another kind may have its names");
+    }
+    let Seen::All(compositions) = &world.compositions else {
+        return Check::good(what, "its Compositions cannot be seen with your rights");
+    };
+    let choices: Vec<&str> = compositions.iter().filter(|one| composes(one, definition)).map(name).collect();
+    if choices.is_empty() {
+        return Check::bad(what, "has no Composition", "install its Configuration, or apply one of yours");
+    }
+    Check::good(what, choices.join(", "))
+}
+
+fn is_ours(definition: &DynamicObject) -> bool {
+    let names = ["claimNames", "names"].map(|names| &definition.data["spec"][names]["categories"]);
+    names.iter().filter_map(|categories| categories.as_array()).flatten().any(|one| one == MARK)
+}
+
+fn composes(composition: &DynamicObject, definition: &DynamicObject) -> bool {
+    let of = &composition.data["spec"]["compositeTypeRef"];
+    let (spec, version) = (&definition.data["spec"], of["apiVersion"].as_str().unwrap_or_default());
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    of["kind"] == spec["names"]["kind"] && spec["group"] == group
+}
+
+/// The pipelines' steps of the Compositions of our XRDs.
+fn steps(world: &World) -> Vec<&Value> {
+    let (Seen::All(definitions), Seen::All(compositions)) = (&world.definitions, &world.compositions) else {
+        return Vec::new();
+    };
+    let ours: Vec<&DynamicObject> = definitions.iter().filter(|one| is_ours(one)).collect();
+    let used = compositions.iter().filter(|one| ours.iter().any(|definition| composes(one, definition)));
+    used.filter_map(|one| one.data["spec"]["pipeline"].as_array()).flatten().collect()
+}
+
+fn needed_functions(world: &World) -> BTreeSet<String> {
+    let names = steps(world).into_iter().filter_map(|step| step["functionRef"]["name"].as_str());
+    names.map(str::to_owned).collect()
+}
+
+/// The EnvironmentConfigs that Compositions take the platform's settings from.
+fn settings(world: &World) -> Vec<Check> {
+    let named: BTreeSet<&str> =
+        steps(world).into_iter().filter_map(|step| step["input"]["settingsFrom"]["name"].as_str()).collect();
+    let check = |name: &str| {
+        let what = format!("Settings {name}");
+        match &world.configs {
+            Seen::All(configs) if configs.iter().any(|one| self::name(one) == name) => {
+                Check::good(what, "EnvironmentConfig")
+            }
+            Seen::All(_) => Check::open(
+                what,
+                "there is no such EnvironmentConfig: the Composition's own input alone counts",
+            ),
+            _ => Check::open(what, "cannot be seen with your rights"),
+        }
+    };
+    named.into_iter().map(check).collect()
+}
+
+/// Of each installed provider that environments go through, the config that Settings name.
+fn provider_configs(world: &World) -> Vec<Check> {
+    let named = configured(world);
+    let check = |kind: &ProviderConfigs| {
+        let cloud = cloud(&kind.resource.group)?;
+        let wanted = named.get(cloud).map_or("default", String::as_str);
+        let what = format!("{}.{}", kind.resource.kind, kind.resource.group);
+        Some(match &kind.objects {
+            Seen::All(objects) if objects.iter().any(|one| name(one) == wanted) => Check::good(what, wanted),
+            Seen::All(_) => Check::open(
+                what,
+                format!(
+                    "there is no {wanted}: environments that need {cloud} will wait; make one, or name another in Settings"
+                ),
+            ),
+            _ => Check::open(what, "cannot be seen with your rights"),
+        })
+    };
+    world.provider_configs.iter().filter_map(check).collect()
+}
+
+/// The names of provider configs in Settings: those of the step's input, and over them the EnvironmentConfig's.
+fn configured(world: &World) -> BTreeMap<&'static str, String> {
+    let mut named = BTreeMap::new();
+    let inputs = steps(world).into_iter().map(|step| &step["input"]["providerConfigs"]);
+    let configs = match &world.configs {
+        Seen::All(configs) => configs.as_slice(),
+        _ => &[],
+    };
+    for section in inputs.chain(configs.iter().map(|one| &one.data["data"]["providerConfigs"])) {
+        for cloud in CLOUDS {
+            if let Some(name) = section[cloud]["name"].as_str() {
+                named.insert(cloud, name.to_owned());
+            }
+        }
+    }
+    named
+}
+
+/// The keys of `providerConfigs` in Settings.
+const CLOUDS: [&str; 6] = ["aws", "azure", "gcp", "helm", "kubernetes", "sql"];
+
+/// Which of them a group of provider configs belongs to: `aws.m.upbound.io` to `aws`.
+pub(super) fn cloud(group: &str) -> Option<&'static str> {
+    let theirs = group.ends_with(".upbound.io") || group.ends_with(".crossplane.io");
+    let mut labels = group.trim_start_matches("postgresql.").split('.');
+    let first = labels.next()?;
+    let direct = ["m", "upbound", "crossplane"].contains(&labels.next()?);
+    CLOUDS.into_iter().find(|cloud| *cloud == first).filter(|_| theirs && direct)
+}
+
+fn name(object: &DynamicObject) -> &str {
+    object.metadata.name.as_deref().unwrap_or_default()
+}
+
+fn condition<'o>(object: &'o DynamicObject, kind: &str) -> &'o Value {
+    let conditions = object.data["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.into_iter().find(|one| one["type"] == kind).unwrap_or(&Value::Null)
+}
+
+fn holds(object: &DynamicObject, kind: &str) -> bool {
+    condition(object, kind)["status"] == "True"
+}
+
+/// A condition's message behind a colon.
+fn message(object: &DynamicObject, kind: &str) -> String {
+    match condition(object, kind)["message"].as_str() {
+        Some(message) if !message.is_empty() => format!(": {}", harmless(message)),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

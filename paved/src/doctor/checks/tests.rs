@@ -1,0 +1,128 @@
+#![allow(clippy::unwrap_used)]
+use serde_json::json;
+
+use super::*;
+use crate::cluster::tests::kinds;
+
+fn objects(values: &[Value]) -> Seen {
+    Seen::All(values.iter().map(|value| serde_json::from_value(value.clone()).unwrap()).collect())
+}
+
+fn with(name: &str, spec: &Value, conditions: &[(&str, &str)]) -> Value {
+    let conditions: Vec<Value> = conditions
+        .iter()
+        .map(|(kind, status)| json!({"type": kind, "status": status, "message": format!("{kind} is {status}")}))
+        .collect();
+    json!({"metadata": {"name": name}, "spec": spec, "status": {"conditions": conditions}})
+}
+
+/// A cluster with one API in which everything is as it should be.
+fn world() -> World {
+    let package = json!({"package": "registry.example.org/x/y:v1.2.3"});
+    let healthy = [("Installed", "True"), ("Healthy", "True")];
+    let definition =
+        json!({"group": "dev.example.org", "names": {"kind": "Environment", "categories": ["paved"]}});
+    let composition = json!({
+        "compositeTypeRef": {"apiVersion": "dev.example.org/v1alpha1", "kind": "Environment"},
+        "pipeline": [{"functionRef": {"name": "fn"}, "input": {"settingsFrom": {"name": "paved-road"}}}]});
+    World {
+        kinds: kinds().all().to_vec(),
+        crossplane: Some("2.3.4".to_owned()),
+        definitions: objects(&[with(
+            "environments.dev.example.org",
+            &definition,
+            &[("Established", "True")],
+        )]),
+        compositions: objects(&[with("environments", &composition, &[])]),
+        configs: objects(&[json!({"metadata": {"name": "paved-road"},
+            "data": {"providerConfigs": {"aws": {"name": "team"}}}})]),
+        functions: objects(&[with("fn", &package, &healthy)]),
+        providers: objects(&[with("provider-aws-ec2", &package, &healthy)]),
+        provider_configs: vec![ProviderConfigs {
+            resource: ApiResource {
+                group: "aws.m.upbound.io".into(),
+                version: "v1".into(),
+                api_version: "aws.m.upbound.io/v1".into(),
+                kind: "ClusterProviderConfig".into(),
+                plural: "clusterproviderconfigs".into(),
+            },
+            objects: objects(&[with("team", &json!({}), &[])]),
+        }],
+    }
+}
+
+fn told(world: &World) -> String {
+    let line = |check: &Check| format!("{} {}  {}\n", check.mark.sign(), check.what, check.found);
+    all(world).iter().map(line).collect()
+}
+
+#[test]
+fn a_cluster_that_is_well_has_no_red_line() {
+    insta::assert_snapshot!(told(&world()), @r"
+    ✓ Crossplane  2.3.4
+    ✓ Function fn  v1.2.3
+    ✓ Provider provider-aws-ec2  v1.2.3
+    ✓ ClusterProviderConfig.aws.m.upbound.io  team
+    ✓ XRD environments.dev.example.org  environments
+    ✓ Settings paved-road  EnvironmentConfig
+    ");
+}
+
+#[test]
+fn what_is_missing_or_broken_is_red_and_says_what_to_do() {
+    let sick = [("Installed", "True"), ("Healthy", "False")];
+    let world = World {
+        functions: objects(&[]),
+        providers: objects(&[with("provider-aws-ec2", &json!({}), &sick)]),
+        compositions: objects(&[]),
+        ..world()
+    };
+    let told = told(&world);
+    for line in [
+        "✗ Provider provider-aws-ec2  is not Healthy: Healthy is False; look at",
+        "✗ XRD environments.dev.example.org  has no Composition; install",
+    ] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    let world = World { functions: objects(&[]), ..self::world() };
+    assert!(self::told(&world).contains("✗ Function fn  is not installed"), "{}", self::told(&world));
+}
+
+#[test]
+fn what_may_not_be_seen_is_not_red() {
+    let hidden = || Seen::Hidden;
+    let world = World {
+        crossplane: None,
+        definitions: hidden(),
+        compositions: hidden(),
+        configs: hidden(),
+        functions: hidden(),
+        providers: hidden(),
+        ..world()
+    };
+    assert!(all(&world).iter().all(|check| check.mark != Mark::Bad), "{}", told(&world));
+    assert!(told(&world).contains("Environments  3 kinds"), "{}", told(&world));
+}
+
+#[test]
+fn a_cluster_without_crossplane_says_only_that() {
+    let world = World { definitions: Seen::NoSuchKind, kinds: Vec::new(), ..world() };
+    assert_eq!(told(&world), "✗ Crossplane  is not installed; install 1.20 or 2.x\n");
+}
+
+#[test]
+fn a_group_belongs_to_a_cloud() {
+    for (group, is) in [
+        ("aws.upbound.io", Some("aws")),
+        ("aws.m.upbound.io", Some("aws")),
+        ("kubernetes.crossplane.io", Some("kubernetes")),
+        ("helm.m.crossplane.io", Some("helm")),
+        ("postgresql.sql.crossplane.io", Some("sql")),
+        ("ec2.aws.upbound.io", None),
+        ("aws.example.org", None),
+        ("apps", None),
+        ("", None),
+    ] {
+        assert_eq!(cloud(group), is, "{group}");
+    }
+}

@@ -1,0 +1,104 @@
+//! What the caller may do with environments in the namespace.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+};
+use kube::Api;
+use kube::api::PostParams;
+
+use super::checks::Check;
+use crate::cluster::{Cluster, Kind, Kinds};
+use crate::failure::Failure;
+
+/// How many questions are asked at once.
+const AT_ONCE: usize = 8;
+
+/// What a look takes, and what a change takes.
+const VERBS: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
+const LOOKS: usize = 3;
+
+/// A line for each difference between kinds, and whether the caller may look at none of them.
+pub(super) async fn check(cluster: &Cluster, kinds: &Kinds) -> Result<(Vec<Check>, bool), Failure> {
+    let questions = kinds.all().iter().flat_map(|kind| VERBS.map(|verb| (kind, verb)));
+    let answers: Vec<bool> = stream::iter(questions)
+        .map(|(kind, verb)| may(cluster, kind, verb))
+        .buffered(AT_ONCE)
+        .try_collect()
+        .await
+        .map_err(|error| cluster.explain(&error, "ask what you may do"))?;
+    let rows: Vec<&[bool]> = answers.chunks(VERBS.len()).collect();
+    let denied = !rows.is_empty() && rows.iter().all(|row| !row[..LOOKS].iter().all(|may| *may));
+    Ok((tell(kinds.all(), &rows, &cluster.namespace), denied))
+}
+
+async fn may(cluster: &Cluster, kind: &Kind, verb: &str) -> kube::Result<bool> {
+    let attributes = ResourceAttributes {
+        group: Some(kind.resource.group.clone()),
+        resource: Some(kind.resource.plural.clone()),
+        namespace: Some(cluster.namespace.clone()),
+        verb: Some(verb.to_owned()),
+        ..ResourceAttributes::default()
+    };
+    let review = SelfSubjectAccessReview {
+        spec: SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() },
+        ..Default::default()
+    };
+    let api: Api<SelfSubjectAccessReview> = Api::all(cluster.client.clone());
+    let answer = api.create(&PostParams::default(), &review).await?;
+    Ok(answer.status.is_some_and(|status| status.allowed))
+}
+
+/// One line where all kinds are alike, else one for each kind.
+fn tell(kinds: &[Kind], rows: &[&[bool]], namespace: &str) -> Vec<Check> {
+    let alike = rows.windows(2).all(|pair| pair[0] == pair[1]);
+    match rows.first() {
+        None => Vec::new(),
+        Some(first) if alike => {
+            vec![line(format!("your rights in {namespace}"), first, &format!("all {} kinds", kinds.len()))]
+        }
+        Some(_) => kinds
+            .iter()
+            .zip(rows)
+            .map(|(kind, row)| line(format!("your rights in {namespace}"), row, &kind.full_name()))
+            .collect(),
+    }
+}
+
+fn line(what: String, may: &[bool], kind: &str) -> Check {
+    let missing: Vec<&str> = VERBS.iter().zip(may).filter(|(_, may)| !**may).map(|(verb, _)| *verb).collect();
+    if missing.is_empty() {
+        Check::good(what, format!("{} {kind}", VERBS.join(", ")))
+    } else if may[..LOOKS].iter().all(|may| *may) {
+        Check::open(
+            what,
+            format!("you may look at {kind}, not {}: the role paved-road-user may", missing.join(", ")),
+        )
+    } else {
+        Check::bad(
+            what,
+            format!("you may not {} {kind}", missing.join(", ")),
+            "ask for the role paved-road-user",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::tests::kinds;
+    use crate::paint::Mark;
+
+    #[test]
+    fn rights_that_are_alike_are_one_line() {
+        let all = kinds();
+        let (user, viewer, nobody) = ([true; 6], [true, true, true, false, false, false], [false; 6]);
+        let marks = |rows: [&[bool]; 3]| {
+            tell(all.all(), &rows, "team").iter().map(|check| check.mark).collect::<Vec<_>>()
+        };
+        assert_eq!(marks([&user, &user, &user]), [Mark::Good]);
+        assert_eq!(marks([&viewer, &viewer, &viewer]), [Mark::Busy]);
+        assert_eq!(marks([&nobody, &user, &viewer]), [Mark::Bad, Mark::Good, Mark::Busy]);
+        assert!(tell(&[], &[], "team").is_empty());
+    }
+}

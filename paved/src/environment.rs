@@ -1,0 +1,288 @@
+//! An environment as its owner sees it: what the claim, or the composite in a namespace, says of itself. No rights beyond it
+//! are needed.
+
+mod age;
+mod show;
+
+use std::collections::BTreeMap;
+
+use function_paved_road::compose::ResourceStatus;
+use function_paved_road::function::CONDITION;
+use jiff::Timestamp;
+use kube::api::DynamicObject;
+use serde::Deserialize;
+use serde_json::Value;
+
+pub(crate) use age::{age, spell};
+pub(crate) use show::{outcome, tree};
+
+use crate::paint::{Mark, harmless};
+
+/// Reasons of `Provisioned` for which the function composes nothing until somebody changes the spec or the settings.
+const REFUSED: [&str; 4] = ["InvalidSpec", "InvalidSettings", "WouldDelete", "UnsupportedKind"];
+
+/// Status fields that are not the API's own outcome.
+const COMMON: [&str; 8] = [
+    "phase",
+    "progress",
+    "resources",
+    "conditions",
+    "claimConditionTypes",
+    "connectionDetails",
+    "observedGeneration",
+    "lastSyncTime",
+];
+
+/// Where people reach an environment: the first of these status fields that it has.
+const ENDPOINTS: [&str; 8] =
+    ["connection", "frontendUrl", "url", "endpoint", "gkeEndpoint", "backendUrl", "publicIp", "privateIp"];
+
+/// The annotation by which somebody told Crossplane to leave an object alone.
+const PAUSED: &str = "crossplane.io/paused";
+
+/// The managers that write to an environment on Crossplane's behalf begin so.
+const CROSSPLANES: [&str; 2] = ["apiextensions.crossplane.io", "crossplane"];
+
+/// An environment, as it stood when it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Environment {
+    pub(crate) kind: String,
+    pub(crate) group: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) created: Option<Timestamp>,
+    pub(crate) deleted: Option<Timestamp>,
+    /// When somebody other than Crossplane wrote to it last.
+    pub(crate) edited: Option<Timestamp>,
+    pub(crate) owner: Option<String>,
+    /// The Composition that it was given.
+    pub(crate) composition: Option<String>,
+    /// The function's word for where it stands: Pending, Provisioning, Ready, Failed, or an API's own.
+    phase: String,
+    /// How many parts are ready, of how many: `4/6`.
+    pub(crate) progress: String,
+    pub(crate) parts: Vec<ResourceStatus>,
+    conditions: Vec<Condition>,
+    /// The API's own status fields.
+    pub(crate) fields: BTreeMap<String, Value>,
+    paused: bool,
+    generation: i64,
+}
+
+/// A condition of its status.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Condition {
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) status: String,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    observed_generation: Option<i64>,
+    last_transition_time: Option<Timestamp>,
+}
+
+impl Environment {
+    /// Reads an object. Whatever is missing or malformed is not known.
+    pub(crate) fn of(object: &DynamicObject) -> Self {
+        let (metadata, data) = (&object.metadata, &object.data);
+        let (api_version, kind) =
+            object.types.as_ref().map_or(("", ""), |types| (types.api_version.as_str(), types.kind.as_str()));
+        let text = |path: &str| data.pointer(path).and_then(Value::as_str).map(harmless);
+        let status = data.get("status").and_then(Value::as_object);
+        let annotations = metadata.annotations.as_ref();
+        Self {
+            kind: kind.to_owned(),
+            group: api_version.split_once('/').map_or("", |(group, _)| group).to_owned(),
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            name: metadata.name.clone().unwrap_or_default(),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            created: metadata.creation_timestamp.as_ref().map(|time| time.0),
+            deleted: metadata.deletion_timestamp.as_ref().map(|time| time.0),
+            edited: edited(object),
+            owner: text("/spec/parameters/owner").or_else(|| text("/spec/owner")),
+            composition: text("/spec/compositionRef/name")
+                .or_else(|| text("/spec/crossplane/compositionRef/name")),
+            phase: text("/status/phase").unwrap_or_default(),
+            progress: text("/status/progress").unwrap_or_default(),
+            parts: lenient::<ResourceStatus>(data, "/status/resources").map(harmless_part).collect(),
+            conditions: lenient::<Condition>(data, "/status/conditions").map(harmless_condition).collect(),
+            fields: status
+                .into_iter()
+                .flatten()
+                .filter(|(field, _)| !COMMON.contains(&field.as_str()))
+                .map(|(field, value)| (field.clone(), value.clone()))
+                .collect(),
+            paused: annotations.and_then(|all| all.get(PAUSED)).is_some_and(|value| value == "true"),
+            generation: metadata.generation.unwrap_or_default(),
+        }
+    }
+
+    /// Kind, namespace and name, for messages.
+    pub(crate) fn title(&self) -> String {
+        format!("{} {}/{}", self.kind, self.namespace, self.name)
+    }
+
+    /// Its condition of this type.
+    pub(crate) fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
+    }
+
+    fn holds(&self, kind: &str) -> bool {
+        self.condition(kind).is_some_and(|condition| condition.status == "True")
+    }
+
+    /// What the function refused to compose, and why: the spec or the settings must change.
+    pub(crate) fn refused(&self) -> Option<&Condition> {
+        self.condition(CONDITION)
+            .filter(|ours| ours.status == "False" && REFUSED.contains(&ours.reason.as_str()))
+    }
+
+    /// Whether Crossplane says so, and the function too.
+    pub(crate) fn is_ready(&self) -> bool {
+        let all = ["Ready", "Synced", CONDITION].iter().all(|kind| self.holds(kind));
+        all && self.deleted.is_none() && !self.paused
+    }
+
+    /// Whether Crossplane has seen the newest spec: until then status speaks of an older one.
+    pub(crate) fn is_current(&self) -> bool {
+        self.condition("Synced").is_some_and(|synced| {
+            synced.observed_generation.is_none_or(|observed| observed >= self.generation)
+        })
+    }
+
+    /// Whether its status may still be that of an older spec although Crossplane has seen the newest: a claim's status is that of
+    /// its composite, which comes after, and an edit that meets a composite's reconcile is marked as seen at its end. `now` is
+    /// this machine's clock, which may differ from the cluster's by some seconds.
+    pub(crate) fn may_lag(&self, now: Timestamp) -> bool {
+        const RECENT: i64 = 60;
+        let Some(edited) = self.edited.filter(|edited| self.created != Some(*edited)) else { return false };
+        let refused_since = self.refused().and_then(|refused| refused.last_transition_time);
+        let recently = now.as_second() - edited.as_second() < RECENT;
+        // Times are whole seconds: in the same one, either may have been first.
+        recently && refused_since.is_none_or(|since| since <= edited)
+    }
+
+    /// One word for where it stands.
+    pub(crate) fn word(&self) -> &str {
+        if self.deleted.is_some() {
+            return "Deleting";
+        }
+        if let Some(refused) = self.refused() {
+            return &refused.reason;
+        }
+        if self.paused {
+            return "Paused";
+        }
+        if self.phase.is_empty() { "Pending" } else { &self.phase }
+    }
+
+    /// How it fares.
+    pub(crate) fn mark(&self) -> Mark {
+        match self.word() {
+            "Failed" => Mark::Bad,
+            _ if self.refused().is_some() => Mark::Bad,
+            _ if self.is_ready() => Mark::Good,
+            _ => Mark::Busy,
+        }
+    }
+
+    /// What there is to say of it in one sentence: what it waits for, what failed, or what Crossplane cannot do.
+    pub(crate) fn sentence(&self) -> &str {
+        if self.deleted.is_some() {
+            return "is being deleted";
+        }
+        if self.paused {
+            return "its reconciling is paused by the annotation crossplane.io/paused";
+        }
+        let wrong = ["Synced", "Responsive"].into_iter().filter_map(|kind| self.condition(kind));
+        let wrong =
+            wrong.into_iter().find(|condition| condition.status == "False" && !condition.message.is_empty());
+        wrong.or_else(|| self.condition(CONDITION)).map_or("", |condition| &condition.message)
+    }
+
+    /// Where people reach it.
+    pub(crate) fn endpoint(&self) -> Option<&str> {
+        ENDPOINTS.iter().find_map(|field| self.fields.get(*field)?.as_str())
+    }
+
+    /// How many parts are ready, and how many exist: neither falls while something is made.
+    pub(crate) fn made(&self) -> (usize, usize) {
+        let ready = self.parts.iter().filter(|part| part.ready).count();
+        let exist =
+            self.parts.iter().filter(|part| part.external_name.is_some() || part.name.is_some()).count();
+        (ready, exist)
+    }
+
+    /// What stands in the way and may go on doing so: parts that were refused, else Crossplane's own trouble with the whole.
+    pub(crate) fn blockers(&self) -> Vec<Blocker> {
+        let refused = |part: &&ResourceStatus| {
+            !part.ready && part.reason.as_deref().is_some_and(|why| ["Failed", "NotAccepted"].contains(&why))
+        };
+        let parts: Vec<Blocker> = self.parts.iter().filter(refused).cloned().map(Blocker::Part).collect();
+        if !parts.is_empty() {
+            return parts;
+        }
+        let whole =
+            self.condition("Synced").filter(|synced| synced.status == "False" && !synced.message.is_empty());
+        match whole {
+            _ if self.paused => vec![Blocker::Whole(self.sentence().to_owned())],
+            Some(synced) => vec![Blocker::Whole(format!("Crossplane cannot compose it: {}", synced.message))],
+            None => Vec::new(),
+        }
+    }
+}
+
+/// What stands in the way.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Blocker {
+    /// A part that was refused.
+    Part(ResourceStatus),
+    /// Something about the environment as a whole.
+    Whole(String),
+}
+
+impl Blocker {
+    /// What it is called as long as it is the same.
+    pub(crate) fn key(&self) -> &str {
+        match self {
+            Self::Part(part) => &part.slot,
+            Self::Whole(_) => "",
+        }
+    }
+}
+
+/// The entries of a list that can be read.
+fn lenient<'v, T: Deserialize<'v>>(data: &'v Value, path: &str) -> impl Iterator<Item = T> {
+    let list = data.pointer(path).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(|entry| T::deserialize(entry).ok())
+}
+
+fn harmless_part(part: ResourceStatus) -> ResourceStatus {
+    ResourceStatus {
+        slot: harmless(&part.slot),
+        kind: harmless(&part.kind),
+        name: part.name.map(|name| harmless(&name)),
+        external_name: part.external_name.map(|name| harmless(&name)),
+        reason: part.reason.map(|reason| harmless(&reason)),
+        message: part.message.map(|message| harmless(&message)),
+        ..part
+    }
+}
+
+fn harmless_condition(condition: Condition) -> Condition {
+    Condition { reason: harmless(&condition.reason), message: harmless(&condition.message), ..condition }
+}
+
+fn edited(object: &DynamicObject) -> Option<Timestamp> {
+    let entries = object.metadata.managed_fields.iter().flatten();
+    let by_people = entries.filter(|entry| {
+        let manager = entry.manager.as_deref().unwrap_or_default();
+        entry.subresource.is_none() && !CROSSPLANES.iter().any(|theirs| manager.starts_with(theirs))
+    });
+    by_people.filter_map(|entry| entry.time.as_ref()).map(|time| time.0).max()
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

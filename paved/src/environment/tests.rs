@@ -1,0 +1,172 @@
+#![allow(clippy::unwrap_used)]
+use serde_json::json;
+
+use super::*;
+
+/// A GPU workspace, of which two of three parts are ready and one is as given.
+pub(crate) fn half_made(leaf: &Value) -> Value {
+    json!({
+        "apiVersion": "platform.acme.io/v1alpha1", "kind": "GpuDevWorkspaceClaim",
+        "metadata": {"name": "ada", "namespace": "team-vision", "uid": "u", "generation": 2,
+            "creationTimestamp": "2026-01-01T10:00:00Z"},
+        "spec": {"parameters": {"owner": "ada@acme.io"}, "resourceRef": {"name": "ada-x"}},
+        "status": {
+            "phase": "Provisioning", "progress": "2/3", "machine": "1 GPU",
+            "conditions": [
+                {"type": "Synced", "status": "True", "reason": "ReconcileSuccess", "observedGeneration": 2},
+                {"type": "Ready", "status": "False", "reason": "Waiting", "observedGeneration": 2},
+                {"type": "Provisioned", "status": "False", "reason": "Creating",
+                    "message": "instance (Instance): is being created"},
+            ],
+            "resources": [
+                {"slot": "egress", "kind": "SecurityGroupEgressRule", "name": "ada-x-1", "ready": true,
+                    "since": "2026-01-01T10:00:30Z"},
+                leaf,
+                {"slot": "role", "kind": "Role", "name": "ada-x-3", "externalName": "ada-x-role", "ready": true,
+                    "since": "2026-01-01T10:00:10Z"},
+            ],
+        },
+    })
+}
+
+pub(crate) fn creating() -> Value {
+    json!({"slot": "instance", "kind": "Instance", "name": "ada-x-2", "ready": false, "reason": "Creating",
+        "message": "is being created", "since": "2026-01-01T10:00:00Z"})
+}
+
+pub(crate) fn refused_leaf() -> Value {
+    json!({"slot": "instance", "kind": "Instance", "name": "ada-x-2", "externalName": "i-0abc", "ready": false,
+        "reason": "Failed", "message": "VcpuLimitExceeded: your limit of 0 vCPUs allows no more",
+        "since": "2026-01-01T10:00:40Z"})
+}
+
+/// The same, with everything ready.
+pub(crate) fn ready() -> Value {
+    let mut object = half_made(&json!({"slot": "instance", "kind": "Instance", "name": "ada-x-2",
+        "externalName": "i-0abc", "ready": true, "since": "2026-01-01T10:02:00Z"}));
+    object["status"]["phase"] = json!("Ready");
+    object["status"]["progress"] = json!("3/3");
+    object["status"]["publicIp"] = json!("203.0.113.7");
+    object["status"]["connection"] = json!("ssh developer@203.0.113.7");
+    set(&mut object, "Ready", "True", "Available", "");
+    set(&mut object, "Provisioned", "True", "Available", "all 3 resources are ready");
+    object
+}
+
+/// Sets a condition.
+pub(crate) fn set(object: &mut Value, kind: &str, status: &str, reason: &str, message: &str) {
+    let conditions = object["status"]["conditions"].as_array_mut().unwrap();
+    let found = conditions.iter_mut().find(|condition| condition["type"] == kind).unwrap();
+    found["status"] = json!(status);
+    found["reason"] = json!(reason);
+    found["message"] = json!(message);
+}
+
+pub(crate) fn environment(object: &Value) -> Environment {
+    Environment::of(&serde_json::from_value(object.clone()).unwrap())
+}
+
+#[test]
+fn it_is_ready_when_crossplane_and_the_function_say_so() {
+    let all = environment(&ready());
+    assert!(all.is_ready() && all.is_current());
+    assert_eq!(
+        (all.word(), all.mark(), all.endpoint()),
+        ("Ready", Mark::Good, Some("ssh developer@203.0.113.7"))
+    );
+    for kind in ["Ready", "Synced", "Provisioned"] {
+        let mut object = ready();
+        set(&mut object, kind, "False", "Some", "");
+        assert!(!environment(&object).is_ready(), "{kind}");
+    }
+}
+
+#[test]
+fn an_invalid_spec_wins_over_the_phase_and_deletion_over_all() {
+    let mut object = ready();
+    set(&mut object, "Provisioned", "False", "InvalidSpec", "spec.x: found y");
+    let invalid = environment(&object);
+    assert_eq!(
+        (invalid.word(), invalid.mark(), invalid.sentence()),
+        ("InvalidSpec", Mark::Bad, "spec.x: found y")
+    );
+    object["metadata"]["deletionTimestamp"] = json!("2026-01-01T11:00:00Z");
+    assert_eq!(environment(&object).word(), "Deleting");
+}
+
+#[test]
+fn a_newer_spec_makes_the_status_old() {
+    let mut object = ready();
+    object["metadata"]["generation"] = json!(3);
+    assert!(!environment(&object).is_current());
+    object["status"]["conditions"] = json!([]);
+    assert!(!environment(&object).is_current(), "Crossplane has not looked at it at all");
+}
+
+#[test]
+fn what_was_just_edited_may_show_an_older_status() {
+    let now: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
+    let mut object = ready();
+    let entry = |manager: &str, time: &str, status: bool| {
+        let mut entry = json!({"manager": manager, "operation": "Apply", "time": time});
+        if status {
+            entry["subresource"] = json!("status");
+        }
+        entry
+    };
+    let with = |object: &mut Value, entries: &[Value]| object["metadata"]["managedFields"] = json!(entries);
+    with(&mut object, &[entry("paved", "2026-01-01T11:59:50Z", false)]);
+    assert!(environment(&object).may_lag(now));
+    let mut refused = object.clone();
+    set(&mut refused, "Provisioned", "False", "InvalidSpec", "");
+    assert!(environment(&refused).may_lag(now), "it may have been refused before");
+    refused["status"]["conditions"][2]["lastTransitionTime"] = json!("2026-01-01T11:59:51Z");
+    assert!(!environment(&refused).may_lag(now), "it was refused since");
+    let mut new = object.clone();
+    new["metadata"]["creationTimestamp"] = json!("2026-01-01T11:59:50Z");
+    assert!(!environment(&new).may_lag(now), "nothing was there before");
+    with(
+        &mut object,
+        &[
+            entry("paved", "2026-01-01T11:00:00Z", false),
+            entry("apiextensions.crossplane.io/claim", "2026-01-01T11:59:59Z", false),
+            entry("somebody", "2026-01-01T11:59:59Z", true),
+        ],
+    );
+    assert!(!environment(&object).may_lag(now));
+}
+
+#[test]
+fn what_was_refused_stands_in_the_way_and_what_is_made_does_not() {
+    assert!(environment(&half_made(&creating())).blockers().is_empty());
+    let blockers = environment(&half_made(&refused_leaf())).blockers();
+    assert_eq!(blockers.iter().map(Blocker::key).collect::<Vec<_>>(), ["instance"]);
+    let mut object = half_made(&creating());
+    set(&mut object, "Synced", "False", "ReconcileError", "cannot select a Composition");
+    let whole = environment(&object).blockers();
+    assert!(
+        matches!(&whole[..], [Blocker::Whole(why)] if why.contains("cannot select a Composition")),
+        "{whole:?}"
+    );
+}
+
+#[test]
+fn no_object_is_too_strange_to_be_shown() {
+    for strange in [
+        json!({"metadata": {}}),
+        json!({"metadata": {"name": "a"}, "spec": 3, "status": "text"}),
+        json!({"metadata": {"name": "a"}, "status": {"conditions": {}, "resources": [1, {"slot": "x"}], "phase": 7}}),
+        json!({"apiVersion": "v1", "kind": "X", "metadata": {}, "status": {"conditions": [{"type": 3}, {}]}}),
+    ] {
+        let seen = environment(&strange);
+        assert_eq!((seen.word(), seen.is_ready(), seen.blockers().len()), ("Pending", false, 0), "{strange}");
+    }
+}
+
+#[test]
+fn what_providers_write_cannot_move_the_cursor() {
+    let mut leaf = refused_leaf();
+    leaf["message"] = json!("bad\u{1b}[2J");
+    let seen = environment(&half_made(&leaf));
+    assert_eq!(seen.parts[1].message.as_deref(), Some("bad[2J"));
+}

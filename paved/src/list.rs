@@ -1,0 +1,177 @@
+//! `paved list`: environments of every kind, a row each.
+
+mod rows;
+
+use std::pin::pin;
+
+use futures::stream::{self, SelectAll};
+use futures::{StreamExt, TryStreamExt};
+use jiff::Timestamp;
+use kube::api::DynamicObject;
+use kube::runtime::watcher::Event;
+
+use crate::Console;
+use crate::cli::{List, Listing};
+use crate::cluster::{Cluster, Kind, Kinds, cause, is_denied, pages, watch};
+use crate::documents;
+use crate::environment::Environment;
+use crate::failure::Failure;
+pub(crate) use rows::name;
+use rows::{Line, Table};
+
+/// How many kinds are listed at once.
+const AT_ONCE: usize = 4;
+
+/// Lists what there is; with `--watch` every change too.
+pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Failure> {
+    let cluster = Cluster::connect(&args.access).await?;
+    let kinds = Kinds::discover(&cluster).await?;
+    let kinds = match &args.kind {
+        Some(kind) => kinds.called(kind)?,
+        None => kinds.all().to_vec(),
+    };
+    let namespace = (!args.all_namespaces).then(|| cluster.namespace.clone());
+    let place = Place { cluster, kinds, namespace };
+    let table = Table::new(args.all_namespaces, args.output == Some(Listing::Wide));
+    match args.output {
+        None | Some(Listing::Wide) if args.watch => follow(&place, table, console).await,
+        Some(_) if args.watch => {
+            Err(Failure::Usage("--watch prints rows: only -o wide goes with it".to_owned()))
+        }
+        None | Some(Listing::Wide) => tabulate(&place, table, console).await,
+        Some(Listing::Name) => {
+            let mut names = place.all(console, |kind, object| name(kind, &object)).await?;
+            names.sort();
+            names.iter().try_for_each(|name| writeln!(console.out, "{name}"))?;
+            Ok(())
+        }
+        Some(Listing::Json) => {
+            let items = place.all(console, |_, object| documents::tidy(&object)).await?;
+            documents::print_list(&items, documents::Format::Json, console)
+        }
+        Some(Listing::Yaml) => {
+            let items = place.all(console, |_, object| documents::tidy(&object)).await?;
+            documents::print_list(&items, documents::Format::Yaml, console)
+        }
+    }
+}
+
+/// What is looked at.
+struct Place {
+    cluster: Cluster,
+    kinds: Vec<Kind>,
+    /// All namespaces where none is named.
+    namespace: Option<String>,
+}
+
+impl Place {
+    /// Everything there, in the form that is asked for. Kinds that the caller may not list are named, and left out.
+    async fn all<T>(
+        &self,
+        console: &mut Console<'_>,
+        form: impl Fn(&Kind, DynamicObject) -> T,
+    ) -> Result<Vec<T>, Failure> {
+        let form = &form;
+        let listed = stream::iter(&self.kinds).map(|kind| async move { (kind, self.of(kind, form).await) });
+        let mut listed = listed.buffered(AT_ONCE);
+        let mut all = Vec::new();
+        let mut denied = Vec::new();
+        while let Some((kind, found)) = listed.next().await {
+            match found {
+                Ok(found) => all.extend(found),
+                Err(error) if is_denied(&error) => denied.push((kind, error)),
+                Err(error) => return Err(self.explain(&error, kind)),
+            }
+        }
+        drop(listed);
+        self.tell_denied(&denied, console)?;
+        Ok(all)
+    }
+
+    /// A kind's environments, each brought into its form page by page.
+    async fn of<T>(&self, kind: &Kind, form: impl Fn(&Kind, DynamicObject) -> T) -> kube::Result<Vec<T>> {
+        let mut all = Vec::new();
+        let mut pages = pin!(pages(&self.cluster, kind, self.namespace.as_deref()));
+        while let Some(page) = pages.try_next().await? {
+            all.extend(page.into_iter().map(|object| form(kind, object)));
+        }
+        Ok(all)
+    }
+
+    /// That the caller may see nothing is a failure; that some kinds are hidden is worth a note.
+    fn tell_denied(&self, denied: &[(&Kind, kube::Error)], console: &mut Console<'_>) -> Result<(), Failure> {
+        if let Some((kind, error)) = denied.first().filter(|_| denied.len() == self.kinds.len()) {
+            return Err(self.explain(error, kind));
+        }
+        for (kind, _) in denied {
+            writeln!(console.err, "note: you may not list {}: left out", kind.full_name())?;
+        }
+        Ok(())
+    }
+
+    fn explain(&self, error: &kube::Error, kind: &Kind) -> Failure {
+        let place = match &self.namespace {
+            Some(namespace) => format!("namespace {namespace}"),
+            None => "all namespaces".to_owned(),
+        };
+        self.cluster.explain(error, &format!("list {} in {place}", kind.name()))
+    }
+}
+
+async fn tabulate(place: &Place, mut table: Table, console: &mut Console<'_>) -> Result<(), Failure> {
+    let now = Timestamp::now();
+    let lines = place.all(console, |_, object| Line::of(&Environment::of(&object))).await?;
+    if lines.is_empty() {
+        let place = place.namespace.as_ref().map_or_else(String::new, |name| format!(" in namespace {name}"));
+        writeln!(console.err, "no environments{place}")?;
+        return Ok(());
+    }
+    table.print(lines, now, console.out)?;
+    Ok(())
+}
+
+/// A table of what there is, then a row for each change, for as long as the caller looks.
+async fn follow(place: &Place, mut table: Table, console: &mut Console<'_>) -> Result<(), Failure> {
+    let namespace = place.namespace.as_deref();
+    let watched = place.kinds.iter().enumerate().map(|(index, kind)| {
+        watch(&place.cluster, kind, namespace, None).map(move |event| (index, event)).boxed()
+    });
+    let mut events: SelectAll<_> = stream::select_all(watched);
+    let mut first = Vec::new();
+    let mut listing = place.kinds.len();
+    let mut denied = Vec::new();
+    while let Some((index, event)) = events.next().await {
+        match event {
+            Ok(Event::InitApply(object)) if listing > 0 => first.push(Line::of(&Environment::of(&object))),
+            Ok(Event::InitDone) if listing > 0 => listing -= 1,
+            Ok(Event::InitApply(object) | Event::Apply(object)) => {
+                table.print(vec![Line::of(&Environment::of(&object))], Timestamp::now(), console.out)?;
+            }
+            Ok(Event::Delete(object)) => {
+                let line = Line::of(&Environment::of(&object)).gone();
+                table.print(vec![line], Timestamp::now(), console.out)?;
+            }
+            Ok(Event::Init | Event::InitDone) => {}
+            Err(error) => {
+                let error = cause(error);
+                if !(listing > 0 && is_denied(&error)) {
+                    // A watch that broke begins anew by itself; one that never began does not.
+                    if listing > 0 {
+                        return Err(place.explain(&error, &place.kinds[index]));
+                    }
+                    continue;
+                }
+                if !denied.iter().any(|(kind, _): &(&Kind, _)| **kind == place.kinds[index]) {
+                    denied.push((&place.kinds[index], error));
+                    listing -= 1;
+                }
+            }
+        }
+        if listing == 0 && !(first.is_empty() && denied.is_empty()) {
+            place.tell_denied(&std::mem::take(&mut denied), console)?;
+            table.print(std::mem::take(&mut first), Timestamp::now(), console.out)?;
+        }
+        console.out.flush()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! Rows of a table of environments.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use kube::api::DynamicObject;
+
+use crate::cluster::Kind;
+use crate::environment::{Environment, age};
+use crate::paint::{self, Mark, Row, one_line};
+
+/// What a row shows of an environment.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Line {
+    namespace: String,
+    name: String,
+    kind: String,
+    group: String,
+    word: String,
+    mark: Mark,
+    progress: String,
+    created: Option<Timestamp>,
+    owner: String,
+    endpoint: String,
+    composition: String,
+    sentence: String,
+}
+
+impl Line {
+    pub(super) fn of(seen: &Environment) -> Self {
+        Self {
+            namespace: seen.namespace.clone(),
+            name: seen.name.clone(),
+            kind: seen.kind.clone(),
+            group: seen.group.clone(),
+            word: seen.word().to_owned(),
+            mark: seen.mark(),
+            progress: seen.progress.clone(),
+            created: seen.created,
+            owner: seen.owner.clone().unwrap_or_default(),
+            endpoint: seen.endpoint().unwrap_or_default().to_owned(),
+            composition: seen.composition.clone().unwrap_or_default(),
+            sentence: seen.sentence().to_owned(),
+        }
+    }
+
+    /// The same, once it does not exist any more.
+    pub(super) fn gone(self) -> Self {
+        Self { word: "Gone".to_owned(), mark: Mark::Busy, ..self }
+    }
+
+    fn key(&self) -> (String, String, String, String) {
+        (self.namespace.clone(), self.name.clone(), self.kind.clone(), self.group.clone())
+    }
+}
+
+/// A table that can go on: what is printed twice is printed once.
+pub(super) struct Table {
+    all_namespaces: bool,
+    wide: bool,
+    widths: Vec<usize>,
+    printed: HashMap<(String, String, String, String), Line>,
+}
+
+impl Table {
+    pub(super) fn new(all_namespaces: bool, wide: bool) -> Self {
+        Self { all_namespaces, wide, widths: Vec::new(), printed: HashMap::new() }
+    }
+
+    /// Prints the lines that say something new, sorted, with the heads above the first.
+    pub(super) fn print(
+        &mut self,
+        mut lines: Vec<Line>,
+        now: Timestamp,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        lines.retain(|line| self.printed.get(&line.key()) != Some(line));
+        lines.sort_by_key(Line::key);
+        let rows: Vec<Row> = lines.iter().map(|line| self.row(line, now)).collect();
+        let heads = self.heads();
+        paint::table(&heads, &rows, &mut self.widths, out)?;
+        self.printed.extend(lines.into_iter().map(|line| (line.key(), line)));
+        Ok(())
+    }
+
+    fn heads(&self) -> Vec<&'static str> {
+        let mut heads = if self.all_namespaces { vec!["NAMESPACE"] } else { Vec::new() };
+        heads.extend(["NAME", "KIND", "PHASE", "PROGRESS", "AGE", "OWNER", "ENDPOINT"]);
+        if self.wide {
+            heads.extend(["GROUP", "COMPOSITION", "MESSAGE"]);
+        }
+        heads
+    }
+
+    fn row(&self, line: &Line, now: Timestamp) -> Row {
+        let line = line.clone();
+        let mut cells = if self.all_namespaces { vec![line.namespace] } else { Vec::new() };
+        cells.extend([line.name, line.kind, line.word]);
+        let mark = Some((cells.len() - 1, line.mark));
+        cells.extend([line.progress, age(line.created, now), line.owner, line.endpoint]);
+        if self.wide {
+            cells.extend([line.group, line.composition, one_line(&line.sentence)]);
+        }
+        Row { cells, mark }
+    }
+}
+
+/// `kind.group/name`, as kubectl prints it.
+pub(crate) fn name(kind: &Kind, object: &DynamicObject) -> String {
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    format!("{}/{name}", kind.full_name().to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::environment::tests::{environment, half_made, ready, refused_leaf};
+
+    fn print(table: &mut Table, lines: Vec<Line>) -> String {
+        let mut out = Vec::new();
+        table.print(lines, "2026-01-01T12:00:00Z".parse().unwrap(), &mut out).unwrap();
+        anstream::adapter::strip_str(&String::from_utf8(out).unwrap()).to_string()
+    }
+
+    fn lines() -> Vec<Line> {
+        let mut failed = half_made(&refused_leaf());
+        failed["metadata"]["name"] = json!("grace");
+        failed["status"]["phase"] = json!("Failed");
+        vec![Line::of(&environment(&failed)), Line::of(&environment(&ready()))]
+    }
+
+    #[test]
+    fn a_row_shows_phase_age_owner_and_endpoint() {
+        insta::assert_snapshot!(print(&mut Table::new(false, false), lines()), @r"
+        NAME   KIND                  PHASE   PROGRESS  AGE   OWNER        ENDPOINT
+        ada    GpuDevWorkspaceClaim  Ready   3/3       120m  ada@acme.io  ssh developer@203.0.113.7
+        grace  GpuDevWorkspaceClaim  Failed  2/3       120m  ada@acme.io
+        ");
+    }
+
+    #[test]
+    fn only_what_changes_is_printed_again() {
+        let mut table = Table::new(true, true);
+        print(&mut table, lines());
+        assert_eq!(print(&mut table, lines()), "");
+        let gone = print(&mut table, vec![lines().remove(0).gone()]);
+        assert!(gone.contains("grace") && gone.contains("Gone") && !gone.contains("NAME"), "{gone}");
+    }
+}

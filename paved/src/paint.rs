@@ -1,0 +1,192 @@
+//! How things look on a terminal: colours, a line per part, tables. Without colours everything still reads.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Color, Style};
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GREEN: Style = coloured(AnsiColor::Green);
+pub(crate) const YELLOW: Style = coloured(AnsiColor::Yellow);
+pub(crate) const RED: Style = coloured(AnsiColor::Red);
+
+const fn coloured(colour: AnsiColor) -> Style {
+    Style::new().fg_color(Some(Color::Ansi(colour)))
+}
+
+/// How something fares, in one sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// As it should be.
+    Good,
+    /// On its way, or not known.
+    Busy,
+    /// Refused, broken or missing.
+    Bad,
+}
+
+impl Mark {
+    pub(crate) fn style(self) -> Style {
+        match self {
+            Self::Good => GREEN,
+            Self::Busy => YELLOW,
+            Self::Bad => RED,
+        }
+    }
+
+    pub(crate) fn sign(self) -> char {
+        match self {
+            Self::Good => '✓',
+            Self::Busy => '…',
+            Self::Bad => '✗',
+        }
+    }
+}
+
+/// A line of a tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaf {
+    pub(crate) mark: Mark,
+    /// Stand under those of the other leaves.
+    pub(crate) cells: Vec<String>,
+    /// What there is to say of it.
+    pub(crate) note: String,
+}
+
+/// Prints leaves as branches, cells below cells.
+pub(crate) fn tree(leaves: &[Leaf], out: &mut dyn Write) -> io::Result<()> {
+    let widths = widths(leaves.iter().map(|leaf| leaf.cells.as_slice()));
+    for (index, leaf) in leaves.iter().enumerate() {
+        let branch = if index + 1 == leaves.len() { "└─" } else { "├─" };
+        let (style, sign) = (leaf.mark.style(), leaf.mark.sign());
+        let line = aligned(&leaf.cells, &widths);
+        let note = leaf.note.replace('\n', " ");
+        if note.is_empty() {
+            writeln!(out, "{branch} {style}{sign}{style:#} {}", line.trim_end())?;
+        } else {
+            writeln!(out, "{branch} {style}{sign}{style:#} {line}  {DIM}{note}{DIM:#}")?;
+        }
+    }
+    Ok(())
+}
+
+/// A row of a table; one cell may be coloured.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) cells: Vec<String>,
+    /// The column that shows how it fares, and how.
+    pub(crate) mark: Option<(usize, Mark)>,
+}
+
+/// Prints rows below their heads; `widths` are the least that columns have, and grow with what is printed.
+pub(crate) fn table(
+    heads: &[&str],
+    rows: &[Row],
+    wide: &mut Vec<usize>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let first = wide.is_empty();
+    let heads: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
+    let now = widths(std::iter::once(heads.as_slice()).chain(rows.iter().map(|row| row.cells.as_slice())));
+    wide.resize(now.len().max(wide.len()), 0);
+    wide.iter_mut().zip(now).for_each(|(wide, now)| *wide = (*wide).max(now));
+    if first {
+        writeln!(out, "{BOLD}{}{BOLD:#}", aligned(&heads, wide).trim_end())?;
+    }
+    for row in rows {
+        let mut line = String::new();
+        let last = row.cells.iter().rposition(|cell| !cell.is_empty()).unwrap_or(0);
+        for (index, cell) in row.cells.iter().enumerate().take(last + 1) {
+            let style = row.mark.filter(|(column, _)| *column == index).map(|(_, mark)| mark.style());
+            let style = style.unwrap_or_default();
+            let gap = if index == last { 0 } else { wide[index] + 2 - width(cell) };
+            _ = write!(line, "{style}{cell}{style:#}{:gap$}", "");
+        }
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+/// Cells side by side, two spaces between.
+fn aligned(cells: &[String], widths: &[usize]) -> String {
+    let padded = cells.iter().zip(widths).map(|(cell, wide)| {
+        let gap = wide.saturating_sub(width(cell));
+        format!("{cell}{:gap$}", "")
+    });
+    padded.collect::<Vec<_>>().join("  ")
+}
+
+fn widths<'a>(rows: impl Iterator<Item = &'a [String]>) -> Vec<usize> {
+    let mut widths = Vec::new();
+    for row in rows {
+        widths.resize(row.len().max(widths.len()), 0);
+        row.iter().zip(&mut widths).for_each(|(cell, wide)| *wide = width(cell).max(*wide));
+    }
+    widths
+}
+
+/// Columns of a terminal that a text takes.
+fn width(text: &str) -> usize {
+    console::measure_text_width(text)
+}
+
+/// Characters of a message that one line shows; elsewhere there is all of it.
+const LONGEST: usize = 140;
+
+/// A provider's message in one line.
+pub(crate) fn one_line(message: &str) -> String {
+    let message = message.replace('\n', " ");
+    match message.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message,
+    }
+}
+
+/// What a provider or a user wrote, fit for a terminal: no control characters, which could move the cursor.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || *c == '\n').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn plain(bytes: Vec<u8>) -> String {
+        anstream::adapter::strip_str(&String::from_utf8(bytes).unwrap()).to_string()
+    }
+
+    #[test]
+    fn columns_stand_below_each_other() {
+        let row =
+            |cells: [&str; 3]| Row { cells: cells.map(str::to_owned).to_vec(), mark: Some((1, Mark::Bad)) };
+        let (mut wide, mut out) = (Vec::new(), Vec::new());
+        table(
+            &["NAME", "PHASE", "X"],
+            &[row(["é", "Provisioning", ""]), row(["grace", "", "z"])],
+            &mut wide,
+            &mut out,
+        )
+        .unwrap();
+        assert_eq!(plain(out), "NAME   PHASE         X\né      Provisioning\ngrace                z\n");
+        let mut more = Vec::new();
+        table(&["NAME", "PHASE", "X"], &[row(["a", "Ready", "b"])], &mut wide, &mut more).unwrap();
+        assert_eq!(
+            plain(more),
+            "a      Ready         b\n",
+            "later rows stand below the first, without heads"
+        );
+    }
+
+    #[test]
+    fn a_message_cannot_move_the_cursor() {
+        assert_eq!(harmless("a\u{1b}[2Jb\r\nc\u{9b}1A"), "a[2Jb\nc1A");
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        assert_eq!(one_line(&"é".repeat(141)).chars().count(), 141);
+        assert_eq!(one_line("a\nb"), "a b");
+    }
+}

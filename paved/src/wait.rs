@@ -1,0 +1,112 @@
+//! `paved wait`: until environments are ready, have failed for good, or are gone. By watch: nothing is asked twice.
+
+mod advice;
+mod course;
+mod report;
+mod watched;
+
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use jiff::Timestamp;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::Console;
+use crate::cli::{Goal, Patience, Wait};
+use crate::cluster::{Cluster, Found, Kinds, find_each};
+use crate::environment::{Environment, spell};
+use crate::failure::Failure;
+use crate::outputs;
+use course::{Course, Verdict};
+use report::Report;
+pub(crate) use watched::Watched;
+
+/// Waits for what the flags name, and leaves what it has become for the next step.
+pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Failure> {
+    let cluster = Cluster::connect(&args.access).await?;
+    let kinds = Kinds::discover(&cluster).await?;
+    let mut found = Vec::new();
+    let mut failures = Vec::new();
+    for one in find_each(&cluster, &kinds, &args.names).await? {
+        match one {
+            Ok(one) => found.push(one),
+            Err(Failure::Absent(message)) if args.goal == Goal::Deleted => {
+                writeln!(console.out, "{message}")?;
+            }
+            Err(failure) => failures.push(failure),
+        }
+    }
+    Failure::of_all(failures)?;
+    let environments = until(&cluster, found, &args.goal, args.patience, console).await?;
+    outputs::write(&args.outputs, &environments)
+}
+
+/// Waits until all are as they should be, and gives them back as they are then; the first that fails for good ends it.
+pub(crate) async fn until(
+    cluster: &Cluster,
+    targets: Vec<Found>,
+    goal: &Goal,
+    patience: Patience,
+    console: &mut Console<'_>,
+) -> Result<Vec<Environment>, Failure> {
+    let begin = Instant::now();
+    let mut watched = Watched::new(&targets);
+    let mut courses: Vec<Course> =
+        targets.iter().map(|_| Course::new(goal.clone(), patience.patience, begin)).collect();
+    drop(targets);
+    let mut events = watched.events(cluster);
+    let mut report = Report::new(begin);
+    let mut tick = interval(Duration::from_secs(1));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = tick.tick() => {}
+            Some((group, event)) = events.next() => {
+                if let Some(note) = watched.take(group, event, cluster)? {
+                    report.note(&note, console)?;
+                }
+                // What has arrived together is shown together.
+                if watched.is_listing() {
+                    continue;
+                }
+            }
+        }
+        let (now, clock) = (Instant::now(), Timestamp::now());
+        report.show(&watched.seen, clock, now, console)?;
+        let verdicts: Vec<Verdict> = watched
+            .seen
+            .iter()
+            .zip(&mut courses)
+            .map(|(seen, course)| course.judge(seen, now, clock))
+            .collect();
+        if let Some(failure) = verdicts.iter().find_map(Verdict::failure) {
+            report.end(&watched.seen, goal, false, now, console)?;
+            return Err(failure);
+        }
+        if verdicts.iter().all(|verdict| matches!(verdict, Verdict::Done)) {
+            report.end(&watched.seen, goal, true, now, console)?;
+            return Ok(watched.seen.into_iter().map(|seen| seen.environment).collect());
+        }
+        if now.duration_since(begin) >= patience.timeout {
+            report.end(&watched.seen, goal, false, now, console)?;
+            return Err(timed_out(&watched, &verdicts, goal, patience.timeout));
+        }
+    }
+}
+
+/// What was waited for in vain, and what it still does.
+fn timed_out(watched: &Watched, verdicts: &[Verdict], goal: &Goal, after: Duration) -> Failure {
+    let late = watched.seen.iter().zip(verdicts).filter(|(_, verdict)| !matches!(verdict, Verdict::Done));
+    let what = match goal {
+        Goal::Ready => "not ready".to_owned(),
+        Goal::Deleted => "still there".to_owned(),
+        Goal::Condition { kind, status } => format!("not {kind}={status}"),
+    };
+    let told: Vec<String> = late
+        .map(|(seen, _)| {
+            let one = &seen.environment;
+            format!("{} is {what} after {}: {}", one.title(), spell(after), report::state(one))
+        })
+        .collect();
+    Failure::TimedOut(told.join("; "))
+}

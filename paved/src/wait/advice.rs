@@ -1,0 +1,110 @@
+//! One paragraph on why it failed: the part, its kind, its id in the cloud, the provider's words, and what helps.
+
+use std::time::Duration;
+
+use function_paved_road::compose::ResourceStatus;
+
+use crate::environment::{Blocker, spell};
+
+/// What providers say in lower case, and what helps then. The first that fits counts.
+const CAUSES: &[(&[&str], &str)] = &[
+    (
+        &[
+            "insufficientinstancecapacity",
+            "insufficient capacity",
+            "resource_pool_exhausted",
+            "stockout",
+            "skunotavailable",
+        ],
+        "The cloud has none left there just now: try again later, or ask for another machine type or region.",
+    ),
+    (
+        &["limitexceeded", "limit exceeded", "quota", "toomany", "vcpu limit", "exceeded your maximum"],
+        "The account's quota is used up: ask for less, delete what nobody needs, or have the quota raised.",
+    ),
+    (
+        &[
+            "expiredtoken",
+            "invalidclienttokenid",
+            "unrecognizedclient",
+            "invalid_grant",
+            "cannot get credentials",
+        ],
+        "The provider's own credentials do not hold: the platform team has to renew them.",
+    ),
+    (
+        &[
+            "accessdenied",
+            "access denied",
+            "unauthorizedoperation",
+            "forbidden",
+            "permission",
+            "not authorized",
+            "authorizationfailed",
+        ],
+        "The provider's identity may not do this: the platform team has to grant it.",
+    ),
+    (
+        &["alreadyexists", "already exists", "alreadyowned", "already owned", "duplicate"],
+        "The name is taken: name the environment otherwise, or delete what has the name.",
+    ),
+    (
+        &["invalidamiid", "invalidsubnetid", "invalidvpcid", "global/networks"],
+        "The platform's Settings name something that does not exist there: the platform team has to correct them.",
+    ),
+];
+
+/// What to say of what has stood in the way for that long.
+pub(super) fn paragraph(blocker: &Blocker, time: Duration) -> String {
+    let (why, message) = match blocker {
+        Blocker::Part(part) => (refused(part, time), part.message.as_deref().unwrap_or_default()),
+        Blocker::Whole(message) => {
+            (format!("has not moved for {}: {message}", spell(time)), message.as_str())
+        }
+    };
+    let accepted = !matches!(blocker, Blocker::Part(part) if part.reason.as_deref() == Some("NotAccepted"));
+    let helps =
+        if accepted { cause(message) } else { Some("`paved doctor` says which provider is missing.") };
+    let rest = "Once the cause is gone it goes on by itself: wait again then.";
+    [Some(why.as_str()), helps, Some(rest)].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn refused(part: &ResourceStatus, time: Duration) -> String {
+    let id = part.external_name.as_deref().or(part.name.as_deref());
+    let id = id.map(|id| format!(", {id}")).unwrap_or_default();
+    let message = part.message.as_deref().unwrap_or("without a word");
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let stop = if message.ends_with('.') { "" } else { "." };
+    format!("has failed: {} ({}{id}) was refused for {}: {message}{stop}", part.slot, part.kind, spell(time))
+}
+
+fn cause(message: &str) -> Option<&'static str> {
+    let message = message.to_lowercase();
+    CAUSES.iter().find(|(words, _)| words.iter().any(|word| message.contains(word))).map(|(_, helps)| *helps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cause;
+
+    #[test]
+    fn the_commonest_causes_have_a_remedy() {
+        for (message, helps) in [
+            ("VcpuLimitExceeded: You have requested more vCPU capacity than your current limit", "quota"),
+            ("googleapi: Error 403: Quota 'CPUS' exceeded", "quota"),
+            ("UnauthorizedOperation: You are not authorized to perform this operation", "grant"),
+            ("BucketAlreadyExists: The requested bucket name is not available", "taken"),
+            ("InsufficientInstanceCapacity: We currently do not have sufficient p4d capacity", "none left"),
+            ("ZONE_RESOURCE_POOL_EXHAUSTED", "none left"),
+            ("ExpiredToken: the security token has expired", "credentials"),
+            ("InvalidAMIID.NotFound: The image id does not exist", "Settings"),
+        ] {
+            assert!(
+                cause(message).is_some_and(|text| text.contains(helps)),
+                "{message}: {:?}",
+                cause(message)
+            );
+        }
+        assert_eq!(cause("something else"), None);
+    }
+}

@@ -1,0 +1,307 @@
+//! When a wait ends: what has happened to one environment since it began, and what follows.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::advice;
+use super::watched::Seen;
+use crate::cli::Goal;
+use crate::environment::{Blocker, Environment};
+use crate::failure::Failure;
+
+/// How long a status that may be that of an older spec has to stay the same before it is believed.
+const SETTLE: Duration = Duration::from_secs(15);
+
+/// What has happened since the wait began.
+pub(super) struct Course {
+    goal: Goal,
+    patience: Duration,
+    /// The most parts that were ready, and that existed.
+    made: (usize, usize),
+    /// When each part was seen refused first and last, since something moved.
+    refused: BTreeMap<String, (Instant, Instant)>,
+    /// Since when it looks decided.
+    decided: Option<Instant>,
+    begin: Instant,
+}
+
+/// Whether the wait goes on.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    Pending,
+    Done,
+    /// Exit code, what it is about, and why.
+    Failed(Ending),
+}
+
+/// How a wait ends in failure.
+#[derive(Clone, Debug)]
+pub(super) enum Ending {
+    /// The function does not compose this spec.
+    Invalid { what: String, message: String },
+    /// It will not become ready by itself.
+    Provisioning { what: String, message: String },
+}
+
+impl Verdict {
+    pub(super) fn failure(&self) -> Option<Failure> {
+        match self {
+            Self::Failed(Ending::Invalid { what, message }) => {
+                Some(Failure::Fatal { what: what.clone(), message: message.clone() })
+            }
+            Self::Failed(Ending::Provisioning { what, message }) => {
+                Some(Failure::Provisioning { what: what.clone(), message: message.clone() })
+            }
+            Self::Pending | Self::Done => None,
+        }
+    }
+}
+
+impl Course {
+    pub(super) fn new(goal: Goal, patience: Duration, begin: Instant) -> Self {
+        Self { goal, patience, made: (0, 0), refused: BTreeMap::new(), decided: None, begin }
+    }
+
+    /// What follows from how it stands now. `clock` is the time of day.
+    pub(super) fn judge(&mut self, seen: &Seen, now: Instant, clock: Timestamp) -> Verdict {
+        let environment = &seen.environment;
+        let failed =
+            |message: String| Verdict::Failed(Ending::Provisioning { what: environment.title(), message });
+        if self.goal == Goal::Deleted {
+            return if seen.gone { Verdict::Done } else { Verdict::Pending };
+        }
+        if seen.gone {
+            return failed("was deleted while it was waited for".to_owned());
+        }
+        if environment.deleted.is_some() {
+            return failed("is being deleted: it will not become ready".to_owned());
+        }
+        if let Some(decided) = self.decided(environment, now, clock) {
+            return decided;
+        }
+        match self.failed_for_good(environment, now) {
+            Some((blocker, time)) => failed(advice::paragraph(&blocker, time)),
+            None => Verdict::Pending,
+        }
+    }
+
+    /// Done, or refused by the composition; not while the status may be that of an older spec.
+    fn decided(&mut self, seen: &Environment, now: Instant, clock: Timestamp) -> Option<Verdict> {
+        let refused = seen.refused().map(|condition| format!("{}: {}", condition.reason, condition.message));
+        let reached = match &self.goal {
+            Goal::Condition { kind, status } => seen.condition(kind).is_some_and(|one| one.status == *status),
+            _ => seen.is_ready(),
+        };
+        if !(seen.is_current() && (reached || refused.is_some())) {
+            self.decided = None;
+            return None;
+        }
+        let since = *self.decided.get_or_insert(now);
+        if seen.may_lag(clock) && now.duration_since(since) < SETTLE {
+            return Some(Verdict::Pending);
+        }
+        Some(match refused {
+            Some(message) if !reached => {
+                Verdict::Failed(Ending::Invalid { what: seen.title(), message: sentence(&message) })
+            }
+            _ => Verdict::Done,
+        })
+    }
+
+    /// What was refused for as long as patience lasts, while nothing moved, and how long that is. A provider that tries again
+    /// may call it "creating" in between: only a pause longer than patience, or progress, begins anew.
+    fn failed_for_good(&mut self, seen: &Environment, now: Instant) -> Option<(Blocker, Duration)> {
+        let made = seen.made();
+        if made.0 > self.made.0 || made.1 > self.made.1 {
+            self.made = (made.0.max(self.made.0), made.1.max(self.made.1));
+            self.refused.clear();
+        }
+        let patience = self.patience;
+        let mut longest: Option<(Blocker, Duration)> = None;
+        // While an older spec is what was refused, the newer one has not been tried.
+        let current = seen.is_current() || seen.condition("Synced").is_none();
+        for blocker in seen.blockers().into_iter().filter(|_| current) {
+            let (first, last) = self.refused.entry(blocker.key().to_owned()).or_insert((now, now));
+            *last = now;
+            let time = now.duration_since(*first);
+            let longer = longest.as_ref().is_none_or(|(_, other)| time > *other);
+            if time >= patience && now.duration_since(self.begin) >= patience && longer {
+                longest = Some((blocker, time));
+            }
+        }
+        self.refused.retain(|_, (_, last)| *last == now || now.duration_since(*last) < patience);
+        longest
+    }
+}
+
+fn sentence(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::environment::tests::{creating, environment, half_made, ready, refused_leaf, set};
+
+    const PATIENCE: Duration = Duration::from_mins(3);
+
+    /// A wait, and a clock that the test moves.
+    struct Play {
+        course: Course,
+        begin: Instant,
+        seconds: u64,
+    }
+
+    impl Play {
+        fn new(goal: Goal) -> Self {
+            let begin = Instant::now();
+            Self { course: Course::new(goal, PATIENCE, begin), begin, seconds: 0 }
+        }
+
+        /// What follows when it looks so, some seconds later: an exit code, 0 for done, none while it goes on.
+        fn after(&mut self, seconds: u64, object: &Value) -> Option<u8> {
+            self.look(seconds, object, false).0
+        }
+
+        fn look(&mut self, seconds: u64, object: &Value, gone: bool) -> (Option<u8>, String) {
+            self.seconds += seconds;
+            let now = self.begin + Duration::from_secs(self.seconds);
+            let clock = "2026-01-01T12:00:00Z".parse().unwrap();
+            match self.course.judge(&Seen { environment: environment(object), gone }, now, clock) {
+                Verdict::Pending => (None, String::new()),
+                Verdict::Done => (Some(0), String::new()),
+                verdict @ Verdict::Failed(_) => {
+                    let failure = verdict.failure().unwrap();
+                    (Some(failure.code()), failure.to_string())
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn it_ends_when_it_is_ready() {
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &half_made(&creating())), None);
+        assert_eq!(play.after(3600, &half_made(&creating())), None, "what is slow has not failed");
+        assert_eq!(play.after(1, &ready()), Some(0));
+    }
+
+    #[test]
+    fn a_part_that_is_refused_ends_it_after_patience_and_is_named() {
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(179, &half_made(&refused_leaf())), None);
+        let (code, told) = play.look(1, &half_made(&refused_leaf()), false);
+        assert_eq!(code, Some(4));
+        for part in [
+            "GpuDevWorkspaceClaim team-vision/ada",
+            "instance",
+            "Instance",
+            "i-0abc",
+            "VcpuLimitExceeded",
+            "quota",
+            "3m",
+        ] {
+            assert!(told.contains(part), "{part} is missing: {told}");
+        }
+    }
+
+    #[test]
+    fn one_that_has_failed_for_long_before_is_given_its_time_too() {
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(10, &half_made(&refused_leaf())), None, "its quota may just have been raised");
+    }
+
+    #[test]
+    fn recovery_begins_anew() {
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(170, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(5, &half_made(&creating())), None);
+        assert_eq!(play.after(600, &half_made(&creating())), None);
+        assert_eq!(play.after(1, &half_made(&refused_leaf())), None, "another failure has its own time");
+        assert_eq!(play.after(60, &ready()), Some(0));
+    }
+
+    #[test]
+    fn a_provider_that_tries_again_and_again_does_not_begin_anew() {
+        let mut play = Play::new(Goal::Ready);
+        let mut ends = None;
+        for _ in 0..5 {
+            ends = ends.or(play.after(20, &half_made(&refused_leaf())));
+            ends = ends.or(play.after(20, &half_made(&creating())));
+        }
+        ends = ends.or(play.after(20, &half_made(&refused_leaf())));
+        assert_eq!(ends, Some(4));
+    }
+
+    #[test]
+    fn progress_elsewhere_extends_patience() {
+        let mut play = Play::new(Goal::Ready);
+        let mut object = half_made(&refused_leaf());
+        object["status"]["resources"][0]["ready"] = json!(false);
+        assert_eq!(play.after(0, &object), None);
+        assert_eq!(play.after(170, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(170, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(10, &half_made(&refused_leaf())), Some(4));
+    }
+
+    #[test]
+    fn an_invalid_spec_ends_it_at_once() {
+        let mut object = half_made(&creating());
+        set(&mut object, "Provisioned", "False", "InvalidSpec", "spec.parameters.instanceType: found x");
+        let (code, told) = Play::new(Goal::Ready).look(0, &object, false);
+        assert_eq!(code, Some(3));
+        assert!(told.contains("InvalidSpec: spec.parameters.instanceType"), "{told}");
+        object["metadata"]["generation"] = json!(3);
+        assert_eq!(Play::new(Goal::Ready).after(0, &object), None, "the spec was changed since");
+    }
+
+    #[test]
+    fn what_was_just_changed_is_believed_once_it_has_settled() {
+        let mut object = ready();
+        object["metadata"]["managedFields"] =
+            json!([{"manager": "paved", "operation": "Apply", "time": "2026-01-01T11:59:58Z"}]);
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &object), None);
+        assert_eq!(play.after(14, &object), None);
+        assert_eq!(play.after(1, &object), Some(0));
+    }
+
+    #[test]
+    fn what_is_deleted_meanwhile_fails_and_what_should_be_gone_is_done() {
+        let (code, told) = Play::new(Goal::Ready).look(0, &ready(), true);
+        assert_eq!(code, Some(4));
+        assert!(told.contains("was deleted"), "{told}");
+        let mut going = ready();
+        going["metadata"]["deletionTimestamp"] = json!("2026-01-01T11:00:00Z");
+        assert_eq!(Play::new(Goal::Ready).after(0, &going), Some(4));
+        let mut play = Play::new(Goal::Deleted);
+        assert_eq!(play.after(0, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(3600, &half_made(&refused_leaf())), None);
+        assert_eq!(play.look(0, &going, true).0, Some(0));
+    }
+
+    #[test]
+    fn a_condition_can_be_waited_for() {
+        let goal = Goal::Condition { kind: "Provisioned".into(), status: "False".into() };
+        assert_eq!(Play::new(goal.clone()).after(0, &half_made(&creating())), Some(0));
+        assert_eq!(Play::new(goal).after(0, &ready()), None);
+    }
+
+    #[test]
+    fn what_crossplane_cannot_compose_ends_it_after_patience() {
+        let mut object = half_made(&creating());
+        set(&mut object, "Synced", "False", "ReconcileError", "cannot select a Composition");
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &object), None);
+        let (code, told) = play.look(180, &object, false);
+        assert_eq!(code, Some(4));
+        assert!(told.contains("cannot select a Composition"), "{told}");
+    }
+}

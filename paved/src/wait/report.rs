@@ -1,0 +1,270 @@
+//! What a wait shows: a live tree on a terminal, a line with the time for each change elsewhere.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use function_paved_road::compose::ResourceStatus;
+use jiff::Timestamp;
+
+use super::watched::Seen;
+use crate::Console;
+use crate::cli::Goal;
+use crate::environment::{self, Environment, age, spell};
+use crate::live::Live;
+use crate::paint::{self, BOLD, Leaf, one_line};
+
+/// After that long without news a line says that the wait goes on: pipelines take silence for an end.
+const SILENCE: Duration = Duration::from_mins(1);
+
+/// What was shown last.
+pub(super) struct Report {
+    begin: Instant,
+    shown: Vec<Option<Environment>>,
+    spoke: Instant,
+    live: Live,
+}
+
+impl Report {
+    pub(super) fn new(begin: Instant) -> Self {
+        Self { begin, shown: Vec::new(), spoke: begin, live: Live::default() }
+    }
+
+    /// Shows how everything stands, as far as it is news.
+    pub(super) fn show(
+        &mut self,
+        seen: &[Seen],
+        clock: Timestamp,
+        now: Instant,
+        console: &mut Console<'_>,
+    ) -> io::Result<()> {
+        if console.terminal.is_some() {
+            let frame = frame(seen, clock)?;
+            return self.live.draw(&frame, console);
+        }
+        self.shown.resize(seen.len(), None);
+        let mut news = Vec::new();
+        for (seen, shown) in seen.iter().zip(&mut self.shown) {
+            news.extend(lines(shown.as_ref(), seen));
+            *shown = Some(seen.environment.clone());
+        }
+        if news.is_empty() && now.duration_since(self.spoke) >= SILENCE {
+            let late = seen.iter().filter(|seen| !seen.environment.is_ready() && !seen.gone);
+            news.extend(
+                late.map(|seen| format!("{} still {}", seen.environment.title(), state(&seen.environment))),
+            );
+        }
+        self.say(&news, clock, now, console)
+    }
+
+    /// Says something of the connection.
+    pub(super) fn note(&mut self, note: &str, console: &mut Console<'_>) -> io::Result<()> {
+        self.live.leave();
+        self.say(&[note.to_owned()], Timestamp::now(), Instant::now(), console)
+    }
+
+    /// The last word.
+    pub(super) fn end(
+        &mut self,
+        seen: &[Seen],
+        goal: &Goal,
+        done: bool,
+        now: Instant,
+        console: &mut Console<'_>,
+    ) -> io::Result<()> {
+        self.live.leave();
+        if !done {
+            return Ok(());
+        }
+        let time = spell(now.duration_since(self.begin));
+        for Seen { environment: one, .. } in seen {
+            let is = match goal {
+                Goal::Ready => "is ready".to_owned(),
+                Goal::Deleted => "is gone".to_owned(),
+                Goal::Condition { kind, status } => format!("has {kind}={status}"),
+            };
+            let line = format!("{BOLD}{}{BOLD:#} {is} after {time}", one.title());
+            if console.terminal.is_some() {
+                writeln!(console.out, "{line}")?;
+                continue;
+            }
+            self.say(&[line], Timestamp::now(), now, console)?;
+            if *goal != Goal::Deleted {
+                environment::outcome(one, console.out)?;
+            }
+        }
+        console.out.flush()
+    }
+
+    fn say(
+        &mut self,
+        news: &[String],
+        clock: Timestamp,
+        now: Instant,
+        console: &mut Console<'_>,
+    ) -> io::Result<()> {
+        let clock = Timestamp::from_second(clock.as_second()).unwrap_or(clock);
+        for line in news {
+            writeln!(console.out, "{clock} {line}")?;
+            self.spoke = now;
+        }
+        console.out.flush()
+    }
+}
+
+/// One environment as a tree, several as a line each.
+fn frame(seen: &[Seen], clock: Timestamp) -> io::Result<Vec<u8>> {
+    let mut frame = Vec::new();
+    if let [one] = seen {
+        environment::tree(&one.environment, clock, false, &mut frame)?;
+        return Ok(frame);
+    }
+    let leaf = |seen: &Seen| {
+        let one = &seen.environment;
+        let word = if seen.gone { "Gone" } else { one.word() };
+        let cells = vec![one.title(), word.to_owned(), one.progress.clone(), age(one.created, clock)];
+        Leaf { mark: one.mark(), cells, note: one_line(one.sentence()) }
+    };
+    paint::tree(&seen.iter().map(leaf).collect::<Vec<_>>(), &mut frame)?;
+    Ok(frame)
+}
+
+/// What is new: a line for the whole, one for each part that changed.
+fn lines(before: Option<&Environment>, now: &Seen) -> Vec<String> {
+    let seen = &now.environment;
+    let title = seen.title();
+    let mut lines = Vec::new();
+    if now.gone {
+        return lines;
+    }
+    let whole = |one: &Environment| (one.word().to_owned(), one.progress.clone());
+    if before.map(whole) != Some(whole(seen)) {
+        let sentence = if seen.parts.is_empty() || seen.refused().is_some() { seen.sentence() } else { "" };
+        let sentence = if sentence.is_empty() { String::new() } else { format!(": {}", one_line(sentence)) };
+        lines.push(format!("{title} {} {}", seen.word(), seen.progress).trim_end().to_owned() + &sentence);
+    }
+    let told = |part: &ResourceStatus| (part.ready, part.reason.clone(), part.message.clone());
+    for part in &seen.parts {
+        let old = before.and_then(|before| before.parts.iter().find(|old| old.slot == part.slot));
+        // At first only what is not as it should be is worth a line.
+        let news = match old {
+            Some(old) => told(old) != told(part),
+            None => before.is_some() || !part.ready,
+        };
+        if news {
+            lines.push(format!("{title} {}", part_line(part)));
+        }
+    }
+    let dropped = before.into_iter().flat_map(|before| &before.parts);
+    let dropped = dropped.filter(|old| seen.parts.iter().all(|part| part.slot != old.slot));
+    lines.extend(dropped.map(|part| format!("{title} {} ({}) is gone", part.slot, part.kind)));
+    lines
+}
+
+fn part_line(part: &ResourceStatus) -> String {
+    let state = part.reason.as_deref().unwrap_or(if part.ready { "Ready" } else { "Pending" });
+    let id = part.external_name.as_deref().map(|id| format!(" {id}")).unwrap_or_default();
+    let message =
+        part.message.as_deref().map(|message| format!(": {}", one_line(message))).unwrap_or_default();
+    format!("{} ({}{id}) {state}{message}", part.slot, part.kind)
+}
+
+/// How it stands, in one line: the phase, and the parts that are not ready.
+pub(super) fn state(seen: &Environment) -> String {
+    const SHOWN: usize = 5;
+    let late: Vec<&ResourceStatus> = seen.parts.iter().filter(|part| !part.ready).collect();
+    let mut told: Vec<String> = late.iter().take(SHOWN).map(|part| part_line(part)).collect();
+    if late.len() > SHOWN {
+        told.push(format!("{} more", late.len() - SHOWN));
+    }
+    if told.is_empty() && !seen.sentence().is_empty() {
+        told.push(one_line(seen.sentence()));
+    }
+    let head = format!("{} {}", seen.word(), seen.progress);
+    if told.is_empty() {
+        head.trim_end().to_owned()
+    } else {
+        format!("{}; {}", head.trim_end(), told.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::environment::tests::{creating, environment, half_made, ready, refused_leaf, set};
+
+    fn seen(object: &Value) -> Seen {
+        Seen { environment: environment(object), gone: false }
+    }
+
+    fn told(states: &[Value]) -> String {
+        let mut before = None;
+        let mut told = Vec::new();
+        for state in states {
+            told.extend(lines(before.as_ref(), &seen(state)));
+            told.push("--".to_owned());
+            before = Some(environment(state));
+        }
+        told.join("\n")
+    }
+
+    #[test]
+    fn a_pipeline_reads_a_line_for_each_change() {
+        let mut failed = half_made(&refused_leaf());
+        failed["status"]["phase"] = json!("Failed");
+        let mut fresh = half_made(&creating());
+        fresh["status"] = json!({});
+        let told = told(&[fresh, half_made(&creating()), half_made(&creating()), failed, ready()]);
+        insta::assert_snapshot!(told, @r"
+        GpuDevWorkspaceClaim team-vision/ada Pending
+        --
+        GpuDevWorkspaceClaim team-vision/ada Provisioning 2/3
+        GpuDevWorkspaceClaim team-vision/ada egress (SecurityGroupEgressRule) Ready
+        GpuDevWorkspaceClaim team-vision/ada instance (Instance) Creating: is being created
+        GpuDevWorkspaceClaim team-vision/ada role (Role ada-x-role) Ready
+        --
+        --
+        GpuDevWorkspaceClaim team-vision/ada Failed 2/3
+        GpuDevWorkspaceClaim team-vision/ada instance (Instance i-0abc) Failed: VcpuLimitExceeded: your limit of 0 vCPUs allows no more
+        --
+        GpuDevWorkspaceClaim team-vision/ada Ready 3/3
+        GpuDevWorkspaceClaim team-vision/ada instance (Instance i-0abc) Ready
+        --
+        ");
+    }
+
+    #[test]
+    fn an_invalid_spec_is_told_with_its_reason() {
+        let mut object = ready();
+        set(&mut object, "Provisioned", "False", "InvalidSpec", "spec.x: found y");
+        assert_eq!(
+            lines(None, &seen(&object)),
+            ["GpuDevWorkspaceClaim team-vision/ada InvalidSpec 3/3: spec.x: found y"]
+        );
+    }
+
+    #[test]
+    fn a_terminal_shows_a_tree() {
+        let frame =
+            frame(&[seen(&half_made(&refused_leaf()))], "2026-01-01T10:05:00Z".parse().unwrap()).unwrap();
+        let text = anstream::adapter::strip_str(&String::from_utf8(frame).unwrap()).to_string();
+        insta::assert_snapshot!(text, @r"
+        GpuDevWorkspaceClaim team-vision/ada  Provisioning 2/3  5m
+        │ instance (Instance): is being created
+        ├─ ✓ egress    SecurityGroupEgressRule  Ready   4m30s
+        ├─ ✗ instance  Instance                 Failed  4m20s  i-0abc      VcpuLimitExceeded: your limit of 0 vCPUs allows no more
+        └─ ✓ role      Role                     Ready   4m50s  ada-x-role
+          machine: 1 GPU
+        ");
+    }
+
+    #[test]
+    fn several_are_a_line_each() {
+        let at = "2026-01-01T10:05:00Z".parse().unwrap();
+        let frame = frame(&[seen(&ready()), seen(&half_made(&creating()))], at).unwrap();
+        let text = anstream::adapter::strip_str(&String::from_utf8(frame).unwrap()).to_string();
+        assert_eq!(text.lines().count(), 2, "{text}");
+    }
+}
