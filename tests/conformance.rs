@@ -60,6 +60,24 @@ fn composites_conform_to_their_xrds_with_the_status_we_give_them() {
     }
 }
 
+/// Those of the claims flavour differ as the text beside them says.
+#[test]
+fn the_provider_configs_that_we_show_people_conform() {
+    let schemas = schemas();
+    let text = include_str!("../docs/operations.md");
+    let configs = text.split("```yaml\n").filter_map(|block| Some(block.split_once("\n```")?.0));
+    let configs: Vec<_> = configs.filter(|block| block.contains("ProviderConfig")).collect();
+    let configs = configs.join("\n---\n");
+    let claims = configs.replace(".m.", ".").replace("kind: Cluster", "kind: ");
+    for manifests in [configs, claims] {
+        let manifests: Vec<Value> = serde_saphyr::from_multiple(&manifests).unwrap();
+        assert_eq!(manifests.len(), 5);
+        for manifest in manifests {
+            assert_eq!(violations_of(&schemas, manifest.clone()), Vec::<String>::new(), "{manifest}");
+        }
+    }
+}
+
 #[test]
 fn what_a_schema_does_not_know_does_not_conform() {
     let schemas = schemas();

@@ -12,7 +12,7 @@ mod function;
 mod ground;
 mod inside;
 mod metrics;
-mod packages;
+pub mod packages;
 mod pki;
 mod ports;
 pub mod postgres;
@@ -33,7 +33,7 @@ use anyhow::{Context, Result};
 use kube::Client;
 use serde_json::Value;
 use tokio::try_join;
-use xtask::{workspace, yaml};
+use xtask::{package, workspace, yaml};
 
 pub use self::{
     cluster::Cluster,
@@ -202,7 +202,8 @@ impl ControlPlane {
         outer.apply(&[self.registry.image_config(), settings::environment_config()?]).await?;
         outer.apply(&settings::namespaces()?).await?;
         outer.apply(&rights()?).await?;
-        outer.apply(&packages::installation(options.core.flavours())).await?;
+        let args = package::Args { flavour: options.core.flavour(), ..package::Args::default() };
+        outer.apply(&packages::installation(&args)).await?;
         let count = packages::healthy(outer).await?;
         self.ground.tell(&format!("{count} packages healthy"), start);
         providers::start(&self.ground, outer, &self.proxy, &self.runtime).await?;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
 
 use crate::kubectl::Kubectl;
@@ -150,6 +151,16 @@ impl Environment {
         Ok(self.composed().await?.into_iter().map(uid).collect())
     }
 
+    /// The uid and the generation of everything composed: neither changes where nothing is written to a spec.
+    pub async fn desired(&self) -> Result<BTreeMap<String, (String, String)>> {
+        let of = |object: Value| {
+            let metadata = &object["metadata"];
+            let name = format!("{} {}", resource(&object), metadata["name"]);
+            (name, (metadata["uid"].to_string(), metadata["generation"].to_string()))
+        };
+        Ok(self.composed().await?.into_iter().map(of).collect())
+    }
+
     /// What fills a slot.
     pub async fn slot(&self, slot: &str) -> Result<Value> {
         let composed = self.composed().await?;
@@ -200,7 +211,8 @@ impl Environment {
     }
 
     fn is_claim(&self) -> bool {
-        self.manifest["apiVersion"].as_str().is_some_and(|version| !version.contains(".m."))
+        let group = Flavour::Claims.default_group();
+        self.manifest["apiVersion"].as_str().is_some_and(|version| version.starts_with(group))
     }
 }
 

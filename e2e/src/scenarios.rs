@@ -7,10 +7,14 @@ mod compatibility;
 mod day_two;
 mod deletion;
 mod failure;
+mod figures;
 mod inside;
+mod install;
+mod operations;
 mod quiet;
 mod refusals;
 mod rights;
+mod upgrade;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -53,6 +57,9 @@ macro_rules! scenario {
 
 /// Every scenario.
 const SCENARIOS: &[Scenario] = &[
+    scenario!(install::packages_bring_the_providers_that_they_need),
+    scenario!(install::compositions_are_selected_by_their_provider),
+    scenario!(install::a_team_has_apis_in_a_group_of_its_own),
     scenario!(rights::people_may_do_what_their_role_says),
     scenario!(rights::a_user_reaches_no_other_namespace_and_no_part),
     scenario!(claims::every_claim_becomes_ready),
@@ -67,24 +74,29 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(deletion::everything_goes_when_it_is_half_made),
     scenario!(deletion::everything_goes_when_the_clouds_refuse),
     scenario!(deletion::a_site_whose_files_are_retained_keeps_its_bucket),
+    scenario!(figures::each_becomes_ready_by_itself, alone),
     scenario!(bulk::a_hundred_environments_come_and_go, alone),
     scenario!(quiet::nothing_is_written_while_nothing_happens, alone),
-    scenario!(inside::the_app_lands_inside, alone),
-    scenario!(inside::an_app_taken_out_of_a_claim_is_uninstalled, alone),
-    scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go, alone),
-    scenario!(compatibility::the_claims_flavour_works_on_crossplane_1_20, alone),
+    scenario!(inside::the_app_lands_inside),
+    scenario!(inside::an_app_taken_out_of_a_claim_is_uninstalled),
+    scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go),
+    scenario!(compatibility::the_claims_flavour_works_on_crossplane_1_20),
     scenario!(day_two::new_settings_leave_alone_what_runs, alone),
     scenario!(day_two::a_provider_that_was_down_catches_up, alone),
     scenario!(day_two::a_function_that_is_killed_is_missed_by_nobody, alone),
     scenario!(day_two::crossplane_restarted_makes_nothing_anew, alone),
+    scenario!(upgrade::in_whatever_order_nothing_is_made_anew, alone),
+    scenario!(operations::its_documented_commands_run, alone),
 ];
 
 /// Which scenarios are played.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only those whose names contain this.
-    #[arg(default_value = "")]
-    only: String,
+    /// Only those whose names contain one of these; all of them when none is given.
+    only: Vec<String>,
+    /// Seconds that a cloud takes for one round of its work; 0 for everything at once.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(0..=600))]
+    pace: u16,
     /// Leave the folder with the logs where it is.
     #[arg(long)]
     keep: bool,
@@ -92,19 +104,22 @@ pub struct Args {
 
 /// Starts a control plane, and plays the scenarios on it.
 pub async fn run(args: &Args) -> Result<()> {
-    let options = Options { keep: args.keep, ..Options::default() };
+    let pace = Duration::from_secs(args.pace.into());
+    let options = Options { keep: args.keep, pace, ..Options::default() };
     let plane = Arc::new(ControlPlane::start(&options).await?);
     println!("logs are in {}", plane.folder().display());
     play(plane, &args.only).await
 }
 
-/// Plays the scenarios whose names contain `only`; prints a line for each, and a table at the end.
-pub async fn play(plane: Arc<ControlPlane>, only: &str) -> Result<()> {
-    let chosen = SCENARIOS.iter().filter(|scenario| scenario.name.contains(only));
+/// Plays the scenarios whose names contain one of `only`; prints a line for each, and how many hold.
+pub async fn play(plane: Arc<ControlPlane>, only: &[String]) -> Result<()> {
+    let is_chosen =
+        |scenario: &&Scenario| only.is_empty() || only.iter().any(|part| scenario.name.contains(part));
+    let chosen = SCENARIOS.iter().filter(is_chosen);
     let (alone, together): (Vec<_>, Vec<_>) = chosen.partition(|scenario| scenario.alone);
     if alone.is_empty() && together.is_empty() {
         let names: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
-        bail!("no scenario's name contains {only:?}; there are:\n  {}", names.join("\n  "));
+        bail!("no scenario's name contains {}; there are:\n  {}", only.join(" or "), names.join("\n  "));
     }
     let begin = Instant::now();
     let count = together.len() + alone.len();

@@ -68,7 +68,8 @@ impl Stage {
         let mut manifest = examples::example(api, flavour, &self.namespace)?;
         if api == "virtual-environment" {
             // All virtual clusters are one behind the scenes: each app has a namespace of its own in there.
-            let app = format!("{}-{flavour:?}", self.namespace).to_lowercase();
+            let scenario = &self.namespace[self.namespace.len().saturating_sub(45)..];
+            let app = format!("in-{}-{flavour:?}", scenario.trim_matches('-')).to_lowercase();
             merge(&mut manifest, json!({"spec": {"parameters": {"app": {"namespace": app}}}}));
         }
         merge(&mut manifest, change);

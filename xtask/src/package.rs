@@ -169,7 +169,8 @@ impl Args {
         }
     }
 
-    fn flavours(&self) -> Vec<Flavour> {
+    /// The flavours whose Configurations are wanted.
+    pub fn flavours(&self) -> Vec<Flavour> {
         self.flavour.map_or_else(|| Flavour::ALL.to_vec(), |flavour| vec![flavour])
     }
 

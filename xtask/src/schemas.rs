@@ -25,7 +25,7 @@ use self::{
 };
 use crate::workspace;
 
-/// What we compose whole, without a model: group and kind.
+/// What we compose, or show people how to write, without a model: group and kind.
 const WHOLE: &[(&str, &str)] = &[
     ("apiextensions.crossplane.io", "Usage"),
     ("protection.crossplane.io", "Usage"),
@@ -33,6 +33,14 @@ const WHOLE: &[(&str, &str)] = &[
     ("helm.m.crossplane.io", "ProviderConfig"),
     ("kubernetes.crossplane.io", "ProviderConfig"),
     ("kubernetes.m.crossplane.io", "ProviderConfig"),
+    ("aws.upbound.io", "ProviderConfig"),
+    ("aws.m.upbound.io", "ClusterProviderConfig"),
+    ("gcp.upbound.io", "ProviderConfig"),
+    ("gcp.m.upbound.io", "ClusterProviderConfig"),
+    ("helm.m.crossplane.io", "ClusterProviderConfig"),
+    ("kubernetes.m.crossplane.io", "ClusterProviderConfig"),
+    ("postgresql.sql.crossplane.io", "ProviderConfig"),
+    ("postgresql.sql.m.crossplane.io", "ClusterProviderConfig"),
 ];
 
 /// Flags of `cargo xtask schemas`.

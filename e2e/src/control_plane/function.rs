@@ -2,7 +2,7 @@
 
 use std::{
     net::Ipv4Addr,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -31,6 +31,8 @@ use super::{
 pub struct Function {
     /// Host and port, for the revision's status.
     pub endpoint: String,
+    /// The program.
+    pub binary: PathBuf,
     /// The replicas, to be stopped and started.
     pub replicas: Vec<Arc<Process>>,
     task: JoinHandle<()>,
@@ -65,7 +67,7 @@ impl Function {
         let endpoint = listener.local_addr()?.to_string();
         let task = tokio::spawn(balance(listener, backends));
         ground.tell(&format!("{name}, {count} replicas"), start);
-        Ok(Self { endpoint, replicas, task })
+        Ok(Self { endpoint, binary: binary.to_owned(), replicas, task })
     }
 }
 

@@ -24,6 +24,12 @@ impl Metrics {
         let request = Request::get("/metrics").body(Vec::new())?;
         Ok(samples(&self.client.request_text(request).await.context("reading metrics")?, metric))
     }
+
+    /// The sum of those samples of a metric that have a label.
+    pub async fn sum(&self, metric: &str, label: &str) -> Result<f64> {
+        let samples = self.samples(metric).await?;
+        Ok(samples.into_iter().filter(|(labels, _)| labels.contains(label)).map(|(_, value)| value).sum())
+    }
 }
 
 fn samples(text: &str, metric: &str) -> BTreeMap<String, f64> {

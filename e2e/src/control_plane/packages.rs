@@ -8,10 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use function_paved_road::{
-    apis::{APIS, Flavour},
-    manifests,
-};
+use function_paved_road::{apis::APIS, manifests};
 use kube::{
     Api,
     api::{ApiResource, DynamicObject, ListParams},
@@ -20,7 +17,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use xtask::{
-    package::{self, names, providers::Package, xpkg},
+    package::{self, Args, names, providers::Package, xpkg},
     tools, workspace, yaml,
 };
 
@@ -76,42 +73,52 @@ impl Registry {
     }
 }
 
-/// Pushes our packages: those in `built`, where `cargo xtask package` has left them; without it those of the workspace as it is. The
-/// latter's Function has no runtime image, as none is run here.
+/// Pushes our packages: those in `built`, where `cargo xtask package` has left them; without it those of the workspace as it is.
 pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) -> Result<()> {
     let start = Instant::now();
+    let args = Args::default();
     let folder = if let Some(folder) = built {
         folder.to_owned()
     } else {
         let output = ground.subfolder("packages")?;
-        tokio::task::spawn_blocking(|| build(output)).await??
+        build(&args, output.clone()).await?;
+        output
     };
-    let args = package::Args::default();
-    let function = xpkgs(&folder, manifests::FUNCTION)?;
-    registry.push(ground, &tagged(&args.registry.function(), &args), &function).await?;
-    for api in APIS {
-        for flavour in Flavour::ALL {
-            let files = xpkgs(&folder, &names::configuration(*api, flavour))?;
-            let package = args.registry.configuration(*api, flavour);
-            registry.push(ground, &tagged(&package, &args), &files).await?;
-        }
-    }
+    push(ground, registry, &args, &folder).await?;
     ground.tell("our packages", start);
     Ok(())
 }
 
-fn build(output: PathBuf) -> Result<PathBuf> {
-    let crossplane = tools::path(&tools::CLI)?;
-    let function = xpkg::Build {
-        crossplane: &crossplane,
-        root: &workspace::root().join("package"),
-        ignore: &package::function::NOT_PACKAGED,
-        examples: &output.join("none"),
-        image: None,
-    };
-    function.write(&output.join(format!("{}.xpkg", manifests::FUNCTION)))?;
-    package::configuration::packages(&package::Args::default(), &output)?;
-    Ok(output)
+/// Builds our packages. The Function has no runtime image, as none is run here.
+pub async fn build(args: &Args, output: PathBuf) -> Result<()> {
+    let args = args.clone();
+    tokio::task::spawn_blocking(move || {
+        let crossplane = tools::path(&tools::CLI)?;
+        let function = xpkg::Build {
+            crossplane: &crossplane,
+            root: &workspace::root().join("package"),
+            ignore: &package::function::NOT_PACKAGED,
+            examples: &output.join("none"),
+            image: None,
+        };
+        function.write(&output.join(format!("{}.xpkg", manifests::FUNCTION)))?;
+        package::configuration::packages(&args, &output).map(drop)
+    })
+    .await?
+}
+
+/// Pushes what is in a folder of our packages to where the flags say that it will be.
+pub async fn push(ground: &Ground, registry: &Registry, args: &Args, folder: &Path) -> Result<()> {
+    let function = xpkgs(folder, manifests::FUNCTION)?;
+    registry.push(ground, &tagged(&args.registry.function(), args), &function).await?;
+    for api in APIS {
+        for flavour in args.flavours() {
+            let files = xpkgs(folder, &names::configuration(*api, flavour))?;
+            let package = args.registry.configuration(*api, flavour);
+            registry.push(ground, &tagged(&package, args), &files).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The files of a package: one, or one per architecture.
@@ -130,7 +137,7 @@ fn xpkgs(folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn tagged(package: &str, args: &package::Args) -> String {
+fn tagged(package: &str, args: &Args) -> String {
     format!("{package}:{}", args.release)
 }
 
@@ -212,23 +219,24 @@ impl Provider {
     }
 }
 
-/// The objects by which a user installs our function and all Configurations of some flavours.
-pub fn installation(flavours: &[Flavour]) -> Vec<Value> {
-    let args = package::Args::default();
+/// The objects by which a user installs our function and the Configurations. Those of a group of one's own stand beside the others.
+pub fn installation(args: &Args) -> Vec<Value> {
     let installed = |kind: &str, name: &str, package: &str| {
         json!({
             "apiVersion": "pkg.crossplane.io/v1",
             "kind": kind,
             "metadata": {"name": name},
-            "spec": {"package": tagged(package, &args)},
+            "spec": {"package": tagged(package, args)},
         })
     };
     let function = args.registry.function();
     let mut objects = vec![installed("Function", &args.registry.installed_function(), &function)];
+    let prefix = if args.group.is_some() { "own-" } else { "" };
     for api in APIS {
-        for flavour in flavours {
-            let package = args.registry.configuration(*api, *flavour);
-            objects.push(installed("Configuration", &names::configuration(*api, *flavour), &package));
+        for flavour in args.flavours() {
+            let package = args.registry.configuration(*api, flavour);
+            let name = format!("{prefix}{}", names::configuration(*api, flavour));
+            objects.push(installed("Configuration", &name, &package));
         }
     }
     objects

@@ -9,7 +9,7 @@ use std::{
     fs,
     net::Ipv4Addr,
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use anyhow::{Context, Result, ensure};
@@ -23,6 +23,7 @@ use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncRead, AsyncWrite, copy_bidirectional},
     net::{TcpListener, TcpStream},
+    sync::watch,
     task::JoinHandle,
 };
 use tokio_rustls::{
@@ -54,7 +55,7 @@ struct Routes {
     /// The port of the API server behind every address within the cluster.
     inside: u16,
     /// Namespaces whose services do not answer.
-    cut: Mutex<BTreeSet<String>>,
+    cut: watch::Sender<BTreeSet<String>>,
 }
 
 impl Proxy {
@@ -69,21 +70,16 @@ impl Proxy {
         let trusted = folder.join("trusted.crt");
         fs::write(&trusted, &certificate.authority)?;
         let tls = acceptor(&certificate)?;
-        let routes = Arc::new(Routes { sites, hosts, tls, inside, cut: Mutex::default() });
+        let routes = Arc::new(Routes { sites, hosts, tls, inside, cut: watch::Sender::default() });
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let task = tokio::spawn(accept(listener, routes.clone()));
         Ok(Self { url, trusted, routes, task })
     }
 
-    /// Lets nobody reach the services of a namespace, as if what answers there had broken; or lets them again.
-    pub fn cut(&self, namespace: &str, cut: bool) {
-        let mut namespaces = self.routes.cut.lock().unwrap_or_else(PoisonError::into_inner);
-        if cut {
-            namespaces.insert(namespace.to_owned());
-        } else {
-            namespaces.remove(namespace);
-        }
+    /// From here on nobody reaches the services of a namespace, as if what answers there had broken; connections end.
+    pub fn cut(&self, namespace: &str) {
+        self.routes.cut.send_modify(|cut| _ = cut.insert(namespace.to_owned()));
     }
 }
 
@@ -97,8 +93,8 @@ impl Drop for Proxy {
 enum Way {
     /// To the chart repository of that host.
     Charts,
-    /// To an API server.
-    Inside,
+    /// To an API server, by a service of that namespace.
+    Inside(String),
 }
 
 impl Routes {
@@ -107,8 +103,7 @@ impl Routes {
             return Some(Way::Charts);
         }
         let (_, namespace) = host.strip_suffix(".svc")?.split_once('.')?;
-        let cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
-        (!cut.contains(namespace)).then_some(Way::Inside)
+        (!self.cut.borrow().contains(namespace)).then(|| Way::Inside(namespace.to_owned()))
     }
 
     async fn lead(self: Arc<Self>, way: Way, mut client: TokioIo<upgrade::Upgraded>) -> Result<()> {
@@ -121,9 +116,13 @@ impl Routes {
                 });
                 http1::Builder::new().serve_connection(TokioIo::new(client), files).await?;
             }
-            Way::Inside => {
+            Way::Inside(namespace) => {
                 let mut server = TcpStream::connect((Ipv4Addr::LOCALHOST, self.inside)).await?;
-                copy_bidirectional(&mut client, &mut server).await?;
+                let mut cut = self.cut.subscribe();
+                tokio::select! {
+                    done = copy_bidirectional(&mut client, &mut server) => drop(done?),
+                    _ = cut.wait_for(|cut| cut.contains(&namespace)) => (),
+                }
             }
         }
         Ok(())

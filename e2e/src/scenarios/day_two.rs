@@ -85,7 +85,7 @@ pub(super) async fn what_was_deleted_by_hand_comes_back(stage: Stage) -> Result<
 pub(super) async fn new_settings_leave_alone_what_runs(stage: Stage) -> Result<()> {
     let environments = try_join_all(examples::all().map(async |(api, flavour)| {
         let environment = stage.ready(api.info().name, flavour, json!({})).await?;
-        Ok::<_, anyhow::Error>((desired(&environment).await?, environment))
+        Ok::<_, anyhow::Error>((environment.desired().await?, environment))
     }))
     .await?;
     let settings = ["get", "environmentconfig", "paved-road"];
@@ -100,7 +100,7 @@ pub(super) async fn new_settings_leave_alone_what_runs(stage: Stage) -> Result<(
     let done = async {
         for (before, environment) in &environments {
             environment.poke().await?;
-            let after = desired(environment).await?;
+            let after = environment.desired().await?;
             ensure!(
                 *before == after,
                 "{} runs otherwise after a change of Settings: {before:?}, {after:?}",
@@ -112,18 +112,6 @@ pub(super) async fn new_settings_leave_alone_what_runs(stage: Stage) -> Result<(
     .await;
     stage.patch_settings(&json!({"data": old["data"]})).await?;
     done
-}
-
-/// The uid and the generation of everything composed: neither changes where nothing is written to a spec.
-async fn desired(environment: &Environment) -> Result<Vec<(Value, Value, Value)>> {
-    let composed = environment.composed().await?;
-    let mut of: Vec<_> = composed
-        .iter()
-        .map(|object| &object["metadata"])
-        .map(|metadata| (metadata["name"].clone(), metadata["uid"].clone(), metadata["generation"].clone()))
-        .collect();
-    of.sort_by_key(|(name, ..)| name.to_string());
-    Ok(of)
 }
 
 pub(super) async fn a_provider_that_was_down_catches_up(stage: Stage) -> Result<()> {

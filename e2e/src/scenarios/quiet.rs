@@ -1,4 +1,5 @@
-//! An environment that is ready and left alone causes no writes.
+//! An environment that is ready and left alone causes no writes. It plays alone: the virtual environments of other scenarios share its
+//! inside, and what is looked at there would change.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

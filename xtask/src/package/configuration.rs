@@ -21,7 +21,7 @@ pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     for api in APIS {
         for flavour in args.flavours() {
             let file = output.join(format!("{}.xpkg", names::configuration(*api, flavour)));
-            package(args, *api, flavour, &crossplane, &file)?;
+            Contents::of(args, *api, flavour)?.write(&crossplane, &file)?;
             files.push(file);
         }
     }
@@ -31,18 +31,43 @@ pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn package(args: &Args, api: &dyn AnyApi, flavour: Flavour, crossplane: &Path, file: &Path) -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let (root, examples) = (folder.path().join("package"), folder.path().join("examples"));
-    for folder in [&root, &examples] {
-        fs::create_dir(folder).with_context(|| format!("making {}", folder.display()))?;
+/// What a Configuration holds.
+pub struct Contents {
+    /// Its `crossplane.yaml`.
+    pub meta: Value,
+    /// The CompositeResourceDefinition.
+    pub xrd: Value,
+    /// The Composition.
+    pub composition: Value,
+    /// What people apply.
+    pub examples: Vec<Value>,
+}
+
+impl Contents {
+    /// The contents for an API in a flavour.
+    pub fn of(args: &Args, api: &dyn AnyApi, flavour: Flavour) -> Result<Self> {
+        let group = args.group.as_deref().unwrap_or_else(|| flavour.default_group());
+        Ok(Self {
+            meta: meta(args, api, flavour)?,
+            xrd: manifests::xrd(api, flavour, group),
+            composition: composition(args, api, flavour, group),
+            examples: examples(api, flavour, group)?,
+        })
     }
-    let group = args.group.as_deref().unwrap_or_else(|| flavour.default_group());
-    yaml::write(&root.join("crossplane.yaml"), &[meta(args, api, flavour)?])?;
-    yaml::write(&root.join("xrd.yaml"), &[manifests::xrd(api, flavour, group)])?;
-    yaml::write(&root.join("composition.yaml"), &[composition(args, api, flavour, group)])?;
-    yaml::write(&examples.join("example.yaml"), &example(api, flavour, group)?)?;
-    xpkg::Build { crossplane, root: &root, ignore: &[], examples: &examples, image: None }.write(file)
+
+    /// Packs them into a file.
+    pub fn write(&self, crossplane: &Path, file: &Path) -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let (root, examples) = (folder.path().join("package"), folder.path().join("examples"));
+        for folder in [&root, &examples] {
+            fs::create_dir(folder).with_context(|| format!("making {}", folder.display()))?;
+        }
+        yaml::write(&root.join("crossplane.yaml"), std::slice::from_ref(&self.meta))?;
+        yaml::write(&root.join("xrd.yaml"), std::slice::from_ref(&self.xrd))?;
+        yaml::write(&root.join("composition.yaml"), std::slice::from_ref(&self.composition))?;
+        yaml::write(&examples.join("example.yaml"), &self.examples)?;
+        xpkg::Build { crossplane, root: &root, ignore: &[], examples: &examples, image: None }.write(file)
+    }
 }
 
 /// The package's `crossplane.yaml`.
@@ -105,15 +130,17 @@ fn readme(api: &dyn AnyApi, flavour: Flavour) -> String {
     )
 }
 
-/// The Composition with the name that the Function gets when it is installed as a dependency.
+/// The Composition with the name that the Function gets when it is installed as a dependency. Its revisions are told apart, and can be
+/// chosen, by the release that they came with.
 fn composition(args: &Args, api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
     let mut composition = manifests::composition(api, flavour, group);
+    composition["metadata"]["labels"]["app.kubernetes.io/version"] = json!(args.release);
     composition["spec"]["pipeline"][0]["functionRef"]["name"] = json!(args.registry.installed_function());
     composition
 }
 
 /// What people apply, in the group that the package has.
-fn example(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Result<Vec<Value>> {
+fn examples(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Result<Vec<Value>> {
     let file = match flavour {
         Flavour::Claims => "claim.yaml",
         Flavour::Namespaced => "namespaced/xr.yaml",

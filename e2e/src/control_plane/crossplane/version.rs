@@ -23,11 +23,11 @@ pub enum CoreVersion {
 }
 
 impl CoreVersion {
-    /// Which of our flavours it can serve.
-    pub fn flavours(self) -> &'static [Flavour] {
+    /// The one of our flavours that it can serve; nothing where it serves both.
+    pub fn flavour(self) -> Option<Flavour> {
         match self {
-            Self::New => &Flavour::ALL,
-            Self::Old => &[Flavour::Claims],
+            Self::New => None,
+            Self::Old => Some(Flavour::Claims),
         }
     }
 

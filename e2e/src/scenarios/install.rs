@@ -1,0 +1,114 @@
+//! What was built and pushed is installed, and what it needs comes with it.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use function_paved_road::apis::{APIS, Flavour};
+use futures::future::try_join_all;
+use serde_json::{Value, json};
+use xtask::package::{Args, composed};
+use xtask::yaml;
+
+use crate::control_plane::packages;
+use crate::examples;
+use crate::stage::{Stage, eventually};
+
+const PACKAGES: &str = "pkg.crossplane.io/v1";
+
+pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) -> Result<()> {
+    packages::healthy(&stage.plane.outer).await?;
+    let mut needed = BTreeSet::new();
+    for (api, flavour) in examples::all() {
+        needed.extend(composed::by(api, flavour)?.needed().into_iter().map(|package| package.reference()));
+    }
+    let providers = stage.objects.list(PACKAGES, "Provider", "").await?;
+    let installed: BTreeSet<_> = providers
+        .iter()
+        .filter_map(|provider| provider["spec"]["package"].as_str()?.rsplit_once(':'))
+        .map(|(package, _)| package.to_owned())
+        .collect();
+    ensure!(installed == needed, "installed: {installed:?}; needed: {needed:?}");
+    Ok(())
+}
+
+pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) -> Result<()> {
+    let chosen = examples::all().map(async |(api, flavour)| {
+        let environment = stage.example(api.info().name, flavour, selecting(flavour, api.info().provider))?;
+        environment.apply().await?;
+        eventually("a Composition is selected", async || {
+            let composite = environment.composite().await.ok();
+            Ok(composite.filter(|composite| !composition(composite).is_null()).map(drop))
+        })
+        .await?;
+        environment.delete().await?;
+        environment.gone().await
+    });
+    try_join_all(chosen).await?;
+    let nobody =
+        stage.example("stock-pool", Flavour::Namespaced, selecting(Flavour::Namespaced, "nobody"))?;
+    nobody.apply().await?;
+    let object = nobody
+        .until("refused for want of a Composition", |object| {
+            crate::environment::condition(object, "Synced")["status"] == "False"
+        })
+        .await?;
+    ensure!(composition(&object).is_null(), "nobody's Composition was found: {object}");
+    nobody.delete().await?;
+    nobody.gone().await
+}
+
+/// A claim, or composite, that wants the Composition of a provider.
+fn selecting(flavour: Flavour, provider: &str) -> Value {
+    let selector = json!({"compositionSelector": {"matchLabels": {"provider": provider}}});
+    match flavour {
+        Flavour::Claims => json!({"spec": selector}),
+        Flavour::Namespaced => {
+            json!({"metadata": {"name": format!("by-{provider}")}, "spec": {"crossplane": selector}})
+        }
+    }
+}
+
+fn composition(composite: &Value) -> &Value {
+    let spec = &composite["spec"];
+    if spec["crossplane"].is_null() { &spec["compositionRef"] } else { &spec["crossplane"]["compositionRef"] }
+}
+
+pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Result<()> {
+    let args = Args {
+        registry: "xpkg.crossplane.io/team".parse().map_err(anyhow::Error::msg)?,
+        flavour: Some(Flavour::Namespaced),
+        group: Some("platform.team.example".to_owned()),
+        ..Args::default()
+    };
+    let ground = stage.plane.ground();
+    let output = ground.subfolder("packages-of-a-team")?;
+    packages::build(&args, output.clone()).await?;
+    packages::push(ground, &stage.plane.registry, &args, &output).await?;
+    for object in roles(output).await? {
+        stage.admin.apply(&object).await?;
+    }
+    for object in packages::installation(&args) {
+        // The Function comes as a dependency.
+        if object["kind"] == "Configuration" {
+            stage.admin.apply(&object).await?;
+        }
+    }
+    packages::healthy(&stage.plane.outer).await?;
+    let own = APIS.iter().map(async |api| {
+        let mut environment =
+            stage.example(api.info().name, Flavour::Namespaced, json!({"metadata": {"name": "own"}}))?;
+        let group = args.group.as_deref().context("a group")?;
+        environment.manifest["apiVersion"] = function_paved_road::manifests::api_version(group).into();
+        environment.apply().await?;
+        environment.ready().await?;
+        environment.delete().await?;
+        environment.gone().await
+    });
+    try_join_all(own).await.map(drop)
+}
+
+/// The roles for people that are written beside the packages.
+async fn roles(output: PathBuf) -> Result<Vec<Value>> {
+    tokio::task::spawn_blocking(move || yaml::read(&output.join("people.yaml"))).await?
+}
