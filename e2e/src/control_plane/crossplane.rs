@@ -1,5 +1,7 @@
 //! Crossplane itself, under the rights that its own chart gives it.
 
+mod version;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -9,13 +11,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use function_paved_road::apis::Flavour;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use xtask::tools::{self, Tool};
 
+pub use self::version::CoreVersion;
 use super::{
     NAMESPACE,
     cluster::Cluster,
@@ -30,65 +31,6 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 /// How soon what no event tells of is looked at.
 const POLL: &str = "--poll-interval=5s";
-
-/// What docs/operations.md tells people to start core with. Core counts every update of a composed resource twice, and by default stops
-/// listening at the 51st at once: five for each of an environment's 23 resources are more than that.
-const BREAKER: [&str; 2] = ["--circuit-breaker-burst=1000", "--circuit-breaker-refill-rate=10"];
-
-/// Which core a control plane has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum CoreVersion {
-    /// The newest.
-    #[default]
-    #[value(name = "2.3")]
-    New,
-    /// The oldest that we support. It knows claims, and no composites in namespaces.
-    #[value(name = "1.20")]
-    Old,
-}
-
-impl CoreVersion {
-    /// The one of our flavours that it can serve; nothing where it serves both.
-    pub fn flavour(self) -> Option<Flavour> {
-        match self {
-            Self::New => None,
-            Self::Old => Some(Flavour::Claims),
-        }
-    }
-
-    /// Its program.
-    pub fn tool(self) -> &'static Tool {
-        match self {
-            Self::New => &tools::CORE,
-            Self::Old => &tools::OLD_CORE,
-        }
-    }
-
-    /// The folder of its Go module with the chart, the CRDs and the webhooks.
-    fn source(self) -> Result<PathBuf> {
-        let module = match self {
-            Self::New => "github.com/crossplane/crossplane/v2",
-            Self::Old => "github.com/crossplane/crossplane",
-        };
-        Ok(tools::source(module, self.tool())?.join("cluster"))
-    }
-
-    /// What only the newer one knows: kinds of managed resources that are not served before they are wanted, here all of them.
-    fn init_flags(self) -> &'static [&'static str] {
-        match self {
-            Self::New => &["--activation=*"],
-            Self::Old => &[],
-        }
-    }
-
-    /// What only the newer one knows.
-    fn start_flags(self) -> &'static [&'static str] {
-        match self {
-            Self::New => &BREAKER,
-            Self::Old => &[],
-        }
-    }
-}
 
 /// Core, running.
 pub struct Core {
