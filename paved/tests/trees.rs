@@ -46,6 +46,28 @@ fn what_exists_is_told_apart_from_what_waits_or_fails() {
     }
 }
 
+/// Variants that bring Settings of their own are no previews: the Composition's do not do for them.
+#[test]
+fn every_variant_becomes_ready_in_rounds() {
+    let mut previewed = 0;
+    for folder in
+        APIS.iter().flat_map(|api| ["", "/namespaced"].map(|flavour| format!("{}{flavour}", api.info().name)))
+    {
+        let Ok(variants) = std::fs::read_dir(example(&format!("{folder}/variants"))) else { continue };
+        let composition = example(&format!("{folder}/composition.yaml"));
+        for variant in variants.map(|entry| entry.unwrap().path()) {
+            let file = variant.to_str().unwrap();
+            if std::fs::read_to_string(file).unwrap().contains("kind: Settings") {
+                continue;
+            }
+            let run = paved(&["preview", file, "--composition", &composition, "--until-ready", "-o", "tree"]);
+            assert_eq!(run.code, 0, "{file}: {}", run.told());
+            previewed += 1;
+        }
+    }
+    assert!(previewed >= 8, "the virtual environment's variants were previewed: {previewed}");
+}
+
 #[test]
 fn every_example_becomes_ready_in_rounds() {
     for file in applied() {

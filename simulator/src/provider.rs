@@ -97,6 +97,14 @@ impl Provider {
         }
     }
 
+    /// Whether a cloud has begun something that it will finish by itself: the next answer can differ although nothing else changed.
+    pub fn is_at_work(&self, world: &World) -> bool {
+        self.ages.iter().any(|(slot, age)| {
+            let object = world.resources().get(slot).filter(|object| !is_ready(object));
+            object.is_some_and(|object| !self.failing.contains_key(slot) && *age < manner::of(object).rounds)
+        })
+    }
+
     fn round(&mut self, world: &mut World) -> BTreeMap<String, State> {
         let before = world.clone();
         let mut changes = BTreeMap::new();

@@ -109,6 +109,10 @@ fn applications() {
             r#"spec.parameters.app.namespace: found "Conference"; allowed: 1 to 63 lower-case letters, digits and hyphens, beginning and ending with a letter or digit"#,
         ),
         case(
+            at("/app/namespace", json!("knative-serving")),
+            r#"spec.parameters.app.namespace: found "knative-serving"; allowed: another namespace: this one comes and goes with Knative"#,
+        ),
+        case(
             at("/app/values", json!(["replicaCount"])),
             "spec.parameters.app.values: found a list; allowed: an object",
         ),

@@ -52,7 +52,7 @@ pub(crate) fn run(
             return Ok(if format == Format::Tree { Vec::new() } else { documents::of(&shown, args) });
         }
         answered = provider.answer(&mut subject.world);
-        if memory(&subject.world) == before {
+        if memory(&subject.world) == before && !provider.is_at_work(&subject.world) {
             break;
         }
         now = now.checked_add(ROUND).unwrap_or(now);

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
+use super::inside::KNATIVE_SERVING;
 use super::{App, Chart, ClusterType, Expose, GitOps, Parameters, VirtualEnvironmentSettings};
 use crate::check::{self, Refused, kubernetes, location};
 use crate::compose::Composition;
@@ -81,6 +82,10 @@ impl App {
     fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
         self.chart.check()?;
         kubernetes::label(&self.namespace).map_err(|refused| wrong("app.namespace", refused))?;
+        if self.namespace == KNATIVE_SERVING {
+            let allowed = "another namespace: this one comes and goes with Knative";
+            return Err(wrong("app.namespace", Refused::new(&self.namespace, allowed)));
+        }
         let running = cx.running("app", &["namespace"]).and_then(serde_json::Value::as_str);
         if let Some(running) = running.filter(|running| *running != self.namespace) {
             let allowed = format!("{}, where it runs: a release does not move", check::shown(running));

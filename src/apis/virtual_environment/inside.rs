@@ -19,7 +19,7 @@ const ARGOCD: &str = "argocd";
 const KNATIVE_OPERATOR: &str = "knative-operator";
 
 /// Where Knative Serving is installed; the operator expects it there.
-const KNATIVE_SERVING: &str = "knative-serving";
+pub(super) const KNATIVE_SERVING: &str = "knative-serving";
 
 impl Parameters {
     /// Installs what was asked for, and lets go what no longer is.
