@@ -119,7 +119,7 @@ pub(super) async fn a_provider_that_was_down_catches_up(stage: Stage) -> Result<
     stand_in.stop().await;
     let workspace = stage.example("gpu-workspace", Flavour::Claims, json!({}))?;
     workspace.apply().await?;
-    workspace.provisioned("Progressing").await?;
+    workspace.provisioned("Creating").await?;
     stand_in.start_again()?;
     workspace.ready().await.map(drop)
 }
