@@ -21,7 +21,7 @@ fn beginnings(cluster_type: &str) -> Vec<World> {
         let mut world = World::new(&example);
         if cluster_type != "vcluster" {
             let variant = example.folder.join("variants").join(format!("{cluster_type}.yaml"));
-            world.xr = support::read(&variant).remove(0);
+            world.xr = support::stored(&variant);
         }
         worlds.push(world);
     }
@@ -123,7 +123,7 @@ fn a_kubeconfig_is_for_a_name_that_the_certificate_has() {
         assert_eq!(values["exportKubeConfig"]["server"], format!("https://{address}:443"));
         assert_eq!(values["controlPlane"]["proxy"]["extraSANs"][0], address);
         let expected =
-            if world.flavour == Flavour::Claims { "preview-7x9kd" } else { "team-shop-preview-5f0c9" };
+            if world.flavour == Flavour::Claims { "preview-7x9kd" } else { "team-shop-preview-1f53a" };
         assert_eq!(namespace, expected);
         let details = &release["spec"]["connectionDetails"][0];
         assert_eq!(
@@ -531,6 +531,6 @@ fn names_of_provider_configs_fit_into_a_label() {
         let all: BTreeSet<&String> = one.iter().chain(&other).collect();
         assert_eq!(all.len(), 4, "{all:?}");
         assert!(all.iter().all(|name| name.len() <= 63), "{all:?}");
-        assert_eq!(names("preview")[0], "preview-helm-config-5f0c9");
+        assert_eq!(names("preview")[0], "preview-helm-config-1f53a");
     }
 }

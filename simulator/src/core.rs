@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 pub use apply::Applied;
 pub use claim::{ClaimError, composite_from_claim};
 pub use compose::ComposeError;
+pub use naming::uid;
 pub use render::{Rendered, rendered};
 pub use request::RunError;
 pub use status::{Event, Severity};

@@ -39,7 +39,7 @@ impl Example {
     }
 
     pub fn xr(&self) -> Value {
-        read(&self.folder.join("xr.yaml")).remove(0)
+        stored(&self.folder.join("xr.yaml"))
     }
 
     pub fn input(&self) -> Value {
@@ -86,6 +86,15 @@ fn stem(path: &Path) -> String {
 pub fn read(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The XR that a file begins with, as it is once it is stored: it has a uid.
+pub fn stored(path: &Path) -> Value {
+    let mut xr = read(path).remove(0);
+    if xr["metadata"]["uid"].is_null() {
+        xr["metadata"]["uid"] = simulator::core::uid(&xr).into();
+    }
+    xr
 }
 
 /// A request as core makes it. A Secret that is no composed resource holds the connection details of whoever names it in

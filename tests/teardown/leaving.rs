@@ -30,7 +30,7 @@ fn running() -> Vec<(String, World)> {
             let mut world = World::new(&example);
             if variant != "vcluster" {
                 let file = example.folder.join("variants").join(format!("{variant}.yaml"));
-                world.xr = support::read(&file).remove(0);
+                world.xr = support::stored(&file);
             }
             let name = format!("{variant}, {:?}", world.flavour);
             worlds.push((name, world.settle(|_| Mood::Ready)));

@@ -40,7 +40,7 @@ pub(super) fn composite(claim: &str, identity: &str) -> String {
 }
 
 /// The uid that `composition render` gives an XR without one, and that objects get here when they are made.
-pub(crate) fn uid(object: &Value) -> String {
+pub fn uid(object: &Value) -> String {
     let part = |path: &[&str]| text(object, path).unwrap_or_default();
     let identity = format!(
         "{}, Kind={}\0{}\0{}",
