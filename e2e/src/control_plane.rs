@@ -32,7 +32,7 @@ use std::{
 use anyhow::{Context, Result};
 use kube::Client;
 use serde_json::Value;
-use tokio::try_join;
+use tokio::{sync::Mutex, try_join};
 use xtask::{package, workspace, yaml};
 
 pub use self::{
@@ -103,6 +103,8 @@ pub struct ControlPlane {
     pub function: Function,
     /// What Crossplane counts.
     pub metrics: Metrics,
+    /// The turn to install add-ons inside virtual clusters: they would be there twice, as all virtual clusters are one cluster.
+    pub add_ons: Arc<Mutex<()>>,
     /// The PostgreSQL server on which provider-sql's kinds are played, where one is installed.
     pub postgres: Option<Postgres>,
     ground: Arc<Ground>,
@@ -135,6 +137,7 @@ impl ControlPlane {
             runtime,
             function,
             metrics,
+            add_ons: Arc::default(),
             postgres,
             ground,
             _inside: inside,

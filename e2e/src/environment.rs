@@ -15,6 +15,9 @@ use crate::stage::PATIENCE;
 /// How often to look.
 const EVERY: Duration = Duration::from_millis(500);
 
+/// The uid and the generation of everything composed, by kind and name.
+pub type Desired = BTreeMap<String, (String, String)>;
+
 /// What somebody applied.
 #[derive(Clone)]
 pub struct Environment {
@@ -93,9 +96,11 @@ impl Environment {
         self.until("Ready", is_ready).await
     }
 
-    /// Gives Crossplane the time to look at it twice: `--poll-interval` is 5 s.
+    /// Makes Crossplane look at its composite, and gives it the time for what comes of that.
     pub async fn poke(&self) -> Result<()> {
-        tokio::time::sleep(Duration::from_secs(12)).await;
+        let composite = self.composite().await?;
+        self.objects.annotate(&composite, "e2e.paved-road/poked", &jiff::Timestamp::now().to_string()).await?;
+        tokio::time::sleep(Duration::from_secs(8)).await;
         ensure!(self.found().await?.is_some(), "{} is gone", self.name());
         Ok(())
     }
@@ -152,7 +157,7 @@ impl Environment {
     }
 
     /// The uid and the generation of everything composed: neither changes where nothing is written to a spec.
-    pub async fn desired(&self) -> Result<BTreeMap<String, (String, String)>> {
+    pub async fn desired(&self) -> Result<Desired> {
         let of = |object: Value| {
             let metadata = &object["metadata"];
             let name = format!("{} {}", resource(&object), metadata["name"]);

@@ -20,9 +20,5 @@ pub fn example(api: &str, flavour: Flavour, namespace: &str) -> Result<Value> {
     let documents = yaml::read(&path)?;
     let mut object = documents.into_iter().next().with_context(|| format!("{} is empty", path.display()))?;
     object["metadata"]["namespace"] = namespace.into();
-    // Previews need one; the API server gives every object its own.
-    if let Some(metadata) = object["metadata"].as_object_mut() {
-        metadata.remove("uid");
-    }
     Ok(object)
 }

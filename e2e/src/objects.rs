@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use kube::Client;
-use kube::api::{Api, DynamicObject, ListParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::{ApiCapabilities, ApiGroup, ApiResource, Discovery, Scope, pinned_kind, verbs};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 /// What is known of a kind, by API version and name.
@@ -57,6 +57,31 @@ impl Objects {
         values.collect()
     }
 
+    /// Applies an object.
+    pub async fn apply(&self, object: &Value) -> Result<()> {
+        let (api, name) = self.of(object).await?;
+        let applied = api.patch(&name, &PatchParams::apply("e2e").force(), &Patch::Apply(object)).await;
+        applied.map(drop).with_context(|| format!("applying {} {name}", object["kind"]))
+    }
+
+    /// Writes an annotation.
+    pub async fn annotate(&self, object: &Value, key: &str, value: &str) -> Result<()> {
+        let (api, name) = self.of(object).await?;
+        let patch = Patch::Merge(json!({"metadata": {"annotations": {key: value}}}));
+        let patched = api.patch(&name, &PatchParams::default(), &patch).await;
+        patched.map(drop).with_context(|| format!("annotating {name}"))
+    }
+
+    /// Deletes an object after what it owns; one that is gone is no error.
+    pub async fn delete(&self, object: &Value) -> Result<()> {
+        let (api, name) = self.of(object).await?;
+        match api.delete(&name, &DeleteParams::foreground()).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(answer)) if answer.is_not_found() => Ok(()),
+            Err(error) => Err(error).with_context(|| format!("deleting {} {name}", object["kind"])),
+        }
+    }
+
     /// Every object there is, as `kind.group namespace/name`: what is compared before and after. Events and leases come and go by
     /// themselves.
     pub async fn everything(&self) -> Result<BTreeSet<String>> {
@@ -79,6 +104,15 @@ impl Objects {
             names.extend(list.items.iter().map(|object| name(&object.metadata)));
         }
         Ok(names)
+    }
+
+    /// The collection that an object belongs to, and its name.
+    async fn of(&self, object: &Value) -> Result<(Api<DynamicObject>, String)> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let metadata = &object["metadata"];
+        let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+        let api = self.api(&version, &kind, &text(&metadata["namespace"])).await?;
+        Ok((api, text(&metadata["name"])))
     }
 
     async fn api(&self, api_version: &str, kind: &str, namespace: &str) -> Result<Api<DynamicObject>> {

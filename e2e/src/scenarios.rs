@@ -20,15 +20,17 @@ mod upgrade;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail, ensure};
-use futures::future::LocalBoxFuture;
+use anyhow::{Context, Result, bail, ensure};
+use function_paved_road::apis::Flavour;
+use futures::future::{LocalBoxFuture, try_join_all};
 use futures::{StreamExt, stream};
 
 use crate::control_plane::{ControlPlane, Options};
 use crate::stage::Stage;
 
-/// How many scenarios run at once.
-const SIDE_BY_SIDE: usize = 6;
+/// How many scenarios run at once: most of the time goes by waiting, and Crossplane looks every 30 s only whether what a Usage waits
+/// for is gone.
+const SIDE_BY_SIDE: usize = 16;
 
 /// The longest that a scenario may take.
 const LIMIT: Duration = Duration::from_mins(15);
@@ -36,21 +38,29 @@ const LIMIT: Duration = Duration::from_mins(15);
 /// A scenario: its name says what holds.
 struct Scenario {
     name: &'static str,
-    alone: bool,
+    when: When,
     play: fn(Stage) -> LocalBoxFuture<'static, Result<()>>,
+}
+
+/// When a scenario is played.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Beside others.
+    Together,
+    /// After those, one at a time, in this order.
+    Alone,
+    /// As those, and only if it is asked for by name: it measures more than it proves.
+    Asked,
 }
 
 macro_rules! scenario {
     ($group:ident :: $name:ident) => {
-        scenario!($group::$name, false)
+        scenario!($group::$name, Together)
     };
-    ($group:ident :: $name:ident, alone) => {
-        scenario!($group::$name, true)
-    };
-    ($group:ident :: $name:ident, $alone:literal) => {
+    ($group:ident :: $name:ident, $when:ident) => {
         Scenario {
             name: concat!(stringify!($group), "::", stringify!($name)),
-            alone: $alone,
+            when: When::$when,
             play: |stage| Box::pin($group::$name(stage)),
         }
     };
@@ -58,24 +68,28 @@ macro_rules! scenario {
 
 /// Every scenario.
 const SCENARIOS: &[Scenario] = &[
-    scenario!(install::packages_bring_the_providers_that_they_need),
-    scenario!(install::compositions_are_selected_by_their_provider),
+    // The longest first, so that nobody is waited for in the end.
+    scenario!(compatibility::the_claims_flavour_works_on_crossplane_1_20),
     scenario!(install::a_team_has_apis_in_a_group_of_its_own),
-    scenario!(rights::people_may_do_what_their_role_says),
-    scenario!(rights::a_user_reaches_no_other_namespace_and_no_part),
+    scenario!(day_two::what_may_change_changes),
     scenario!(claims::every_claim_becomes_ready),
     scenario!(claims::every_namespaced_composite_becomes_ready),
-    scenario!(refusals::the_api_server_refuses_what_the_schema_forbids),
-    scenario!(refusals::what_cannot_change_is_refused),
-    scenario!(refusals::an_edit_that_the_function_refuses_loses_nothing),
-    scenario!(failure::a_refused_leaf_is_named_and_recovers),
-    scenario!(day_two::what_may_change_changes),
-    scenario!(day_two::what_was_deleted_by_hand_comes_back),
     scenario!(deletion::everything_goes_when_it_is_ready),
     scenario!(deletion::everything_goes_when_it_is_half_made),
     scenario!(deletion::everything_goes_when_the_clouds_refuse),
     scenario!(deletion::a_site_whose_files_are_retained_keeps_its_bucket),
-    scenario!(figures::each_becomes_ready_by_itself, alone),
+    scenario!(install::packages_bring_the_providers_that_they_need),
+    scenario!(install::compositions_are_selected_by_their_provider),
+    scenario!(inside::the_app_lands_inside),
+    scenario!(inside::an_app_taken_out_of_a_claim_is_uninstalled),
+    scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go),
+    scenario!(day_two::what_was_deleted_by_hand_comes_back),
+    scenario!(failure::a_refused_leaf_is_named_and_recovers),
+    scenario!(refusals::the_api_server_refuses_what_the_schema_forbids),
+    scenario!(refusals::what_cannot_change_is_refused),
+    scenario!(refusals::an_edit_that_the_function_refuses_loses_nothing),
+    scenario!(rights::people_may_do_what_their_role_says),
+    scenario!(rights::a_user_reaches_no_other_namespace_and_no_part),
     scenario!(cli::a_pipeline_applies_waits_and_gets_its_outputs),
     scenario!(cli::what_is_slow_has_not_failed),
     scenario!(cli::a_refused_part_ends_the_wait_and_is_named),
@@ -89,19 +103,18 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(cli::what_is_deleted_while_it_is_waited_for_fails),
     scenario!(cli::an_interrupted_wait_leaves_what_was_applied),
     scenario!(cli::a_deletion_that_hangs_says_what_holds_it),
-    scenario!(cli::a_wait_outlives_the_api_server, alone),
-    scenario!(bulk::a_hundred_environments_come_and_go, alone),
-    scenario!(quiet::nothing_is_written_while_nothing_happens, alone),
-    scenario!(inside::the_app_lands_inside),
-    scenario!(inside::an_app_taken_out_of_a_claim_is_uninstalled),
-    scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go),
-    scenario!(compatibility::the_claims_flavour_works_on_crossplane_1_20),
-    scenario!(day_two::new_settings_leave_alone_what_runs, alone),
-    scenario!(day_two::a_provider_that_was_down_catches_up, alone),
-    scenario!(day_two::a_function_that_is_killed_is_missed_by_nobody, alone),
-    scenario!(day_two::crossplane_restarted_makes_nothing_anew, alone),
-    scenario!(upgrade::in_whatever_order_nothing_is_made_anew, alone),
-    scenario!(operations::its_documented_commands_run, alone),
+    scenario!(figures::each_becomes_ready_by_itself, Asked),
+    scenario!(bulk::a_hundred_environments_come_and_go, Alone),
+    scenario!(cli::a_wait_outlives_the_api_server, Alone),
+    scenario!(day_two::a_provider_that_was_down_catches_up, Alone),
+    scenario!(day_two::a_function_that_is_killed_is_missed_by_nobody, Alone),
+    // From here on the same environments look on.
+    scenario!(quiet::nothing_is_written_while_nothing_happens, Alone),
+    scenario!(day_two::new_settings_leave_alone_what_runs, Alone),
+    scenario!(day_two::crossplane_restarted_makes_nothing_anew, Alone),
+    scenario!(upgrade::in_whatever_order_nothing_is_made_anew, Alone),
+    // Nothing can follow: it uninstalls what others need.
+    scenario!(operations::its_documented_commands_run, Alone),
 ];
 
 /// Which scenarios are played.
@@ -128,10 +141,12 @@ pub async fn run(args: &Args) -> Result<()> {
 
 /// Plays the scenarios whose names contain one of `only`; prints a line for each, and how many hold.
 pub async fn play(plane: Arc<ControlPlane>, only: &[String]) -> Result<()> {
-    let is_chosen =
-        |scenario: &&Scenario| only.is_empty() || only.iter().any(|part| scenario.name.contains(part));
+    let is_chosen = |scenario: &&Scenario| {
+        let is_named = only.iter().any(|part| scenario.name.contains(part));
+        is_named || only.is_empty() && scenario.when != When::Asked
+    };
     let chosen = SCENARIOS.iter().filter(is_chosen);
-    let (alone, together): (Vec<_>, Vec<_>) = chosen.partition(|scenario| scenario.alone);
+    let (together, alone): (Vec<_>, Vec<_>) = chosen.partition(|scenario| scenario.when == When::Together);
     if alone.is_empty() && together.is_empty() {
         let names: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
         bail!("no scenario's name contains {}; there are:\n  {}", only.join(" or "), names.join("\n  "));
@@ -174,14 +189,21 @@ async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> (&'static str
 }
 
 /// Plays one, during which core must not stop listening to what it composed: its circuit breakers count how often they opened.
+/// What it made goes in the end, and all of it must.
 async fn listened_to(stage: &Stage, scenario: &Scenario) -> Result<()> {
     const OPENED: &str = "circuit_breaker_opens_total";
     let before = stage.plane.metrics.samples(OPENED).await?;
     (scenario.play)(stage.clone()).await?;
+    stage.clear().await.context("what the scenario made does not go")?;
     let after = stage.plane.metrics.samples(OPENED).await?;
     // A core that was started again counts from zero.
     let opened = after.iter().filter(|(of, count)| before.get(*of).is_none_or(|before| before < *count));
     let opened: Vec<_> = opened.map(|(of, count)| format!("{of}: {count}")).collect();
     ensure!(opened.is_empty(), "circuit breakers of core have opened: {}", opened.join(", "));
     Ok(())
+}
+
+/// Plays in both flavours at once.
+async fn in_both_flavours(play: impl AsyncFn(Flavour) -> Result<()>) -> Result<()> {
+    try_join_all(Flavour::ALL.map(|flavour| play(flavour))).await.map(drop)
 }

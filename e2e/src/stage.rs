@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use function_paved_road::apis::Flavour;
+use futures::future::try_join_all;
 use serde_json::{Value, json};
+use tokio::sync::OwnedMutexGuard;
 
 use crate::control_plane::ControlPlane;
 use crate::environment::Environment;
@@ -43,13 +45,13 @@ impl Stage {
             kubeconfig: plane.kubeconfig().to_owned(),
             person: None,
         };
-        admin
+        let objects = Objects::new(plane.client());
+        objects
             .apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}))
             .await?;
         let (user, viewer) = (format!("user@{namespace}"), format!("viewer@{namespace}"));
-        admin.apply(&binding(&namespace, "paved-road-user", &user)).await?;
-        admin.apply(&binding(&namespace, "paved-road-viewer", &viewer)).await?;
-        let objects = Objects::new(plane.client());
+        objects.apply(&binding(&namespace, "paved-road-user", &user)).await?;
+        objects.apply(&binding(&namespace, "paved-road-viewer", &viewer)).await?;
         Ok(Self { user: admin.of(&user), plane, namespace, admin, objects })
     }
 
@@ -64,16 +66,70 @@ impl Stage {
     }
 
     /// An API's example in this namespace, not applied yet; `change` is merged into it.
+    ///
+    /// All virtual clusters are one behind the scenes: each app has a namespace of its own in there, and there are no add-ons but for
+    /// those who have their turn.
     pub fn example(&self, api: &str, flavour: Flavour, change: Value) -> Result<Environment> {
         let mut manifest = examples::example(api, flavour, &self.namespace)?;
         if api == "virtual-environment" {
-            // All virtual clusters are one behind the scenes: each app has a namespace of its own in there.
-            let scenario = &self.namespace[self.namespace.len().saturating_sub(45)..];
-            let app = format!("in-{}-{flavour:?}", scenario.trim_matches('-')).to_lowercase();
-            merge(&mut manifest, json!({"spec": {"parameters": {"app": {"namespace": app}}}}));
+            let without = json!({"app": {"namespace": ""}, "gitops": null, "knative": null});
+            merge(&mut manifest, json!({"spec": {"parameters": without}}));
         }
         merge(&mut manifest, change);
+        if manifest["spec"]["parameters"]["app"]["namespace"] == "" {
+            let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
+            let whole = format!("{}-{name}-{flavour:?}", self.namespace).to_lowercase();
+            let longest = &whole[whole.len().saturating_sub(60)..];
+            manifest["spec"]["parameters"]["app"]["namespace"] =
+                format!("in-{}", longest.trim_start_matches('-')).into();
+        }
         Ok(self.environment(manifest))
+    }
+
+    /// Waits for the turn to have add-ons: Argo CD and Knative would be installed twice in what all virtual clusters share.
+    pub async fn add_ons(&self) -> Result<AddOns> {
+        let turn = self.plane.add_ons.clone().lock_owned().await;
+        let example = examples::example("virtual-environment", Flavour::Claims, &self.namespace)?;
+        let parameters = &example["spec"]["parameters"];
+        let parameters = json!({"gitops": parameters["gitops"], "knative": parameters["knative"]});
+        Ok(AddOns { parameters, _turn: turn })
+    }
+
+    /// Every example in both flavours, ready, for those who look on while something else changes: they go on from scenario to
+    /// scenario. The virtual environment that was made from a claim has add-ons.
+    pub async fn standing(&self) -> Result<Vec<Environment>> {
+        let stage = Self::set(self.plane.clone(), "standing").await?;
+        let all = examples::all().map(async |(api, flavour)| {
+            let name = api.info().name;
+            let change = match (name, flavour) {
+                ("virtual-environment", Flavour::Claims) => self.add_ons().await?.change(),
+                _ => json!({}),
+            };
+            let environment = stage.example(name, flavour, change)?;
+            if environment.found().await?.is_none() {
+                environment.apply().await?;
+            }
+            environment.ready().await?;
+            anyhow::Ok(environment)
+        });
+        try_join_all(all).await
+    }
+
+    /// Deletes every environment of the namespace, and what the clouds were told; waits until all are gone.
+    pub async fn clear(&self) -> Result<()> {
+        behaviour::clear(&self.plane.client(), &self.rule_name("")).await?;
+        let mut left = Vec::new();
+        for (api, flavour) in examples::all() {
+            let example = examples::example(api.info().name, flavour, &self.namespace)?;
+            let text = |key: &str| example[key].as_str().unwrap_or_default();
+            let all = self.objects.list(text("apiVersion"), text("kind"), &self.namespace).await?;
+            left.extend(all.into_iter().map(|object| self.environment(object)));
+        }
+        let gone = left.iter().map(async |environment| {
+            self.objects.delete(&environment.manifest).await?;
+            environment.gone().await
+        });
+        try_join_all(gone).await.map(drop)
     }
 
     /// An environment of this manifest, not applied yet.
@@ -140,6 +196,19 @@ impl Stage {
             .run(&["patch", "environmentconfig", "paved-road", "--type=merge", "-p", &patch])
             .await
             .map(drop)
+    }
+}
+
+/// The turn to have add-ons inside virtual clusters: it ends when this is dropped.
+pub struct AddOns {
+    parameters: Value,
+    _turn: OwnedMutexGuard<()>,
+}
+
+impl AddOns {
+    /// What an example has to be changed by to have them.
+    pub fn change(&self) -> Value {
+        json!({"spec": {"parameters": self.parameters}})
     }
 }
 

@@ -30,7 +30,7 @@ use super::{
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// How soon what no event tells of is looked at.
-const POLL: &str = "--poll-interval=5s";
+const POLL: &str = "--poll-interval=20s";
 
 /// Core, running.
 pub struct Core {

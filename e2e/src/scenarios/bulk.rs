@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::Flavour;
+use futures::future::try_join_all;
 use serde_json::{Value, json};
 
+use super::deletion;
 use crate::environment::{Environment, is_ready};
 use crate::examples;
-use crate::stage::{Stage, eventually};
+use crate::stage::{Stage, eventually, merge};
 
 /// How many.
 const HUNDRED: usize = 100;
@@ -24,57 +26,53 @@ pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<(
         .map(|number| {
             let (api, flavour) = kinds[number % kinds.len()];
             let name = format!("{}-{number}", if flavour == Flavour::Claims { "claim" } else { "direct" });
-            let own = match (api.info().name, flavour) {
-                ("stock-pool", _) | (_, Flavour::Namespaced) => json!({"metadata": {"name": name}}),
-                _ => json!({"metadata": {"name": name}, "spec": {"writeConnectionSecretToRef": {"name": format!("{name}-conn")}}}),
-            };
+            let mut own = deletion::named(api, flavour);
+            if flavour == Flavour::Claims && !api.info().connection_keys.is_empty() {
+                let secret = json!({"name": format!("{name}-conn")});
+                merge(&mut own, json!({"spec": {"writeConnectionSecretToRef": secret}}));
+            }
+            merge(&mut own, json!({"metadata": {"name": name}}));
             stage.example(api.info().name, flavour, own)
         })
         .collect::<Result<_>>()?;
-    let all = json!({
-        "apiVersion": "v1",
-        "kind": "List",
-        "items": environments.iter().map(|environment| &environment.manifest).collect::<Vec<_>>(),
-    });
-    let begin = Instant::now();
-    stage.user.apply(&all).await?;
+    let (begin, time) = (Instant::now(), processor_time(&stage));
+    try_join_all(environments.iter().map(|environment| stage.objects.apply(&environment.manifest))).await?;
     let applied = begin.elapsed();
     within(&stage, "a hundred environments are ready", |found| {
         found.len() == HUNDRED && found.iter().all(is_ready)
     })
     .await?;
     let ready = begin.elapsed();
-    let delete = ["delete", "-f", "-", "--wait=false", "--cascade=foreground"];
-    stage.user.with(&delete, &all.to_string()).await?;
+    try_join_all(environments.iter().map(|environment| stage.objects.delete(&environment.manifest))).await?;
     within(&stage, "a hundred environments are gone", <[Value]>::is_empty).await?;
     let (applied, ready, gone) = (applied.as_secs_f64(), ready.as_secs_f64(), begin.elapsed().as_secs_f64());
-    for replica in &stage.plane.function.replicas {
-        let (time, memory) =
-            (replica.cpu_time().unwrap_or_default(), replica.peak_memory().unwrap_or_default());
-        println!(
-            "    {}: {:.1} s of a processor so far, {} MiB at most",
-            replica.name(),
-            time.as_secs_f64(),
-            memory / 1024
-        );
-    }
+    let time = processor_time(&stage) - time;
+    let memory = stage.plane.function.replicas.iter().filter_map(|replica| replica.peak_memory()).max();
+    println!(
+        "    the function: {:.1} s of a processor, {} MiB at most",
+        time.as_secs_f64(),
+        memory.unwrap_or_default() / 1024
+    );
     println!(
         "    {HUNDRED} environments: applied after {applied:.1} s, ready after {ready:.1} s, gone after {gone:.1} s"
     );
     nothing_is_left(&stage, &before).await
 }
 
+/// What the function's replicas have taken together.
+fn processor_time(stage: &Stage) -> Duration {
+    stage.plane.function.replicas.iter().filter_map(|replica| replica.cpu_time()).sum()
+}
+
 /// Waits until there is no object that was not there `before`.
 pub(super) async fn nothing_is_left(stage: &Stage, before: &BTreeSet<String>) -> Result<()> {
-    eventually("every kind holds what it held before", async || {
+    let mut left = Vec::new();
+    let gone = eventually("every kind holds what it held before", async || {
         let now = stage.objects.everything().await?;
-        let left: Vec<_> = now.difference(before).take(20).collect();
-        if !left.is_empty() {
-            println!("    still there: {left:?}");
-        }
+        left = now.difference(before).take(20).cloned().collect();
         Ok(left.is_empty().then_some(()))
-    })
-    .await
+    });
+    gone.await.with_context(|| format!("still there: {left:?}"))
 }
 
 /// Waits until what there is of environments is as it should be: ten lists at a time, not a hundred requests.

@@ -9,15 +9,24 @@ use crate::environment::Environment;
 use crate::stage::{Stage, eventually};
 
 pub(super) async fn every_claim_becomes_ready(stage: Stage) -> Result<()> {
-    try_join_all(APIS.iter().map(|api| becomes_ready(&stage, *api, Flavour::Claims, json!({}))))
-        .await
-        .map(drop)
+    all_become_ready(&stage, Flavour::Claims).await
 }
 
 pub(super) async fn every_namespaced_composite_becomes_ready(stage: Stage) -> Result<()> {
-    try_join_all(APIS.iter().map(|api| becomes_ready(&stage, *api, Flavour::Namespaced, json!({}))))
-        .await
-        .map(drop)
+    all_become_ready(&stage, Flavour::Namespaced).await
+}
+
+async fn all_become_ready(stage: &Stage, flavour: Flavour) -> Result<()> {
+    let ready = APIS.iter().map(async |api| {
+        if api.info().name != "virtual-environment" {
+            return becomes_ready(stage, *api, flavour, json!({})).await.map(drop);
+        }
+        let add_ons = stage.add_ons().await?;
+        let environment = becomes_ready(stage, *api, flavour, add_ons.change()).await?;
+        environment.delete().await?;
+        environment.gone().await
+    });
+    try_join_all(ready).await.map(drop)
 }
 
 /// An API's example, changed so, becomes Ready and tells what it should; gives it back.

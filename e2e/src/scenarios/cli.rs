@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::Flavour;
-use futures::future::{join_all, try_join_all};
+use futures::future::join_all;
 use serde_json::{Value, json};
 
+use super::in_both_flavours;
 use crate::environment::Environment;
 use crate::paved::{Paved, address};
 use crate::stage::{Stage, eventually};
@@ -39,10 +40,6 @@ async fn rule(stage: &Stage, rule: Rule) -> Result<()> {
 async fn no_rule(stage: &Stage) -> Result<()> {
     stage.no_rule("claims").await?;
     stage.no_rule("direct").await
-}
-
-async fn in_both_flavours(play: impl AsyncFn(Flavour) -> Result<()>) -> Result<()> {
-    try_join_all(Flavour::ALL.map(|flavour| play(flavour))).await.map(drop)
 }
 
 pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) -> Result<()> {

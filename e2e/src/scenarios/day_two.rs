@@ -5,9 +5,10 @@ use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 
-use crate::environment::Environment;
+use super::in_both_flavours;
+use crate::environment::{Desired, Environment};
 use crate::examples;
-use crate::stage::{Stage, eventually};
+use crate::stage::{AddOns, Stage, eventually};
 
 /// Every field that may change, with a value that the example does not have.
 fn changes(api: &str) -> Vec<Value> {
@@ -41,7 +42,12 @@ fn changes(api: &str) -> Vec<Value> {
 
 pub(super) async fn what_may_change_changes(stage: Stage) -> Result<()> {
     let changed = examples::all().map(async |(api, flavour)| {
-        let environment = stage.ready(api.info().name, flavour, json!({})).await?;
+        let add_ons = match api.info().name {
+            "virtual-environment" => Some(stage.add_ons().await?),
+            _ => None,
+        };
+        let with = add_ons.as_ref().map_or_else(|| json!({}), AddOns::change);
+        let environment = stage.ready(api.info().name, flavour, with).await?;
         for change in changes(api.info().name) {
             let before = environment.object().await?["metadata"]["generation"].clone();
             environment.edit(&change).await?;
@@ -52,13 +58,14 @@ pub(super) async fn what_may_change_changes(stage: Stage) -> Result<()> {
                 })
                 .await?;
         }
-        Ok::<_, anyhow::Error>(())
+        environment.delete().await?;
+        environment.gone().await
     });
     try_join_all(changed).await.map(drop)
 }
 
 pub(super) async fn what_was_deleted_by_hand_comes_back(stage: Stage) -> Result<()> {
-    let back = Flavour::ALL.map(async |flavour| {
+    in_both_flavours(async |flavour| {
         let workspace = stage.ready("gpu-workspace", flavour, json!({})).await?;
         let lost = workspace.slot("role-ssm").await?;
         let metadata = &lost["metadata"];
@@ -77,17 +84,14 @@ pub(super) async fn what_was_deleted_by_hand_comes_back(stage: Stage) -> Result<
         })
         .await?;
         workspace.ready().await.map(drop)
-    });
-    try_join_all(back).await.map(drop)
+    })
+    .await
 }
 
 /// Whatever is changed in Settings, what runs goes on as it is.
 pub(super) async fn new_settings_leave_alone_what_runs(stage: Stage) -> Result<()> {
-    let environments = try_join_all(examples::all().map(async |(api, flavour)| {
-        let environment = stage.ready(api.info().name, flavour, json!({})).await?;
-        Ok::<_, anyhow::Error>((environment.desired().await?, environment))
-    }))
-    .await?;
+    let environments = stage.standing().await?;
+    let before = desired(&environments).await?;
     let settings = ["get", "environmentconfig", "paved-road"];
     let old = stage.admin.get(&settings[1..]).await.context("Settings come from an EnvironmentConfig")?;
     let other = json!({"data": {
@@ -97,21 +101,19 @@ pub(super) async fn new_settings_leave_alone_what_runs(stage: Stage) -> Result<(
         "applicationEnvironment": {"databaseTier": "db-custom-4-15360"},
     }});
     stage.patch_settings(&other).await?;
-    let done = async {
-        for (before, environment) in &environments {
-            environment.poke().await?;
-            let after = environment.desired().await?;
-            ensure!(
-                *before == after,
-                "{} runs otherwise after a change of Settings: {before:?}, {after:?}",
-                environment.resource()
-            );
-        }
-        Ok(())
+    let after = async {
+        try_join_all(environments.iter().map(Environment::poke)).await?;
+        desired(&environments).await
     }
     .await;
     stage.patch_settings(&json!({"data": old["data"]})).await?;
-    done
+    ensure!(before == after?, "something runs otherwise after a change of Settings");
+    Ok(())
+}
+
+/// What is wanted of each environment.
+async fn desired(environments: &[Environment]) -> Result<Vec<Desired>> {
+    try_join_all(environments.iter().map(Environment::desired)).await
 }
 
 pub(super) async fn a_provider_that_was_down_catches_up(stage: Stage) -> Result<()> {
@@ -137,18 +139,18 @@ pub(super) async fn a_function_that_is_killed_is_missed_by_nobody(stage: Stage) 
 }
 
 pub(super) async fn crossplane_restarted_makes_nothing_anew(stage: Stage) -> Result<()> {
-    let environments = try_join_all(examples::all().map(async |(api, flavour)| {
-        let environment = stage.ready(api.info().name, flavour, json!({})).await?;
-        Ok::<_, anyhow::Error>((environment.uids().await?, environment))
-    }))
-    .await?;
+    let environments = stage.standing().await?;
+    let before = desired(&environments).await?;
     let core = stage.plane.process("crossplane")?;
     core.stop().await;
     core.start_again()?;
-    for (before, environment) in environments {
-        environment.poke().await?;
-        environment.ready().await?;
-        ensure!(environment.uids().await? == before, "{} was made anew", environment.resource());
-    }
+    eventually("Crossplane has looked at every composite again", async || {
+        // Until it listens, there is nothing to count.
+        let count = stage.plane.metrics.sum("controller_runtime_reconcile_total", "composite/").await;
+        Ok((count.unwrap_or_default() > 2.0 * environments.len() as f64).then_some(()))
+    })
+    .await?;
+    try_join_all(environments.iter().map(Environment::poke)).await?;
+    ensure!(desired(&environments).await? == before, "something was made anew, or otherwise");
     Ok(())
 }

@@ -7,6 +7,7 @@ use function_paved_road::apis::{AnyApi, Flavour};
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 
+use super::in_both_flavours;
 use crate::environment::Environment;
 use crate::examples;
 use crate::stage::{Stage, eventually, merge};
@@ -58,7 +59,7 @@ pub(super) async fn everything_goes_when_the_clouds_refuse(stage: Stage) -> Resu
 }
 
 pub(super) async fn a_site_whose_files_are_retained_keeps_its_bucket(stage: Stage) -> Result<()> {
-    for flavour in Flavour::ALL {
+    in_both_flavours(async |flavour| {
         let change = json!({"spec": {"frontend": {"retainFiles": true}}});
         let environment = stage.ready("unified-environment", flavour, change).await?;
         let composite = environment.composite().await?;
@@ -71,8 +72,9 @@ pub(super) async fn a_site_whose_files_are_retained_keeps_its_bucket(stage: Stag
                 && left.iter().any(|one| one.starts_with("Bucket ")),
             "{flavour:?}: left in the clouds: {left:?}"
         );
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }
 
 /// Deletes it; it goes, and the clouds keep nothing of it.

@@ -2,9 +2,9 @@
 
 use anyhow::{Result, ensure};
 use function_paved_road::apis::Flavour;
-use futures::future::try_join_all;
 use serde_json::json;
 
+use super::in_both_flavours;
 use crate::stage::Stage;
 use crate::stand_in::behaviour::Rule;
 
@@ -15,7 +15,7 @@ const REFUSAL: &str =
     "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
 
 pub(super) async fn a_refused_leaf_is_named_and_recovers(stage: Stage) -> Result<()> {
-    try_join_all(Flavour::ALL.map(|flavour| named_and_recovers(&stage, flavour))).await.map(drop)
+    in_both_flavours(async |flavour| named_and_recovers(&stage, flavour).await).await
 }
 
 async fn named_and_recovers(stage: &Stage, flavour: Flavour) -> Result<()> {

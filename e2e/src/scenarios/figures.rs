@@ -15,7 +15,9 @@ pub(super) async fn each_becomes_ready_by_itself(stage: Stage) -> Result<()> {
         let info = api.info();
         let before = Counts::of(&stage.plane, api, flavour).await?;
         let begin = Instant::now();
-        let environment = stage.ready(info.name, flavour, json!({})).await?;
+        let add_ons = stage.add_ons().await?;
+        let change = if info.name == "virtual-environment" { add_ons.change() } else { json!({}) };
+        let environment = stage.ready(info.name, flavour, change).await?;
         let seconds = begin.elapsed().as_secs_f64();
         let after = Counts::of(&stage.plane, api, flavour).await?;
         let resources = environment.composed().await?.len();

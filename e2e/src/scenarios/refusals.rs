@@ -4,6 +4,7 @@ use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::Flavour;
 use serde_json::json;
 
+use super::in_both_flavours;
 use crate::stage::Stage;
 
 pub(super) async fn the_api_server_refuses_what_the_schema_forbids(stage: Stage) -> Result<()> {
@@ -48,22 +49,21 @@ pub(super) async fn what_cannot_change_is_refused(stage: Stage) -> Result<()> {
         ("application-environment", json!({"spec": {"parameters": {"region": "us-east1"}}}), "region"),
         ("virtual-environment", json!({"spec": {"parameters": {"type": "gke"}}}), "type"),
     ];
-    for (api, change, field) in fixed {
-        for flavour in Flavour::ALL {
+    in_both_flavours(async |flavour| {
+        for (api, change, field) in &fixed {
             let environment = stage.example(api, flavour, json!({}))?;
             environment.apply().await?;
-            let refusal = environment.refused(&change).await?;
+            let refusal = environment.refused(change).await?;
             ensure!(refusal.contains(field), "{api}: the refusal does not name {field}: {refusal}");
-            environment.delete().await?;
-            environment.gone().await?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }
 
 /// What only the function knows: here, which machine types there are.
 pub(super) async fn an_edit_that_the_function_refuses_loses_nothing(stage: Stage) -> Result<()> {
-    for flavour in Flavour::ALL {
+    in_both_flavours(async |flavour| {
         let environment = stage.ready("gpu-workspace", flavour, json!({})).await?;
         let before = environment.uids().await?;
         let bad = json!({"spec": {"parameters": {"instanceType": "p9.enormous"}}});
@@ -77,6 +77,7 @@ pub(super) async fn an_edit_that_the_function_refuses_loses_nothing(stage: Stage
         environment.edit(&json!({"spec": {"parameters": {"instanceType": "g4dn.xlarge"}}})).await?;
         environment.provisioned("Available").await?;
         ensure!(environment.uids().await? == before, "something was lost or made anew");
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }

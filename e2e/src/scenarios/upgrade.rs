@@ -30,11 +30,9 @@ pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Resu
     let later =
         Function::start(plane.ground(), plane.runtime.authority(), &binary, "function-later", 2).await?;
     plane.runtime.serve(&format!(":{NEXT}"), &later.endpoint);
-    let environments = try_join_all(examples::all().map(async |(api, flavour)| {
-        let environment = stage.ready(api.info().name, flavour, json!({})).await?;
-        Ok::<_, anyhow::Error>((environment.desired().await?, environment))
-    }))
-    .await?;
+    let environments = stage.standing().await?.into_iter();
+    let environments =
+        try_join_all(environments.map(async |one| anyhow::Ok((one.desired().await?, one)))).await?;
     let steps = [
         ("the APIs first", Part::Apis, &next),
         ("the function after them", Part::Function, &next),
@@ -63,12 +61,7 @@ pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Resu
     }
     install(&stage, Part::Apis, &now).await?;
     install(&stage, Part::Function, &now).await?;
-    only(&plane.function, &later).await?;
-    let gone = environments.iter().map(async |(_, environment)| {
-        environment.delete().await?;
-        environment.gone().await
-    });
-    try_join_all(gone).await.map(drop)
+    only(&plane.function, &later).await
 }
 
 /// What is upgraded by itself.
@@ -108,16 +101,16 @@ fn file(folder: &Path, name: &str) -> std::path::PathBuf {
 
 /// Installs a release of the function, or of all APIs, and waits until it is in force.
 async fn install(stage: &Stage, part: Part, release: &Args) -> Result<()> {
-    for object in packages::installation(release) {
-        if (object["kind"] == "Function") == matches!(part, Part::Function) {
-            stage.admin.apply(&object).await?;
-            eventually("the release is installed", async || {
-                let package = stage.objects.referred(&reference(&object), "").await?.unwrap_or_default();
-                let is_it = package["status"]["currentIdentifier"] == object["spec"]["package"];
-                Ok(is_it.then_some(()))
-            })
-            .await?;
-        }
+    let is_part = |object: &Value| (object["kind"] == "Function") == matches!(part, Part::Function);
+    let objects: Vec<_> = packages::installation(release).into_iter().filter(is_part).collect();
+    stage.plane.outer.apply(&objects).await?;
+    for object in &objects {
+        eventually("the release is installed", async || {
+            let package = stage.objects.referred(&reference(object), "").await?.unwrap_or_default();
+            let is_it = package["status"]["currentIdentifier"] == object["spec"]["package"];
+            Ok(is_it.then_some(()))
+        })
+        .await?;
     }
     packages::healthy(&stage.plane.outer).await.map(drop)
 }

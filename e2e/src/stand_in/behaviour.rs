@@ -126,6 +126,16 @@ pub async fn set(client: &Client, name: &str, rule: Option<&Rule>) -> anyhow::Re
     Ok(())
 }
 
+/// Withdraws every rule whose name begins so.
+pub async fn clear(client: &Client, beginning: &str) -> anyhow::Result<()> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
+    let rules = api.get_opt(CONFIG_MAP).await?.and_then(|map| map.data).unwrap_or_default();
+    for name in rules.keys().filter(|name| name.starts_with(beginning)) {
+        set(client, name, None).await?;
+    }
+    Ok(())
+}
+
 /// A signal for every change of the rules.
 pub fn changes(rules: watch::Receiver<Behaviour>) -> impl Stream<Item = ()> + Send + 'static {
     stream::unfold(rules, |mut rules| async move { rules.changed().await.ok().map(|()| ((), rules)) })
