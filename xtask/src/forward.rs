@@ -1,4 +1,4 @@
-//! Tasks of the crate `e2e`, which has what they need: these tasks build without a client of Kubernetes.
+//! Tasks of the crate `e2e`, which has what they need.
 
 use std::{env, ffi::OsString, os::unix::process::CommandExt, process::Command};
 
@@ -18,7 +18,7 @@ pub struct Args {
 pub fn run(task: &str, args: &Args) -> Result<()> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["run", "--quiet", "--package", "e2e", "--manifest-path"]);
+    command.args(["run", "--quiet", "--bin", "e2e", "--manifest-path"]);
     command.arg(workspace::root().join("Cargo.toml")).args(["--", task]).args(&args.flags);
     Err(command.exec()).context("starting cargo")
 }
