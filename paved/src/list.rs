@@ -13,7 +13,7 @@ use kube::runtime::watcher::Event;
 use crate::Console;
 use crate::cli::{List, Listing};
 use crate::cluster::{Cluster, Kind, Kinds, cause, is_denied, pages, watch};
-use crate::documents;
+use crate::documents::{self, Packed};
 use crate::environment::Environment;
 use crate::failure::Failure;
 pub(crate) use rows::name;
@@ -46,11 +46,11 @@ pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Fa
             Ok(())
         }
         Some(Listing::Json) => {
-            let items = place.all(console, |_, object| documents::tidy(&object)).await?;
+            let items = place.all(console, |_, object| Packed::of(&object)).await?;
             documents::print_list(&items, documents::Format::Json, console)
         }
         Some(Listing::Yaml) => {
-            let items = place.all(console, |_, object| documents::tidy(&object)).await?;
+            let items = place.all(console, |_, object| Packed::of(&object)).await?;
             documents::print_list(&items, documents::Format::Yaml, console)
         }
     }
