@@ -117,7 +117,8 @@ impl ControlPlane {
         let begin = Instant::now();
         let ground = Arc::new(Ground::new(options.core, options.quiet, options.keep)?);
         let registry = Registry::start(&ground).await?;
-        let (binary, (outer, inner, core), sites) = try_join!(
+        let binary = workspace::built("function")?;
+        let ((), (outer, inner, core), sites) = try_join!(
             publish(&ground, &registry, options),
             clusters(&ground, options.core),
             charts::pack(&ground)
@@ -231,16 +232,13 @@ async fn clusters(ground: &Arc<Ground>, core: CoreVersion) -> Result<(Cluster, C
     Ok((outer, inner, core))
 }
 
-/// Fills the registry; gives the function's binary.
-async fn publish(ground: &Ground, registry: &Registry, options: &Options) -> Result<PathBuf> {
-    let start = Instant::now();
-    let built = tokio::task::spawn_blocking(|| workspace::build(&["function"])).await??;
-    ground.tell("function, built", start);
+/// Fills the registry.
+async fn publish(ground: &Ground, registry: &Registry, options: &Options) -> Result<()> {
     if options.install {
         packages::providers(ground, registry).await?;
         packages::ours(ground, registry, options.packages.as_deref()).await?;
     }
-    Ok(built.join("function"))
+    Ok(())
 }
 
 /// The rights that we ship: for Crossplane, the providers and people.

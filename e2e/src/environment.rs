@@ -99,7 +99,9 @@ impl Environment {
     /// Makes Crossplane look at its composite, and gives it the time for what comes of that.
     pub async fn poke(&self) -> Result<()> {
         let composite = self.composite().await?;
-        self.objects.annotate(&composite, "e2e.paved-road/poked", &jiff::Timestamp::now().to_string()).await?;
+        self.objects
+            .annotate(&composite, "e2e.paved-road/poked", &jiff::Timestamp::now().to_string())
+            .await?;
         tokio::time::sleep(Duration::from_secs(8)).await;
         ensure!(self.found().await?.is_some(), "{} is gone", self.name());
         Ok(())

@@ -7,7 +7,6 @@ use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
-use tokio::sync::OnceCell;
 use xtask::workspace;
 
 use crate::environment::Environment;
@@ -43,15 +42,10 @@ impl Ran {
 }
 
 impl Paved {
-    /// In the hands of the stage's user. The program is built first.
-    pub async fn of(stage: &Stage) -> Result<Self> {
-        static BUILT: OnceCell<PathBuf> = OnceCell::const_new();
-        let build = || async {
-            let folder = tokio::task::spawn_blocking(|| workspace::build(&["paved"])).await??;
-            anyhow::Ok(folder.join("paved"))
-        };
+    /// In the hands of the stage's user.
+    pub fn of(stage: &Stage) -> Result<Self> {
         Ok(Self {
-            program: BUILT.get_or_try_init(build).await?.clone(),
+            program: workspace::built("paved")?,
             kubeconfig: stage.user.kubeconfig.clone(),
             person: stage.user.person.clone(),
             namespace: stage.namespace.clone(),

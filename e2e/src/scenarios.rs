@@ -30,10 +30,10 @@ use crate::stage::Stage;
 
 /// How many scenarios run at once: most of the time goes by waiting, and Crossplane looks every 30 s only whether what a Usage waits
 /// for is gone.
-const SIDE_BY_SIDE: usize = 16;
+const SIDE_BY_SIDE: usize = 8;
 
 /// The longest that a scenario may take.
-const LIMIT: Duration = Duration::from_mins(15);
+const LIMIT: Duration = Duration::from_mins(20);
 
 /// A scenario: its name says what holds.
 struct Scenario {
@@ -47,6 +47,8 @@ struct Scenario {
 enum When {
     /// Beside others.
     Together,
+    /// After those, while nobody else makes anything.
+    Apart,
     /// After those, one at a time, in this order.
     Alone,
     /// As those, and only if it is asked for by name: it measures more than it proves.
@@ -71,6 +73,7 @@ const SCENARIOS: &[Scenario] = &[
     // The longest first, so that nobody is waited for in the end.
     scenario!(compatibility::the_claims_flavour_works_on_crossplane_1_20),
     scenario!(install::a_team_has_apis_in_a_group_of_its_own),
+    scenario!(day_two::a_function_that_is_killed_is_missed_by_nobody),
     scenario!(day_two::what_may_change_changes),
     scenario!(claims::every_claim_becomes_ready),
     scenario!(claims::every_namespaced_composite_becomes_ready),
@@ -104,12 +107,11 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(cli::an_interrupted_wait_leaves_what_was_applied),
     scenario!(cli::a_deletion_that_hangs_says_what_holds_it),
     scenario!(figures::each_becomes_ready_by_itself, Asked),
-    scenario!(bulk::a_hundred_environments_come_and_go, Alone),
+    // From here on the same environments look on.
+    scenario!(bulk::a_hundred_environments_come_and_go, Apart),
+    scenario!(quiet::nothing_is_written_while_nothing_happens, Apart),
     scenario!(cli::a_wait_outlives_the_api_server, Alone),
     scenario!(day_two::a_provider_that_was_down_catches_up, Alone),
-    scenario!(day_two::a_function_that_is_killed_is_missed_by_nobody, Alone),
-    // From here on the same environments look on.
-    scenario!(quiet::nothing_is_written_while_nothing_happens, Alone),
     scenario!(day_two::new_settings_leave_alone_what_runs, Alone),
     scenario!(day_two::crossplane_restarted_makes_nothing_anew, Alone),
     scenario!(upgrade::in_whatever_order_nothing_is_made_anew, Alone),
@@ -146,21 +148,24 @@ pub async fn play(plane: Arc<ControlPlane>, only: &[String]) -> Result<()> {
         is_named || only.is_empty() && scenario.when != When::Asked
     };
     let chosen = SCENARIOS.iter().filter(is_chosen);
-    let (together, alone): (Vec<_>, Vec<_>) = chosen.partition(|scenario| scenario.when == When::Together);
-    if alone.is_empty() && together.is_empty() {
+    let chosen: Vec<_> = chosen.collect();
+    if chosen.is_empty() {
         let names: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
         bail!("no scenario's name contains {}; there are:\n  {}", only.join(" or "), names.join("\n  "));
     }
     let begin = Instant::now();
-    let count = together.len() + alone.len();
     let mut failed = Vec::new();
-    for (scenarios, at_once) in [(together, SIDE_BY_SIDE), (alone, 1)] {
+    for (when, at_once) in
+        [(When::Together, SIDE_BY_SIDE), (When::Apart, SIDE_BY_SIDE), (When::Alone, 1), (When::Asked, 1)]
+    {
+        let scenarios = chosen.iter().filter(|scenario| scenario.when == when);
         let played = stream::iter(scenarios).map(|scenario| perform(plane.clone(), scenario));
         let mut played = played.buffer_unordered(at_once);
         while let Some((name, good)) = played.next().await {
             failed.extend((!good).then_some(name));
         }
     }
+    let count = chosen.len();
     println!("{} of {count} scenarios hold, {} s", count - failed.len(), begin.elapsed().as_secs());
     if failed.is_empty() { Ok(()) } else { bail!("these do not: {}", failed.join(", ")) }
 }

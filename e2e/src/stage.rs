@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::control_plane::ControlPlane;
-use crate::environment::Environment;
+use crate::environment::{Environment, is_ready};
 use crate::examples;
 use crate::kubectl::Kubectl;
 use crate::objects::Objects;
@@ -19,7 +19,7 @@ use crate::stand_in::behaviour::{self, Rule};
 use crate::stand_in::cloud::External;
 
 /// The longest that anything may take on a busy machine.
-pub const PATIENCE: Duration = Duration::from_mins(4);
+pub const PATIENCE: Duration = Duration::from_mins(8);
 
 /// What a scenario has.
 #[derive(Clone)]
@@ -98,21 +98,26 @@ impl Stage {
     /// Every example in both flavours, ready, for those who look on while something else changes: they go on from scenario to
     /// scenario. The virtual environment that was made from a claim has add-ons.
     pub async fn standing(&self) -> Result<Vec<Environment>> {
-        let stage = Self::set(self.plane.clone(), "standing").await?;
+        let stage = self.looking_on().await?;
         let all = examples::all().map(async |(api, flavour)| {
             let name = api.info().name;
-            let change = match (name, flavour) {
-                ("virtual-environment", Flavour::Claims) => self.add_ons().await?.change(),
-                _ => json!({}),
-            };
-            let environment = stage.example(name, flavour, change)?;
+            let environment = stage.example(name, flavour, json!({}))?;
             if environment.found().await?.is_none() {
                 environment.apply().await?;
+                environment.ready().await?;
+                if (name, flavour) == ("virtual-environment", Flavour::Claims) {
+                    self.add_ons().await?.join(&environment).await?;
+                }
             }
             environment.ready().await?;
             anyhow::Ok(environment)
         });
         try_join_all(all).await
+    }
+
+    /// The stage of those who look on.
+    pub async fn looking_on(&self) -> Result<Self> {
+        Self::set(self.plane.clone(), "standing").await
     }
 
     /// Deletes every environment of the namespace, and what the clouds were told; waits until all are gone.
@@ -210,6 +215,27 @@ impl AddOns {
     pub fn change(&self) -> Value {
         json!({"spec": {"parameters": self.parameters}})
     }
+
+    /// Gives them to an environment, and waits until they are there.
+    pub async fn join(&self, environment: &Environment) -> Result<()> {
+        environment.edit(&self.change()).await?;
+        let with = |object: &Value| ["argocd", "gitops", "knative"].iter().all(|one| is_part(object, one));
+        environment.until("ready with add-ons", |object| is_ready(object) && with(object)).await.map(drop)
+    }
+
+    /// Takes them from an environment, and waits until they are gone.
+    pub async fn leave(self, environment: &Environment) -> Result<()> {
+        let without = json!({"gitops": null, "knative": null});
+        environment.edit(&json!({"spec": {"parameters": without}})).await?;
+        let with = |object: &Value| ["argocd", "gitops", "knative"].iter().any(|one| is_part(object, one));
+        environment.until("ready without add-ons", |object| is_ready(object) && !with(object)).await.map(drop)
+    }
+}
+
+/// Whether an environment's status knows a part whose slot begins so.
+pub fn is_part(object: &Value, slot: &str) -> bool {
+    let parts = object["status"]["resources"].as_array().into_iter().flatten();
+    parts.into_iter().any(|part| part["slot"].as_str().is_some_and(|name| name.starts_with(slot)))
 }
 
 /// Waits until `check` gives something; `what` says what was waited for.

@@ -1,6 +1,6 @@
 //! Tasks of the crate `e2e`, which has what they need.
 
-use std::{env, ffi::OsString, os::unix::process::CommandExt, process::Command};
+use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
 
 use anyhow::{Context, Result};
 
@@ -14,11 +14,9 @@ pub struct Args {
     flags: Vec<OsString>,
 }
 
-/// Becomes cargo, which builds and becomes that crate's program: Ctrl-C and the exit code are its own.
+/// Builds that crate's program and those that it starts, and becomes it: Ctrl-C and the exit code are its own.
 pub fn run(task: &str, args: &Args) -> Result<()> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["run", "--quiet", "--bin", "e2e", "--manifest-path"]);
-    command.arg(workspace::root().join("Cargo.toml")).args(["--", task]).args(&args.flags);
-    Err(command.exec()).context("starting cargo")
+    let program = workspace::build(&["e2e", "function", "paved"])?.join("e2e");
+    let mut command = Command::new(&program);
+    Err(command.arg(task).args(&args.flags).exec()).with_context(|| format!("starting {}", program.display()))
 }

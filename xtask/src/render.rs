@@ -9,7 +9,7 @@ mod example;
 mod function;
 mod paved;
 
-use std::time::Instant;
+use std::{cell::OnceCell, time::Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -35,9 +35,10 @@ pub fn run(args: &Args) -> Result<()> {
     let start = Instant::now();
     let (mut all, mut differed) = (0, 0);
     for example in &args.examples()? {
+        let bench = Bench::new(example, &crossplane, &paved);
         for (what, proof) in PROOFS {
             let began = Instant::now();
-            let problems = proof(&Bench { example, crossplane: &crossplane, paved: &paved })
+            let problems = proof(&bench)
                 .with_context(|| format!("{}: {what}{}", example.name, function.last_words()))?;
             let Some(problems) = problems else { continue };
             report(&example.name, what, &problems, began);
@@ -74,6 +75,32 @@ struct Bench<'a> {
     example: &'a Example,
     crossplane: &'a Crossplane,
     paved: &'a Paved,
+    once: OnceCell<Vec<Value>>,
+    again: OnceCell<Vec<Value>>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(example: &'a Example, crossplane: &'a Crossplane, paved: &'a Paved) -> Self {
+        Self { example, crossplane, paved, once: OnceCell::new(), again: OnceCell::new() }
+    }
+
+    /// What Crossplane renders of the example: seconds, the first time.
+    fn once(&self) -> Result<&[Value]> {
+        self.rendered(&self.once)
+    }
+
+    /// The same once more: what is generated differs.
+    fn again(&self) -> Result<&[Value]> {
+        self.rendered(&self.again)
+    }
+
+    fn rendered<'c>(&self, cell: &'c OnceCell<Vec<Value>>) -> Result<&'c [Value]> {
+        if let Some(rendered) = cell.get() {
+            return Ok(rendered);
+        }
+        let rendered = self.crossplane.render(self.example)?;
+        Ok(cell.get_or_init(|| rendered))
+    }
 }
 
 /// The differences found, or nothing when the proof does not apply to the example.
@@ -87,9 +114,9 @@ const PROOFS: &[(&str, Proof)] = &[
 
 /// Crossplane renders what `paved preview` shows, and it is valid.
 fn as_previewed(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
-    let rendered = bench.crossplane.render(bench.example)?;
-    let mut problems = bench.crossplane.validate(&rendered)?;
-    problems.extend(against_preview(bench, bench.example, &rendered)?);
+    let rendered = bench.once()?;
+    let mut problems = bench.crossplane.validate(rendered)?;
+    problems.extend(against_preview(bench, bench.example, rendered)?);
     Ok(Some(problems))
 }
 
@@ -98,10 +125,10 @@ fn from_its_claim(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
     let Bench { example, crossplane, .. } = bench;
     let (Some(claim), None) = (&example.claim, &example.observed) else { return Ok(None) };
     let converted = Example { xr: crossplane.xr_of(claim, &example.xr)?, ..(*example).clone() };
-    let (once, again) = (crossplane.render(example)?, crossplane.render(example)?);
+    let (once, again) = (bench.once()?, bench.again()?);
     let from_claim = crossplane.render(&converted)?;
-    let generated = compare::generated(&once, &again);
-    Ok(Some(differences(("the XR", &once), ("the claim", &from_claim), &generated)))
+    let generated = compare::generated(once, again);
+    Ok(Some(differences(("the XR", once), ("the claim", &from_claim), &generated)))
 }
 
 /// Settings that come by an EnvironmentConfig give what they give in the Composition.
@@ -111,10 +138,10 @@ fn by_settings_from(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
         return Ok(None);
     }
     let elsewhere = example.with_settings_elsewhere(crossplane.scratch())?;
-    let (once, again) = (crossplane.render(example)?, crossplane.render(example)?);
+    let (once, again) = (bench.once()?, bench.again()?);
     let rendered = crossplane.render(&elsewhere)?;
-    let generated = compare::generated(&once, &again);
-    let mut problems = differences(("the input", &once), ("settingsFrom", &rendered), &generated);
+    let generated = compare::generated(once, again);
+    let mut problems = differences(("the input", once), ("settingsFrom", &rendered), &generated);
     problems.extend(against_preview(bench, &elsewhere, &rendered)?);
     Ok(Some(problems))
 }

@@ -19,6 +19,14 @@ pub fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
+/// A program of the workspace that was built with this one, and lies beside it.
+pub fn built(program: &str) -> Result<PathBuf> {
+    let own = env::current_exe().context("where this program is")?;
+    let path = own.with_file_name(program);
+    ensure!(path.is_file(), "there is no {}: `cargo build --workspace --bins` makes it", path.display());
+    Ok(path)
+}
+
 /// Builds binaries of the workspace; gives the folder they are in.
 pub fn build(binaries: &[&str]) -> Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

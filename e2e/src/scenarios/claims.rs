@@ -21,10 +21,11 @@ async fn all_become_ready(stage: &Stage, flavour: Flavour) -> Result<()> {
         if api.info().name != "virtual-environment" {
             return becomes_ready(stage, *api, flavour, json!({})).await.map(drop);
         }
+        let environment = becomes_ready(stage, *api, flavour, json!({})).await?;
         let add_ons = stage.add_ons().await?;
-        let environment = becomes_ready(stage, *api, flavour, add_ons.change()).await?;
-        environment.delete().await?;
-        environment.gone().await
+        add_ons.join(&environment).await?;
+        tells_its_status(api.info().name, &environment.object().await?)?;
+        add_ons.leave(&environment).await
     });
     try_join_all(ready).await.map(drop)
 }

@@ -43,13 +43,13 @@ async fn no_rule(stage: &Stage) -> Result<()> {
 }
 
 pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage).await?;
+    let paved = Paved::of(&stage)?;
     in_both_flavours(async |flavour| {
         let ada = workspace(&stage, flavour, "ada", json!({}))?;
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("outputs.env");
         let file = file.to_str().context("a folder that is no text")?;
-        let ran = paved.apply(&ada, &["--wait", "--timeout", "4m", "--output-file", file]).await?;
+        let ran = paved.apply(&ada, &["--wait", "--timeout", "8m", "--output-file", file]).await?;
         ran.is(0, &["created", "instance (Instance", "is ready after", "connection: ssh"])?;
         let outputs = std::fs::read_to_string(file)?;
         ensure!(outputs.contains("PAVED_PUBLIC_IP="), "no address among the outputs: {outputs}");
@@ -60,7 +60,7 @@ pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) 
         let json = paved.run(&["status", &address, "-o", "json"]).await?;
         let object: Value = serde_json::from_str(&json.told)?;
         ensure!(object["status"]["phase"] == "Ready", "{object}");
-        paved.run(&["delete", &address, "--wait", "--timeout", "4m"]).await?.is(0, &["gone after"])?;
+        paved.run(&["delete", &address, "--wait", "--timeout", "8m"]).await?.is(0, &["gone after"])?;
         ensure!(ada.found().await?.is_none(), "it is said to be gone, and is there");
         paved.run(&["wait", &address, "--for=deleted"]).await?.is(0, &[])?;
         paved.run(&["status", &address]).await?.is(1, &["there is no environment"])
@@ -69,22 +69,22 @@ pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) 
 }
 
 pub(super) async fn what_is_slow_has_not_failed(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage).await?;
+    let paved = Paved::of(&stage)?;
     rule(&stage, Rule { seconds: Some(15.0), ..Rule::default() }).await?;
     in_both_flavours(async |flavour| {
         let slow = workspace(&stage, flavour, "slow", json!({}))?;
-        let flags = ["--wait", "--patience", "2s", "--timeout", "4m"];
+        let flags = ["--wait", "--patience", "2s", "--timeout", "8m"];
         paved.apply(&slow, &flags).await?.is(0, &["instance (Instance", "Creating", "is ready after"])
     })
     .await
 }
 
 pub(super) async fn a_refused_part_ends_the_wait_and_is_named(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage).await?;
+    let paved = Paved::of(&stage)?;
     rule(&stage, Rule { create: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
     in_both_flavours(async |flavour| {
         let poor = workspace(&stage, flavour, "poor", json!({}))?;
-        let flags = ["--wait", "--patience", "5s", "--timeout", "4m"];
+        let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
         let words = ["has failed: instance (Instance", "VcpuLimitExceeded", "quota"];
         paved.apply(&poor, &flags).await?.is(4, &words)
     })
@@ -92,11 +92,11 @@ pub(super) async fn a_refused_part_ends_the_wait_and_is_named(stage: Stage) -> R
 }
 
 pub(super) async fn what_recovers_during_the_wait_is_ready(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage).await?;
+    let paved = Paved::of(&stage)?;
     rule(&stage, Rule { create: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
     let environments = Flavour::ALL.map(|flavour| workspace(&stage, flavour, "poor", json!({})));
     let environments = environments.into_iter().collect::<Result<Vec<_>>>()?;
-    let waits = environments.iter().map(async |poor| paved.apply(poor, &["--wait", "--timeout", "4m"]).await);
+    let waits = environments.iter().map(async |poor| paved.apply(poor, &["--wait", "--timeout", "8m"]).await);
     let raised = async {
         for poor in &environments {
             while poor.found().await?.is_none() {
@@ -112,7 +112,7 @@ pub(super) async fn what_recovers_during_the_wait_is_ready(stage: Stage) -> Resu
 }
 
 pub(super) async fn a_wait_ends_when_its_time_is_over(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage).await?;
+    let paved = Paved::of(&stage)?;
     rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
     in_both_flavours(async |flavour| {
         let slow = workspace(&stage, flavour, "slow", json!({}))?;
@@ -123,27 +123,27 @@ pub(super) async fn a_wait_ends_when_its_time_is_over(stage: Stage) -> Result<()
 }
 
 pub(super) async fn an_invalid_spec_ends_the_wait_at_once(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage).await?;
+    let paved = Paved::of(&stage)?;
     in_both_flavours(async |flavour| {
         let odd = json!({"spec": {"parameters": {"instanceType": "p9.enormous"}}});
         let wrong = workspace(&stage, flavour, "wrong", odd)?;
         let begin = Instant::now();
         let words = ["InvalidSpec", "spec.parameters.instanceType", "p9.enormous"];
-        paved.apply(&wrong, &["--wait", "--timeout", "4m"]).await?.is(3, &words)?;
+        paved.apply(&wrong, &["--wait", "--timeout", "8m"]).await?.is(3, &words)?;
         ensure!(begin.elapsed() < Duration::from_mins(1), "that took {} s", begin.elapsed().as_secs());
         let right = workspace(&stage, flavour, "wrong", json!({}))?;
         paved
-            .apply(&right, &["--wait", "--timeout", "4m"])
+            .apply(&right, &["--wait", "--timeout", "8m"])
             .await?
             .is(0, &["configured", "is ready after"])?;
         // What runs already keeps running, and the edit is refused all the same.
-        paved.apply(&wrong, &["--wait", "--timeout", "4m"]).await?.is(3, &words)
+        paved.apply(&wrong, &["--wait", "--timeout", "8m"]).await?.is(3, &words)
     })
     .await
 }
 
 pub(super) async fn what_is_refused_is_not_applied_at_all(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage).await?;
+    let paved = Paved::of(&stage)?;
     let good = workspace(&stage, Flavour::Claims, "good", json!({}))?;
     let bad = workspace(&stage, Flavour::Claims, "bad", json!({"spec": {"parameters": {"diskGB": 1}}}))?;
     let elsewhere = json!({"apiVersion": "platform.acme.org/v1alpha1"});
@@ -167,7 +167,7 @@ pub(super) async fn what_is_refused_is_not_applied_at_all(stage: Stage) -> Resul
 }
 
 pub(super) async fn another_managers_fields_are_not_taken_by_accident(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage).await?;
+    let paved = Paved::of(&stage)?;
     let ours = workspace(&stage, Flavour::Claims, "shared", json!({}))?;
     ours.apply().await?;
     let text = json!({"spec": {"parameters": {"allowedCidrs": ["198.51.100.0/24"]}}});
@@ -181,17 +181,17 @@ pub(super) async fn another_managers_fields_are_not_taken_by_accident(stage: Sta
 }
 
 pub(super) async fn two_pipelines_may_apply_at_once(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage).await?;
+    let paved = Paved::of(&stage)?;
     in_both_flavours(async |flavour| {
         let twice = workspace(&stage, flavour, "twice", json!({}))?;
-        let both = [(); 2].map(|()| paved.apply(&twice, &["--wait", "--timeout", "4m"]));
+        let both = [(); 2].map(|()| paved.apply(&twice, &["--wait", "--timeout", "8m"]));
         join_all(both).await.into_iter().try_for_each(|ran| ran?.is(0, &["is ready after"]))
     })
     .await
 }
 
 pub(super) async fn who_may_not_is_told_so(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage).await?;
+    let paved = Paved::of(&stage)?;
     let ada = workspace(&stage, Flavour::Claims, "ada", json!({}))?;
     let stranger = paved.by(Some("stranger"));
     stranger.apply(&ada, &[]).await?.is(6, &["you may not", "paved-road-user"])?;
@@ -199,19 +199,19 @@ pub(super) async fn who_may_not_is_told_so(stage: Stage) -> Result<()> {
     stranger.run(&["wait", "ada"]).await?.is(6, &["you may not"])?;
     let viewer = paved.by(Some(&format!("viewer@{}", stage.namespace)));
     viewer.apply(&ada, &[]).await?.is(6, &["you may not apply"])?;
-    paved.apply(&ada, &["--wait", "--timeout", "4m"]).await?.is(0, &[])?;
+    paved.apply(&ada, &["--wait", "--timeout", "8m"]).await?.is(0, &[])?;
     viewer.run(&["wait", ada.name()]).await?.is(0, &["is ready"])?;
     viewer.run(&["delete", ada.name()]).await?.is(6, &["you may not delete"])?;
     paved.run(&["delete", ada.name(), "--wait"]).await?.is(0, &["you may not read its parts", "gone after"])
 }
 
 pub(super) async fn what_is_deleted_while_it_is_waited_for_fails(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage).await?;
+    let paved = Paved::of(&stage)?;
     rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
     in_both_flavours(async |flavour| {
         let doomed = workspace(&stage, flavour, "doomed", json!({}))?;
         paved.apply(&doomed, &[]).await?.is(0, &["created"])?;
-        let waits = paved.start(&["wait", &address(&doomed), "--timeout", "4m"], "").await?;
+        let waits = paved.start(&["wait", &address(&doomed), "--timeout", "8m"], "").await?;
         tokio::time::sleep(Duration::from_secs(3)).await;
         doomed.delete().await?;
         waits.ends().await?.is(4, &["deleted"])
@@ -220,7 +220,7 @@ pub(super) async fn what_is_deleted_while_it_is_waited_for_fails(stage: Stage) -
 }
 
 pub(super) async fn an_interrupted_wait_leaves_what_was_applied(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage).await?;
+    let paved = Paved::of(&stage)?;
     rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
     let kept = workspace(&stage, Flavour::Claims, "kept", json!({}))?;
     let waits = paved.start(&["apply", "-", "--wait"], &kept.manifest.to_string()).await?;
@@ -236,10 +236,10 @@ pub(super) async fn an_interrupted_wait_leaves_what_was_applied(stage: Stage) ->
 }
 
 pub(super) async fn a_deletion_that_hangs_says_what_holds_it(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage).await?;
+    let paved = Paved::of(&stage)?;
     for flavour in Flavour::ALL {
         let held = workspace(&stage, flavour, "held", json!({}))?;
-        paved.apply(&held, &["--wait", "--timeout", "4m"]).await?.is(0, &[])?;
+        paved.apply(&held, &["--wait", "--timeout", "8m"]).await?.is(0, &[])?;
         rule(
             &stage,
             Rule {
@@ -252,13 +252,13 @@ pub(super) async fn a_deletion_that_hangs_says_what_holds_it(stage: Stage) -> Re
         let words = ["timed out", "instance (Instance", "termination protection"];
         paved.by(None).run(&["delete", &address, "--wait", "--timeout", "20s"]).await?.is(5, &words)?;
         no_rule(&stage).await?;
-        paved.run(&["wait", &address, "--for=deleted", "--timeout", "4m"]).await?.is(0, &["is gone"])?;
+        paved.run(&["wait", &address, "--for=deleted", "--timeout", "8m"]).await?.is(0, &["is gone"])?;
     }
     Ok(())
 }
 
 pub(super) async fn a_wait_outlives_the_api_server(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage).await?;
+    let paved = Paved::of(&stage)?;
     rule(&stage, Rule { seconds: Some(40.0), ..Rule::default() }).await?;
     let server = stage.plane.process("kube-apiserver")?;
     let slow = Flavour::ALL.map(|flavour| workspace(&stage, flavour, "slow", json!({})));

@@ -6,9 +6,9 @@ use futures::future::try_join_all;
 use serde_json::{Value, json};
 
 use super::in_both_flavours;
-use crate::environment::{Desired, Environment};
+use crate::environment::{Desired, Environment, is_ready};
 use crate::examples;
-use crate::stage::{AddOns, Stage, eventually};
+use crate::stage::{Stage, eventually, is_part};
 
 /// Every field that may change, with a value that the example does not have.
 fn changes(api: &str) -> Vec<Value> {
@@ -35,31 +35,31 @@ fn changes(api: &str) -> Vec<Value> {
         _ => vec![
             json!({"spec": {"parameters": {"app": {"values": {"replicaCount": 1}}}}}),
             json!({"spec": {"parameters": {"size": "medium"}}}),
-            json!({"spec": {"parameters": {"knative": {"enabled": false}}}}),
         ],
     }
 }
 
 pub(super) async fn what_may_change_changes(stage: Stage) -> Result<()> {
     let changed = examples::all().map(async |(api, flavour)| {
-        let add_ons = match api.info().name {
-            "virtual-environment" => Some(stage.add_ons().await?),
-            _ => None,
-        };
-        let with = add_ons.as_ref().map_or_else(|| json!({}), AddOns::change);
-        let environment = stage.ready(api.info().name, flavour, with).await?;
+        let environment = stage.ready(api.info().name, flavour, json!({})).await?;
         for change in changes(api.info().name) {
             let before = environment.object().await?["metadata"]["generation"].clone();
             environment.edit(&change).await?;
             let what = format!("ready with {change}");
             environment
-                .until(&what, |object| {
-                    object["metadata"]["generation"] != before && crate::environment::is_ready(object)
-                })
+                .until(&what, |object| object["metadata"]["generation"] != before && is_ready(object))
                 .await?;
         }
-        environment.delete().await?;
-        environment.gone().await
+        if api.info().name == "virtual-environment" {
+            let add_ons = stage.add_ons().await?;
+            add_ons.join(&environment).await?;
+            environment.edit(&json!({"spec": {"parameters": {"knative": {"enabled": false}}}})).await?;
+            environment
+                .until("ready without Knative", |object| is_ready(object) && !is_part(object, "knative"))
+                .await?;
+            add_ons.leave(&environment).await?;
+        }
+        anyhow::Ok(())
     });
     try_join_all(changed).await.map(drop)
 }

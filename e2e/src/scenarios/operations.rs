@@ -15,6 +15,8 @@ use crate::stage::{Stage, eventually};
 /// From installing to uninstalling: after it there is nothing of the namespaced flavour.
 pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
     let plane = &stage.plane;
+    // Who uninstalls has no environments any more.
+    stage.looking_on().await?.clear().await?;
     upgrade::publish(&stage).await?;
     plane.runtime.serve(&format!(":{}", upgrade::NEXT), &plane.function.endpoint);
     let programs = plane.ground().subfolder("operations")?;
