@@ -105,6 +105,8 @@ pub struct ControlPlane {
     pub metrics: Metrics,
     /// The turn to install add-ons inside virtual clusters: they would be there twice, as all virtual clusters are one cluster.
     pub add_ons: Arc<Mutex<()>>,
+    /// The turn to make the environments that look on.
+    pub standing: Mutex<()>,
     /// The PostgreSQL server on which provider-sql's kinds are played, where one is installed.
     pub postgres: Option<Postgres>,
     ground: Arc<Ground>,
@@ -139,6 +141,7 @@ impl ControlPlane {
             function,
             metrics,
             add_ons: Arc::default(),
+            standing: Mutex::default(),
             postgres,
             ground,
             _inside: inside,

@@ -168,6 +168,14 @@ impl Environment {
         Ok(self.composed().await?.into_iter().map(of).collect())
     }
 
+    /// Whether it is ready, and every part in sync, the function's last word included.
+    pub async fn is_settled(&self) -> Result<bool> {
+        let in_sync = |object: &Value| condition(object, "Synced")["status"] != "False";
+        let object = self.object().await?;
+        let available = condition(&object, "Provisioned")["reason"] == "Available";
+        Ok(is_ready(&object) && available && self.composed().await?.iter().all(in_sync))
+    }
+
     /// What fills a slot.
     pub async fn slot(&self, slot: &str) -> Result<Value> {
         let composed = self.composed().await?;
@@ -203,11 +211,15 @@ impl Environment {
 
     /// What it composed, with conditions and events: for whoever must find out why.
     pub async fn tree(&self) -> String {
-        let mut text = String::new();
-        for object in self.composite().await.into_iter().chain(self.composed().await.unwrap_or_default()) {
-            text += &line(&object);
-        }
-        for event in self.objects.list("v1", "Event", self.namespace()).await.unwrap_or_default() {
+        let mut objects: Vec<_> = self.object().await.into_iter().collect();
+        objects.extend(self.composite().await);
+        objects.extend(self.composed().await.unwrap_or_default());
+        let mut text: String = objects.iter().map(line).collect();
+        let of_these = |event: &&Value| {
+            objects.iter().any(|object| object["metadata"]["uid"] == event["involvedObject"]["uid"])
+        };
+        let events = self.objects.list("v1", "Event", "").await.unwrap_or_default();
+        for event in events.iter().filter(of_these) {
             _ = writeln!(
                 text,
                 "event {} {}: {}",
@@ -236,7 +248,7 @@ pub fn condition<'o>(object: &'o Value, kind: &str) -> &'o Value {
 }
 
 /// An object's kind and name, as a reference.
-fn reference(object: &Value) -> Value {
+pub fn reference(object: &Value) -> Value {
     json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "name": object["metadata"]["name"]})
 }
 

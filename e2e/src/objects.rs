@@ -82,20 +82,23 @@ impl Objects {
         }
     }
 
-    /// Every object there is, as `kind.group namespace/name`: what is compared before and after. Events and leases come and go by
-    /// themselves.
+    /// Every object there is, as `kind.group namespace/name`: what is compared before and after. Kinds that only an older version of
+    /// their group has are among them. Events and leases come and go by themselves.
     pub async fn everything(&self) -> Result<BTreeSet<String>> {
         let discovery = Discovery::new(self.client.clone()).run().await.context("discovering the kinds")?;
         let mut names = BTreeSet::new();
-        for (resource, capabilities) in discovery.groups().flat_map(ApiGroup::recommended_resources) {
+        for (resource, capabilities) in discovery.groups().flat_map(ApiGroup::resources_by_stability) {
             if !capabilities.supports_operation(verbs::LIST)
                 || ["Event", "Lease"].contains(&resource.kind.as_str())
             {
                 continue;
             }
             let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
-            // A kind can go while the kinds are gone through.
-            let Ok(list) = api.list_metadata(&ListParams::default()).await else { continue };
+            let list = match api.list_metadata(&ListParams::default()).await {
+                // A kind can go while the kinds are gone through.
+                Err(kube::Error::Api(answer)) if answer.is_not_found() => continue,
+                answer => answer.with_context(|| format!("listing {}", resource.kind))?,
+            };
             let name = |meta: &kube::core::ObjectMeta| {
                 let namespace = meta.namespace.as_deref().unwrap_or_default();
                 let name = meta.name.as_deref().unwrap_or_default();

@@ -80,6 +80,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(deletion::everything_goes_when_it_is_ready),
     scenario!(deletion::everything_goes_when_it_is_half_made),
     scenario!(deletion::everything_goes_when_the_clouds_refuse),
+    scenario!(deletion::what_is_orphaned_stays_in_the_cloud),
     scenario!(deletion::a_site_whose_files_are_retained_keeps_its_bucket),
     scenario!(install::packages_bring_the_providers_that_they_need),
     scenario!(install::compositions_are_selected_by_their_provider),
@@ -92,6 +93,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(refusals::what_cannot_change_is_refused),
     scenario!(refusals::an_edit_that_the_function_refuses_loses_nothing),
     scenario!(rights::people_may_do_what_their_role_says),
+    scenario!(rights::an_operator_looks_after_everything_but_secrets),
     scenario!(rights::a_user_reaches_no_other_namespace_and_no_part),
     scenario!(cli::a_pipeline_applies_waits_and_gets_its_outputs),
     scenario!(cli::what_is_slow_has_not_failed),
@@ -113,6 +115,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(cli::a_wait_outlives_the_api_server, Alone),
     scenario!(day_two::a_provider_that_was_down_catches_up, Alone),
     scenario!(day_two::new_settings_leave_alone_what_runs, Alone),
+    scenario!(day_two::new_tags_and_publishers_reach_what_runs, Alone),
     scenario!(day_two::crossplane_restarted_makes_nothing_anew, Alone),
     scenario!(upgrade::in_whatever_order_nothing_is_made_anew, Alone),
     // Nothing can follow: it uninstalls what others need.

@@ -21,6 +21,9 @@ use crate::stand_in::cloud::External;
 /// The longest that anything may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_mins(8);
 
+/// The platform team's Settings, as kubectl finds them.
+const SETTINGS: [&str; 2] = ["environmentconfigs.apiextensions.crossplane.io", "paved-road"];
+
 /// What a scenario has.
 #[derive(Clone)]
 pub struct Stage {
@@ -52,7 +55,19 @@ impl Stage {
         let (user, viewer) = (format!("user@{namespace}"), format!("viewer@{namespace}"));
         objects.apply(&binding(&namespace, "paved-road-user", &user)).await?;
         objects.apply(&binding(&namespace, "paved-road-viewer", &viewer)).await?;
+        objects.apply(&operators(&namespace)).await?;
         Ok(Self { user: admin.of(&user), plane, namespace, admin, objects })
+    }
+
+    /// Objects, as the user of the namespace may read and write them.
+    pub async fn of_user(&self) -> Result<Objects> {
+        let user = self.user.person.as_deref().context("the user is nobody")?;
+        Ok(Objects::new(self.plane.outer.person(user).await?))
+    }
+
+    /// Somebody with the role `paved-road-operator` in the cluster.
+    pub fn operator(&self) -> Kubectl {
+        self.admin.of(&format!("operator@{}", self.namespace))
     }
 
     /// Somebody with the role `paved-road-viewer` in the namespace.
@@ -98,6 +113,7 @@ impl Stage {
     /// Every example in both flavours, ready, for those who look on while something else changes: they go on from scenario to
     /// scenario. The virtual environment that was made from a claim has add-ons.
     pub async fn standing(&self) -> Result<Vec<Environment>> {
+        let _turn = self.plane.standing.lock().await;
         let stage = self.looking_on().await?;
         let all = examples::all().map(async |(api, flavour)| {
             let name = api.info().name;
@@ -197,10 +213,21 @@ impl Stage {
     /// Changes the platform team's Settings, for everybody.
     pub async fn patch_settings(&self, patch: &Value) -> Result<()> {
         let patch = patch.to_string();
-        self.admin
-            .run(&["patch", "environmentconfig", "paved-road", "--type=merge", "-p", &patch])
+        self.operator()
+            .run(&["patch", SETTINGS[0], SETTINGS[1], "--type=merge", "-p", &patch])
             .await
             .map(drop)
+    }
+
+    /// The Settings as they stand, to be put back.
+    pub async fn settings(&self) -> Result<Value> {
+        Ok(self.operator().get(&SETTINGS).await?["data"].clone())
+    }
+
+    /// Puts Settings back, whatever was added to them.
+    pub async fn put_settings(&self, data: &Value) -> Result<()> {
+        let patch = json!([{"op": "replace", "path": "/data", "value": data}]).to_string();
+        self.operator().run(&["patch", SETTINGS[0], SETTINGS[1], "--type=json", "-p", &patch]).await.map(drop)
     }
 }
 
@@ -259,6 +286,16 @@ fn binding(namespace: &str, role: &str, person: &str) -> Value {
         "metadata": {"name": role, "namespace": namespace},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": person}],
+    })
+}
+
+fn operators(namespace: &str) -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": format!("{namespace}-operator")},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "paved-road-operator"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": format!("operator@{namespace}")}],
     })
 }
 

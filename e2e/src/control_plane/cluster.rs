@@ -115,6 +115,14 @@ impl Cluster {
         client(kubeconfig_of(&format!("https://127.0.0.1:{}", self.port), &self.authority, &token)).await
     }
 
+    /// A client in the hands of a person: the API server answers by that person's rights.
+    pub async fn person(&self, name: &str) -> Result<Client> {
+        let kubeconfig = Kubeconfig::read_from(&self.kubeconfig)?;
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        config.auth_info.impersonate = Some(name.to_owned());
+        Ok(Client::try_from(config)?)
+    }
+
     /// Runs kubectl as administrator; what it printed.
     pub async fn kubectl<I: IntoIterator<Item: Into<String>>>(&self, args: I) -> Result<String> {
         let program = Program::new("kubectl", &self.ground.tools.kubectl)

@@ -35,7 +35,15 @@ pub struct Function {
     pub binary: PathBuf,
     /// The replicas, to be stopped and started.
     pub replicas: Vec<Arc<Process>>,
+    traffic: Arc<Traffic>,
     task: JoinHandle<()>,
+}
+
+/// Which replica was asked last, and how many connections each has had.
+#[derive(Default)]
+struct Traffic {
+    last: AtomicUsize,
+    connections: Vec<AtomicUsize>,
 }
 
 impl Function {
@@ -65,9 +73,21 @@ impl Function {
         }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, ports::free()?)).await?;
         let endpoint = listener.local_addr()?.to_string();
-        let task = tokio::spawn(balance(listener, backends));
+        let connections = backends.iter().map(|_| AtomicUsize::default()).collect();
+        let traffic = Arc::new(Traffic { connections, ..Traffic::default() });
+        let task = tokio::spawn(balance(listener, backends, traffic.clone()));
         ground.tell(&format!("{name}, {count} replicas"), start);
-        Ok(Self { endpoint, binary: binary.to_owned(), replicas, task })
+        Ok(Self { endpoint, binary: binary.to_owned(), replicas, traffic, task })
+    }
+
+    /// The index of the replica that was connected to last: it answers, as core keeps a connection.
+    pub fn serving(&self) -> usize {
+        self.traffic.last.load(Ordering::Relaxed)
+    }
+
+    /// How often each replica was connected to.
+    pub fn connections(&self) -> Vec<usize> {
+        self.traffic.connections.iter().map(|count| count.load(Ordering::Relaxed)).collect()
     }
 }
 
@@ -77,16 +97,18 @@ impl Drop for Function {
     }
 }
 
-async fn balance(listener: TcpListener, backends: Vec<u16>) {
+async fn balance(listener: TcpListener, backends: Vec<u16>, traffic: Arc<Traffic>) {
     let next = Arc::new(AtomicUsize::new(0));
     // An error is that of one connection.
     loop {
         let Ok((mut client, _)) = listener.accept().await else { continue };
-        let (backends, next) = (backends.clone(), next.clone());
+        let (backends, next, traffic) = (backends.clone(), next.clone(), traffic.clone());
         tokio::spawn(async move {
             for _ in 0..backends.len() {
-                let backend = backends[next.fetch_add(1, Ordering::Relaxed) % backends.len()];
-                if let Ok(mut server) = TcpStream::connect((Ipv4Addr::LOCALHOST, backend)).await {
+                let number = next.fetch_add(1, Ordering::Relaxed) % backends.len();
+                if let Ok(mut server) = TcpStream::connect((Ipv4Addr::LOCALHOST, backends[number])).await {
+                    traffic.last.store(number, Ordering::Relaxed);
+                    traffic.connections[number].fetch_add(1, Ordering::Relaxed);
                     // Either side may end it as it likes.
                     let _ = copy_bidirectional(&mut client, &mut server).await;
                     return;

@@ -8,8 +8,7 @@ use futures::future::try_join_all;
 
 use super::{bulk, claims, deletion};
 use crate::control_plane::{ControlPlane, CoreVersion, Options};
-use crate::environment::{Environment, resource};
-use crate::stage::{Stage, eventually};
+use crate::stage::Stage;
 
 pub(super) async fn the_claims_flavour_works_on_crossplane_1_20(stage: Stage) -> Result<()> {
     let options = Options {
@@ -38,24 +37,9 @@ async fn come_and_go(stage: &Stage) -> Result<()> {
         claims::becomes_ready(stage, *api, Flavour::Claims, change).await
     });
     let environments = try_join_all(ready).await?;
-    let held = try_join_all(environments.iter().map(|environment| held(stage, environment))).await?;
+    let held =
+        try_join_all(environments.iter().map(|environment| deletion::held(stage, environment))).await?;
     ensure!(held.iter().sum::<usize>() > 0, "no claim has Usages");
     try_join_all(environments.iter().map(|environment| deletion::goes(stage, environment))).await?;
     bulk::nothing_is_left(stage, &before).await
-}
-
-/// Whoever would delete what a Usage protects is refused; how many Usages there are.
-async fn held(stage: &Stage, environment: &Environment) -> Result<usize> {
-    let composed = environment.composed().await?;
-    let usages: Vec<_> = composed.iter().filter(|object| object["kind"] == "Usage").collect();
-    for usage in &usages {
-        let used = &usage["spec"]["of"];
-        let (kind, name) = (resource(used), used["resourceRef"]["name"].as_str().unwrap_or_default());
-        eventually(&format!("{kind} {name} is held by its Usage"), async || {
-            let deleted = stage.admin.run(&["delete", &kind, name, "--dry-run=server"]).await;
-            Ok(deleted.err().filter(|refusal| refusal.to_string().contains("in-use")))
-        })
-        .await?;
-    }
-    Ok(usages.len())
 }

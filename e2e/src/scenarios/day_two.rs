@@ -1,8 +1,10 @@
 //! What happens to environments that live: changes, accidents, restarts.
 
-use anyhow::{Context, Result, ensure};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
 use function_paved_road::apis::Flavour;
-use futures::future::try_join_all;
+use futures::future::{join_all, try_join_all};
 use serde_json::{Value, json};
 
 use super::in_both_flavours;
@@ -10,19 +12,29 @@ use crate::environment::{Desired, Environment, is_ready};
 use crate::examples;
 use crate::stage::{Stage, eventually, is_part};
 
-/// Every field that may change, with a value that the example does not have.
+/// Every field that may change, with a value that the example does not have; add-ons come and go by themselves.
 fn changes(api: &str) -> Vec<Value> {
+    let parameters = |change: Value| json!({"spec": {"parameters": change}});
     match api {
         "gpu-workspace" => vec![
-            json!({"spec": {"parameters": {"allowedCidrs": ["203.0.113.0/24", "198.51.100.7/32"]}}}),
-            json!({"spec": {"parameters": {"allowedCidrs": ["198.51.100.7/32"]}}}),
-            json!({"spec": {"parameters": {"instanceType": "g4dn.2xlarge"}}}),
+            parameters(json!({"allowedCidrs": ["203.0.113.0/24", "198.51.100.7/32"]})),
+            parameters(json!({"allowedCidrs": ["198.51.100.7/32"]})),
+            parameters(json!({"instanceType": "g4dn.2xlarge"})),
+            parameters(json!({"diskGB": 120})),
+            parameters(json!({"owner": "grace@acme.io"})),
         ],
-        "application-environment" => vec![json!({"spec": {"parameters": {"nodeCount": 2}}})],
+        "application-environment" => vec![
+            parameters(json!({"nodeCount": 2})),
+            parameters(json!({"nodeSize": "large"})),
+            parameters(json!({"storageGB": 30})),
+            parameters(json!({"deletionPolicy": "Orphan"})),
+            parameters(json!({"deletionPolicy": "Delete"})),
+        ],
         "unified-environment" => vec![
             json!({"spec": {"backend": {"replicas": 3}}}),
             json!({"spec": {"backend": {"env": {"LOG_LEVEL": "debug"}}}}),
             json!({"spec": {"backend": {"image": "ghcr.io/acme/checkout:1.5.0"}}}),
+            json!({"spec": {"backend": {"port": 9090}}}),
             json!({"spec": {"database": {"size": "large"}}}),
             json!({"spec": {"frontend": {"retainFiles": false}}}),
         ],
@@ -31,28 +43,39 @@ fn changes(api: &str) -> Vec<Value> {
             json!({"spec": {"memory": "8Gi"}}),
             json!({"spec": {"gpu": 0}}),
             json!({"spec": {"specName": "g1.2"}}),
+            json!({"spec": {"image": "registry.k8s.io/pause:3.9"}}),
         ],
         _ => vec![
-            json!({"spec": {"parameters": {"app": {"values": {"replicaCount": 1}}}}}),
-            json!({"spec": {"parameters": {"size": "medium"}}}),
+            parameters(json!({"app": {"values": {"replicaCount": 1}}})),
+            parameters(json!({"size": "medium"})),
+            parameters(json!({"expose": "loadBalancer"})),
         ],
     }
 }
 
+/// An edit arrives: what is composed is another after it, whole and in sync, and nothing was made anew but what stands for itself,
+/// as a rule of a firewall does.
 pub(super) async fn what_may_change_changes(stage: Stage) -> Result<()> {
     let changed = examples::all().map(async |(api, flavour)| {
         let environment = stage.ready(api.info().name, flavour, json!({})).await?;
         for change in changes(api.info().name) {
-            let before = environment.object().await?["metadata"]["generation"].clone();
+            let before = environment.desired().await?;
             environment.edit(&change).await?;
-            let what = format!("ready with {change}");
-            environment
-                .until(&what, |object| object["metadata"]["generation"] != before && is_ready(object))
-                .await?;
+            let what = format!("{} has {change}", environment.resource());
+            let after = eventually(&what, async || {
+                let now = environment.desired().await?;
+                Ok((now != before && environment.is_settled().await?).then_some(now))
+            })
+            .await?;
+            let anew =
+                before.iter().filter(|(name, (uid, _))| after.get(*name).is_some_and(|(now, _)| now != uid));
+            let anew: Vec<_> = anew.collect();
+            ensure!(anew.is_empty(), "{what}, and made anew was {anew:?}");
         }
         if api.info().name == "virtual-environment" {
             let add_ons = stage.add_ons().await?;
             add_ons.join(&environment).await?;
+            environment.edit(&json!({"spec": {"parameters": {"gitops": {"path": "deploy/other"}}}})).await?;
             environment.edit(&json!({"spec": {"parameters": {"knative": {"enabled": false}}}})).await?;
             environment
                 .until("ready without Knative", |object| is_ready(object) && !is_part(object, "knative"))
@@ -88,27 +111,98 @@ pub(super) async fn what_was_deleted_by_hand_comes_back(stage: Stage) -> Result<
     .await
 }
 
-/// Whatever is changed in Settings, what runs goes on as it is.
+/// Whatever is changed in Settings, what runs goes on as it is, and what is new has it.
 pub(super) async fn new_settings_leave_alone_what_runs(stage: Stage) -> Result<()> {
     let environments = stage.standing().await?;
     let before = desired(&environments).await?;
-    let settings = ["get", "environmentconfig", "paved-road"];
-    let old = stage.admin.get(&settings[1..]).await.context("Settings come from an EnvironmentConfig")?;
-    let other = json!({"data": {
-        "gpuWorkspace": {"amis": {"us-east-1": {"default": "ami-0fedcba9876543210"}}},
-        "environment": {"charts": {"vcluster": "0.37.0", "argocd": "10.2.0"}},
-        "unifiedEnvironment": {"ingress": {"domain": "other.acme.io"}},
-        "applicationEnvironment": {"databaseTier": "db-custom-4-15360"},
-    }});
-    stage.patch_settings(&other).await?;
-    let after = async {
+    let old = stage.settings().await?;
+    stage.patch_settings(&json!({"data": other_settings()})).await?;
+    let played = async {
         try_join_all(environments.iter().map(Environment::poke)).await?;
-        desired(&environments).await
+        ensure!(
+            desired(&environments).await? == before,
+            "something runs otherwise after a change of Settings"
+        );
+        settled(&environments).await?;
+        let new = stage.example("stock-pool", Flavour::Namespaced, json!({}))?;
+        new.apply().await?;
+        eventually("a new pool has the new runtime class", async || {
+            let deployment = new.slot("deployment").await.unwrap_or_default();
+            Ok((deployment["spec"]["template"]["spec"]["runtimeClassName"] == "nvidia").then_some(()))
+        })
+        .await
     }
     .await;
-    stage.patch_settings(&json!({"data": old["data"]})).await?;
-    ensure!(before == after?, "something runs otherwise after a change of Settings");
+    stage.put_settings(&old).await?;
+    played
+}
+
+/// What is only written on things, or lets somebody in, follows the Settings, and nothing is made anew.
+pub(super) async fn new_tags_and_publishers_reach_what_runs(stage: Stage) -> Result<()> {
+    let environments = stage.standing().await?;
+    let before = try_join_all(environments.iter().map(Environment::uids)).await?;
+    let old = stage.settings().await?;
+    let publisher = "arn:aws:iam::123456789012:role/another-publisher";
+    let followed = json!({"data": {
+        "tags": {"cost-center": "4711"},
+        "unifiedEnvironment": {"publisherRoleArns": [publisher]},
+    }});
+    stage.patch_settings(&followed).await?;
+    let played = async {
+        try_join_all(environments.iter().map(Environment::poke)).await?;
+        for environment in &environments {
+            for (slot, value) in [("instance", "4711"), ("frontend-bucket-policy", publisher)] {
+                if !is_part(&environment.object().await?, slot) {
+                    continue;
+                }
+                eventually(&format!("{slot} says {value}"), async || {
+                    Ok(environment.slot(slot).await?["spec"].to_string().contains(value).then_some(()))
+                })
+                .await?;
+            }
+        }
+        settled(&environments).await
+    }
+    .await;
+    stage.put_settings(&old).await?;
+    played?;
+    settled(&environments).await?;
+    let after = try_join_all(environments.iter().map(Environment::uids)).await?;
+    ensure!(before == after, "something was made anew for a tag");
     Ok(())
+}
+
+/// Settings of every section that are other than those of the examples.
+fn other_settings() -> Value {
+    json!({
+        "providerConfigs": {"aws": {"name": "other"}, "gcp": {"name": "other"}},
+        "gpuWorkspace": {
+            "amis": {"us-east-1": {"default": "ami-0fedcba9876543210"}},
+            "networks": {"us-east-1": {"vpcId": "vpc-0123456789abcdef0", "subnetId": "subnet-0123456789abcdef0"}},
+            "permissionsBoundary": "arn:aws:iam::123456789012:policy/boundary",
+        },
+        "applicationEnvironment": {
+            "databaseTier": "db-custom-4-15360",
+            "databaseVersion": "POSTGRES_16",
+            "machineTypes": {"medium": "e2-standard-8"},
+            "network": "projects/acme-dev/global/networks/other",
+            "projectId": "other-dev",
+            "zones": {"us-central1": ["us-central1-a"]},
+        },
+        "unifiedEnvironment": {
+            "region": "eu-west-1",
+            "database": {"mode": "rds"},
+            "rds": {"subnetGroup": "databases", "securityGroupIds": ["sg-0123456789abcdef0"]},
+            "resources": {"medium": {"cpu": "2", "memory": "2Gi"}},
+            "ingress": {"domain": "other.acme.io", "className": "other"},
+        },
+        "stockPool": {"runtimeClassName": "nvidia"},
+        "environment": {
+            "charts": {"vcluster": "0.37.0", "argocd": "10.2.0", "knative": "v1.22.0"},
+            "typeBySize": {"small": "gke"},
+            "machineTypes": {"gke": {"small": "e2-standard-8"}},
+        },
+    })
 }
 
 /// What is wanted of each environment.
@@ -116,26 +210,79 @@ async fn desired(environments: &[Environment]) -> Result<Vec<Desired>> {
     try_join_all(environments.iter().map(Environment::desired)).await
 }
 
-pub(super) async fn a_provider_that_was_down_catches_up(stage: Stage) -> Result<()> {
-    let stand_in = stage.plane.process("stand-in")?;
-    stand_in.stop().await;
-    let workspace = stage.example("gpu-workspace", Flavour::Claims, json!({}))?;
-    workspace.apply().await?;
-    workspace.provisioned("Creating").await?;
-    stand_in.start_again()?;
-    workspace.ready().await.map(drop)
+/// Waits until every environment is ready, and every part of it in sync.
+async fn settled(environments: &[Environment]) -> Result<()> {
+    for environment in environments {
+        eventually(&format!("{} is in sync", environment.resource()), async || {
+            Ok(environment.is_settled().await?.then_some(()))
+        })
+        .await?;
+    }
+    Ok(())
 }
 
+pub(super) async fn a_provider_that_was_down_catches_up(stage: Stage) -> Result<()> {
+    let standing = stage.standing().await?;
+    let before = desired(&standing).await?;
+    let providers =
+        ["stand-in", "provider-kubernetes", "provider-helm"].map(|name| stage.plane.process(name));
+    let providers = providers.into_iter().collect::<Result<Vec<_>>>()?;
+    join_all(providers.iter().map(|provider| provider.stop())).await;
+    let mut late = Vec::new();
+    for api in ["gpu-workspace", "unified-environment", "virtual-environment"] {
+        let environment = stage.example(api, Flavour::Claims, json!({}))?;
+        environment.apply().await?;
+        environment.provisioned("Creating").await?;
+        late.push(environment);
+    }
+    ensure!(desired(&standing).await? == before, "what ran before is another while providers are down");
+    providers.iter().try_for_each(|provider| provider.start_again())?;
+    try_join_all(late.iter().map(Environment::ready)).await?;
+    settled(&standing).await
+}
+
+/// Whichever replica answers is killed, again and again, while environments are made.
 pub(super) async fn a_function_that_is_killed_is_missed_by_nobody(stage: Stage) -> Result<()> {
-    let first = stage.plane.process("function-0")?;
+    let function = &stage.plane.function;
     let environments = examples::all()
         .map(|(api, flavour)| stage.example(api.info().name, flavour, json!({})))
         .collect::<Result<Vec<_>>>()?;
     try_join_all(environments.iter().map(Environment::apply)).await?;
-    first.kill();
-    let ready = try_join_all(environments.iter().map(Environment::ready)).await;
-    first.start_again()?;
-    ready.map(drop)
+    let killing = async {
+        loop {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            let serving = &function.replicas[function.serving()];
+            serving.kill();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if let Err(error) = serving.start_again() {
+                return error;
+            }
+        }
+    };
+    let ready = try_join_all(environments.iter().map(Environment::ready));
+    let ready = tokio::select! {
+        ready = ready => ready,
+        error = killing => Err(error),
+    };
+    for replica in function.replicas.iter().filter(|replica| !replica.is_running()) {
+        replica.start_again()?;
+    }
+    ready?;
+    ensure!(function.connections().iter().all(|count| *count > 1), "only one replica was ever asked");
+    for environment in &environments {
+        let made = stage.in_the_clouds(&environment.composite().await?).await?;
+        let composed = environment.composed().await?;
+        for kind in made.iter().filter_map(|one| one.split(' ').next()) {
+            let made = made.iter().filter(|one| one.split(' ').next() == Some(kind)).count();
+            let wanted = composed.iter().filter(|object| object["kind"] == kind).count();
+            ensure!(
+                made == wanted,
+                "{}: {made} of {kind} were made, {wanted} are wanted",
+                environment.resource()
+            );
+        }
+    }
+    Ok(())
 }
 
 pub(super) async fn crossplane_restarted_makes_nothing_anew(stage: Stage) -> Result<()> {

@@ -8,7 +8,7 @@ use futures::future::try_join_all;
 use serde_json::{Value, json};
 
 use super::in_both_flavours;
-use crate::environment::Environment;
+use crate::environment::{Environment, reference, resource};
 use crate::examples;
 use crate::stage::{Stage, eventually, merge};
 use crate::stand_in::behaviour::Rule;
@@ -16,6 +16,7 @@ use crate::stand_in::behaviour::Rule;
 pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()> {
     let gone = examples::all().map(async |(api, flavour)| {
         let environment = stage.ready(api.info().name, flavour, named(api, flavour)).await?;
+        held(&stage, &environment).await?;
         goes(&stage, &environment).await
     });
     try_join_all(gone).await.map(drop)
@@ -45,16 +46,18 @@ pub(super) async fn everything_goes_when_the_clouds_refuse(stage: Stage) -> Resu
             ..Rule::default()
         };
         stage.rule(name, &quota).await?;
+        let mut of_claims = Rule { namespace: None, ..quota };
+        of_claims.labels.insert("crossplane.io/claim-namespace".to_owned(), stage.namespace.clone());
+        stage.rule(&format!("{name}-of-claims"), &of_claims).await?;
     }
     let failing = ["gpu-workspace", "application-environment", "unified-environment"];
-    let failing = examples::all()
-        .filter(|(api, flavour)| *flavour == Flavour::Namespaced && failing.contains(&api.info().name));
-    let gone = failing.map(async |(api, flavour)| {
-        let environment = stage.example(api.info().name, flavour, named(api, flavour))?;
-        environment.apply().await?;
-        environment.provisioned("Failed").await?;
-        goes(&stage, &environment).await
-    });
+    let gone =
+        examples::all().filter(|(api, _)| failing.contains(&api.info().name)).map(async |(api, flavour)| {
+            let environment = stage.example(api.info().name, flavour, named(api, flavour))?;
+            environment.apply().await?;
+            environment.provisioned("Failed").await?;
+            goes(&stage, &environment).await
+        });
     try_join_all(gone).await.map(drop)
 }
 
@@ -77,15 +80,72 @@ pub(super) async fn a_site_whose_files_are_retained_keeps_its_bucket(stage: Stag
     .await
 }
 
-/// Deletes it; it goes, and the clouds keep nothing of it.
+pub(super) async fn what_is_orphaned_stays_in_the_cloud(stage: Stage) -> Result<()> {
+    in_both_flavours(async |flavour| {
+        let environment = stage.ready("application-environment", flavour, json!({})).await?;
+        // As people do who want to keep it after all.
+        environment.edit(&json!({"spec": {"parameters": {"deletionPolicy": "Orphan"}}})).await?;
+        let composite = environment.composite().await?;
+        let all = stage.in_the_clouds(&composite).await?;
+        eventually("every part is told to leave what it holds", async || {
+            let composed = environment.composed().await?;
+            let mut managed = composed.iter().filter(|object| object["spec"]["forProvider"].is_object());
+            let stays = |object: &Value| {
+                let policies = &object["spec"]["managementPolicies"];
+                object["spec"]["deletionPolicy"] == "Orphan"
+                    || policies
+                        .as_array()
+                        .is_some_and(|all| !all.iter().any(|one| one == "*" || one == "Delete"))
+            };
+            Ok(managed.all(stays).then_some(()))
+        })
+        .await?;
+        environment.delete().await?;
+        environment.gone().await?;
+        let left = stage.in_the_clouds(&composite).await?;
+        ensure!(left == all && !all.is_empty(), "{flavour:?}: in the clouds were {all:?}, left are {left:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// Deletes it; it goes with all that was composed, and the clouds keep nothing of it.
 pub(super) async fn goes(stage: &Stage, environment: &Environment) -> Result<()> {
     let composite = environment.composite().await?;
+    let composed = environment.composed().await?;
     environment.delete().await?;
     environment.gone().await?;
     let name = composite["metadata"]["name"].as_str().unwrap_or_default();
+    for object in &composed {
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+        let found = stage.objects.referred(&reference(object), namespace).await?.unwrap_or_default();
+        let is_left = found["metadata"]["uid"] == object["metadata"]["uid"];
+        ensure!(!is_left, "{name} is gone, and {} {} is left", object["kind"], object["metadata"]["name"]);
+    }
     let left = stage.in_the_clouds(&composite).await?;
     ensure!(left.is_empty(), "{name} is gone, and these are left in the clouds: {left:?}");
     Ok(())
+}
+
+/// Whoever would delete what a Usage protects is refused; how many Usages there are.
+pub(super) async fn held(stage: &Stage, environment: &Environment) -> Result<usize> {
+    let composed = environment.composed().await?;
+    let is_usage = |object: &&Value| object["kind"] == "Usage" || object["kind"] == "ClusterUsage";
+    let usages: Vec<_> = composed.iter().filter(is_usage).collect();
+    for usage in &usages {
+        let used = &usage["spec"]["of"];
+        let (kind, name) = (resource(used), used["resourceRef"]["name"].as_str().unwrap_or_default());
+        let mut args = vec!["delete", &kind, name, "--dry-run=server"];
+        if let Some(namespace) = usage["metadata"]["namespace"].as_str() {
+            args.extend(["-n", namespace]);
+        }
+        eventually(&format!("{kind} {name} is held by its Usage"), async || {
+            let deleted = stage.admin.run(&args).await;
+            Ok(deleted.err().filter(|refusal| refusal.to_string().contains("in-use")))
+        })
+        .await?;
+    }
+    Ok(usages.len())
 }
 
 /// Examples share names across flavours and APIs; here they live side by side, are told apart in the clouds, and keep nothing.

@@ -12,7 +12,7 @@ use xtask::workspace;
 use super::upgrade;
 use crate::stage::{Stage, eventually};
 
-/// From installing to uninstalling: after it there is nothing of the namespaced flavour.
+/// From uninstalling to installing to uninstalling: after it there is nothing of the namespaced flavour.
 pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
     let plane = &stage.plane;
     // Who uninstalls has no environments any more.
@@ -24,14 +24,21 @@ pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
     let text = std::fs::read_to_string(workspace::root().join("docs/operations.md"))?;
     let blocks = blocks(&text);
     ensure!(blocks.len() > 5, "docs/operations.md has {} blocks of commands", blocks.len());
-    for block in blocks {
-        run(&stage, &programs, &block).await.with_context(|| format!("running\n{block}"))?;
+    // The last one uninstalls: so the first ones have something to install.
+    for block in blocks.last().into_iter().chain(&blocks) {
+        run(&stage, &programs, block).await.with_context(|| format!("running\n{block}"))?;
+        if Some(block) == blocks.last() {
+            uninstalled(&stage).await?;
+        }
     }
+    Ok(())
+}
+
+async fn uninstalled(stage: &Stage) -> Result<()> {
     eventually("what was uninstalled is gone", async || {
-        let kinds =
-            stage.objects.list("apiextensions.crossplane.io/v2", "CompositeResourceDefinition", "").await?;
+        let kinds = stage.objects.list("apiextensions.crossplane.io/v2", "CompositeResourceDefinition", "");
         let is_left = |kind: &Value| kind["spec"]["group"] == "platform.m.acme.io";
-        Ok((!kinds.iter().any(is_left)).then_some(()))
+        Ok((!kinds.await?.iter().any(is_left)).then_some(()))
     })
     .await
 }

@@ -36,6 +36,28 @@ pub(super) async fn people_may_do_what_their_role_says(stage: Stage) -> Result<(
     Ok(())
 }
 
+pub(super) async fn an_operator_looks_after_everything_but_secrets(stage: Stage) -> Result<()> {
+    let operator = stage.operator();
+    for (verb, kind, allowed) in [
+        ("patch", "environmentconfigs.apiextensions.crossplane.io", true),
+        ("delete", "usages.protection.crossplane.io", true),
+        ("delete", "usages.apiextensions.crossplane.io", true),
+        ("patch", "instances.ec2.aws.upbound.io", true),
+        ("patch", "objects.kubernetes.m.crossplane.io", true),
+        ("list", "events", true),
+        ("patch", "compositions.apiextensions.crossplane.io", false),
+        ("create", "configurations.pkg.crossplane.io", false),
+        ("get", "secrets", false),
+    ] {
+        let can = can(&stage, &operator, verb, kind).await?;
+        ensure!(can == allowed, "an operator can {verb} {kind}: {can}, and should: {allowed}");
+    }
+    let (get, list) =
+        (can(&stage, &stage.user, "get", "secrets"), can(&stage, &stage.user, "list", "secrets"));
+    ensure!(get.await? && !list.await?, "a user reads a Secret whose name is known, and no others");
+    Ok(())
+}
+
 pub(super) async fn a_user_reaches_no_other_namespace_and_no_part(stage: Stage) -> Result<()> {
     let elsewhere =
         stage.example("stock-pool", Flavour::Claims, json!({"metadata": {"namespace": "default"}}))?;
