@@ -1,5 +1,6 @@
 //! A PostgreSQL server of the test's own: Debian's program, on a free port of loopback.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
@@ -58,6 +59,16 @@ impl Postgres {
     /// How to connect as superuser.
     pub fn url(&self) -> String {
         format!("postgres://{SUPERUSER}:{}@127.0.0.1:{}", self.password, self.port)
+    }
+
+    /// The names of all databases and roles.
+    pub async fn names(&self) -> Result<BTreeSet<String>> {
+        let (client, connection) = tokio_postgres::connect(&self.url(), NoTls).await?;
+        let connection = tokio::spawn(connection);
+        let names = "select datname::text from pg_database union select rolname::text from pg_roles";
+        let rows = client.query(names, &[]).await?;
+        connection.abort();
+        Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
     /// Where its data are.

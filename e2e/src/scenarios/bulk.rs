@@ -49,7 +49,7 @@ pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<(
     try_join_all(environments.iter().map(|environment| user.delete(&environment.manifest))).await?;
     within(&stage, "a hundred environments are gone", <[Value]>::is_empty).await?;
     let (applied, ready, gone) = (applied.as_secs_f64(), ready.as_secs_f64(), begin.elapsed().as_secs_f64());
-    let time = processor_time(&stage) - time;
+    let time = processor_time(&stage).saturating_sub(time);
     let memory = stage.plane.function.replicas.iter().filter_map(|replica| replica.peak_memory()).max();
     println!(
         "    the function: {:.1} s of a processor, {} MiB at most",

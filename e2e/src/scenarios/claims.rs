@@ -59,7 +59,7 @@ fn tells_its_status(api: &str, object: &Value) -> Result<()> {
             "ready",
             "region",
         ],
-        "stock-pool" => &["allocated", "available", "lastSyncTime"],
+        "stock-pool" => &["allocated", "available", "lastSyncTime", "observedGeneration"],
         "virtual-environment" => &["endpoint", "kubeconfigSecret", "type", "url"],
         _ => &[],
     };

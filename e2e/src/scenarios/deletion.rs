@@ -122,6 +122,17 @@ pub(super) async fn goes(stage: &Stage, environment: &Environment) -> Result<()>
         let is_left = found["metadata"]["uid"] == object["metadata"]["uid"];
         ensure!(!is_left, "{name} is gone, and {} {} is left", object["kind"], object["metadata"]["name"]);
     }
+    if let Some(postgres) = &stage.plane.postgres {
+        let there = postgres.names().await?;
+        let external = |object: &Value| {
+            let name = object["metadata"]["annotations"]["crossplane.io/external-name"].as_str();
+            let group = object["apiVersion"].as_str().unwrap_or_default();
+            name.filter(|name| group.starts_with("postgresql.sql") && there.contains(*name))
+                .map(str::to_owned)
+        };
+        let left: Vec<_> = composed.iter().filter_map(external).collect();
+        ensure!(left.is_empty(), "{name} is gone, and PostgreSQL still has {left:?}");
+    }
     let left = stage.in_the_clouds(&composite).await?;
     ensure!(left.is_empty(), "{name} is gone, and these are left in the clouds: {left:?}");
     Ok(())

@@ -31,6 +31,11 @@ pub(super) async fn the_api_server_refuses_what_the_schema_forbids(stage: Stage)
             json!({"spec": {"parameters": {"type": "minikube"}}}),
             "spec.parameters.type",
         ),
+        (
+            "virtual-environment",
+            json!({"spec": {"parameters": {"type": "gke", "expose": "loadBalancer"}}}),
+            "spec.parameters",
+        ),
     ];
     for (api, change, field) in refused {
         for flavour in Flavour::ALL {
@@ -45,6 +50,19 @@ pub(super) async fn the_api_server_refuses_what_the_schema_forbids(stage: Stage)
 pub(super) async fn what_cannot_change_is_refused(stage: Stage) -> Result<()> {
     let fixed = [
         ("gpu-workspace", json!({"spec": {"parameters": {"region": "eu-west-1"}}}), "region"),
+        ("gpu-workspace", json!({"spec": {"parameters": {"diskGB": 80}}}), "diskGB"),
+        ("gpu-workspace", json!({"spec": {"parameters": {"opencvVersion": "4.9.0"}}}), "opencvVersion"),
+        (
+            "gpu-workspace",
+            json!({"spec": {"parameters": {"sshPublicKeys": ["ssh-ed25519 AAAA eve"]}}}),
+            "sshPublicKeys",
+        ),
+        ("application-environment", json!({"spec": {"parameters": {"storageGB": 10}}}), "storageGB"),
+        (
+            "virtual-environment",
+            json!({"spec": {"parameters": {"app": {"namespace": "other"}}}}),
+            "namespace",
+        ),
         ("unified-environment", json!({"spec": {"frontend": {"appName": "other"}}}), "appName"),
         ("application-environment", json!({"spec": {"parameters": {"region": "us-east1"}}}), "region"),
         ("virtual-environment", json!({"spec": {"parameters": {"type": "gke"}}}), "type"),
