@@ -1,6 +1,7 @@
 //! Flags.
 
 mod cluster;
+mod publish;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use cluster::{
     Access, Apply, Delete, Doctor, Goal, Kinds, List, Listing, Outputs, Patience, Status, Wait,
 };
+pub(crate) use publish::Publish;
 
 /// Self-service environments from small claims: what a claim becomes, and what becomes of it.
 #[derive(Debug, Parser)]
@@ -42,6 +44,9 @@ pub(crate) enum Command {
     /// Delete environments, and watch them go.
     #[command(after_help = cluster::EXIT_CODES)]
     Delete(Delete),
+    /// Upload a site's build to its environment: only what has changed, pages last.
+    #[command(after_help = publish::HELP)]
+    Publish(Publish),
     /// List the kinds of environment that this cluster makes.
     #[command(after_help = cluster::EXIT_CODES)]
     Kinds(Kinds),

@@ -1,6 +1,9 @@
 //! Runs the program in this process, on the repository's examples.
 #![allow(dead_code)]
 
+pub mod kubernetes;
+pub mod s3;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

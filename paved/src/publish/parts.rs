@@ -1,0 +1,150 @@
+//! A file in parts, and the checksum that S3 gives it.
+//!
+//! S3's `ETag` of an object is the MD5 of its bytes; of one that was uploaded in parts, the MD5 of the parts' MD5s and their
+//! number (where the server's own keys encrypt it, as in the buckets of environments). It stands in the bucket's list: whoever may
+//! list can compare, without rights to read.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use md5::{Digest, Md5};
+
+/// The size of a part in bytes, and of the largest file that is uploaded in one: as the AWS CLI has it, so that what it has
+/// uploaded counts as unchanged.
+pub(super) const PART: u64 = 8 << 20;
+
+/// S3 takes that many parts.
+const MOST_PARTS: u64 = 10_000;
+
+/// The largest file: every part is held in memory while it is sent.
+pub(super) const LARGEST: u64 = PART * MOST_PARTS;
+
+/// An MD5.
+pub(super) type Sum = [u8; 16];
+
+/// A part of a file: where it begins, and how long it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Part {
+    /// From 1 on, as S3 counts.
+    pub(super) number: i32,
+    offset: u64,
+    length: usize,
+}
+
+/// The parts of a file of that size; one, where it is uploaded whole.
+pub(super) fn of(size: u64) -> Vec<Part> {
+    let count = if is_whole(size) { 1 } else { size.div_ceil(PART) };
+    let part = |index: u64| {
+        let offset = index * PART;
+        Some(Part {
+            number: i32::try_from(index + 1).ok()?,
+            offset,
+            length: usize::try_from((size - offset).min(PART)).ok()?,
+        })
+    };
+    (0..count).filter_map(part).collect()
+}
+
+/// Whether a file of that size is uploaded in one.
+pub(super) fn is_whole(size: u64) -> bool {
+    size < PART
+}
+
+impl Part {
+    /// Its bytes and their checksum.
+    pub(super) fn read(self, file: &fs::File) -> io::Result<(Vec<u8>, Sum)> {
+        let mut bytes = vec![0; self.length];
+        file.read_exact_at(&mut bytes, self.offset).map_err(shorter)?;
+        let sum = Md5::digest(&bytes).into();
+        Ok((bytes, sum))
+    }
+
+    /// In units of which memory holds a limited number.
+    pub(super) fn weight(self) -> u32 {
+        const UNIT: usize = 64 << 10;
+        u32::try_from(self.length.div_ceil(UNIT)).unwrap_or(u32::MAX).max(1)
+    }
+
+    pub(super) fn bytes(self) -> u64 {
+        self.length as u64
+    }
+
+    /// Its checksum alone, a little at a time.
+    fn sum(self, file: &fs::File) -> io::Result<Sum> {
+        const CHUNK: usize = 256 << 10;
+        let mut sum = Md5::new();
+        let mut buffer = vec![0; CHUNK.min(self.length)];
+        let mut done = 0;
+        while done < self.length {
+            let chunk = &mut buffer[..CHUNK.min(self.length - done)];
+            file.read_exact_at(chunk, self.offset + done as u64).map_err(shorter)?;
+            sum.update(&chunk);
+            done += chunk.len();
+        }
+        Ok(sum.finalize().into())
+    }
+}
+
+/// The `ETag` that S3 gives a file of that size.
+pub(super) fn etag(file: &fs::File, size: u64) -> io::Result<String> {
+    let parts = of(size);
+    let sums = parts.iter().map(|part| part.sum(file)).collect::<io::Result<Vec<Sum>>>()?;
+    Ok(match sums.as_slice() {
+        [only] if is_whole(size) => hexadecimal(*only),
+        sums => format!("{}-{}", hexadecimal(Md5::digest(sums.concat()).into()), sums.len()),
+    })
+}
+
+fn hexadecimal(sum: Sum) -> String {
+    sum.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn shorter(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return io::Error::new(error.kind(), "became shorter while it was read");
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::Write;
+
+    use super::*;
+
+    fn file(size: u64) -> fs::File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"paved").unwrap();
+        file.set_len(size).unwrap();
+        file
+    }
+
+    #[test]
+    fn parts_are_the_whole_file() {
+        for (size, count) in [(0, 1), (1, 1), (PART - 1, 1), (PART, 1), (PART + 1, 2), (3 * PART, 3)] {
+            let parts = of(size);
+            assert_eq!(parts.len(), count, "{size}");
+            assert_eq!(parts.iter().map(|part| part.bytes()).sum::<u64>(), size);
+            assert!(parts.iter().all(|part| u64::from(part.weight()) * 65_536 >= part.bytes()));
+        }
+        assert_eq!(of(LARGEST).len(), 10_000);
+    }
+
+    #[test]
+    fn checksums_are_as_s3_makes_them() {
+        assert_eq!(etag(&file(0), 0).unwrap(), "d41d8cd98f00b204e9800998ecf8427e");
+        assert_eq!(etag(&file(5), 5).unwrap(), "64f5f1a8d2b8d4bd8a8af8cd5b0eb3a3");
+        let (size, file) = (PART + 1, file(PART + 1));
+        let sums: Vec<u8> = of(size).iter().flat_map(|part| part.read(&file).unwrap().1).collect();
+        let whole: Sum = Md5::digest(sums).into();
+        assert_eq!(etag(&file, size).unwrap(), format!("{}-2", hexadecimal(whole)));
+    }
+
+    #[test]
+    fn a_file_that_shrinks_is_told() {
+        let told = etag(&file(5), 6).unwrap_err().to_string();
+        assert_eq!(told, "became shorter while it was read");
+    }
+}
