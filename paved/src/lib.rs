@@ -5,6 +5,7 @@
 mod apply;
 mod cli;
 mod cluster;
+mod connect;
 mod delete;
 mod doctor;
 mod documents;
@@ -90,6 +91,7 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             Command::Apply(args) => apply::run(&args, console).await,
             Command::Delete(args) => delete::run(&args, console).await,
             Command::Wait(args) => wait::run(&args, console).await,
+            Command::Connect(args) => connect::run(&args, console).await,
             Command::Publish(args) => publish::run(&args, console).await,
             Command::Doctor(args) => doctor::run(&args, console).await,
             Command::Preview(_) | Command::Completions { .. } => Ok(()),

@@ -58,7 +58,11 @@ fn start(cluster: &Cluster, s3: &S3, folder: &Path, flags: &[&str]) -> Child {
         command.env_remove(name);
     }
     command
-        .envs([("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test"), ("AWS_ENDPOINT_URL", &s3.url)])
+        .envs([
+            ("AWS_ACCESS_KEY_ID", "test"),
+            ("AWS_SECRET_ACCESS_KEY", "test"),
+            ("AWS_ENDPOINT_URL", &s3.url),
+        ])
         .envs([("AWS_CONFIG_FILE", "/dev/null"), ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")])
         .env("AWS_EC2_METADATA_DISABLED", "true");
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap()
@@ -94,7 +98,9 @@ fn write(folder: &TempDir, key: &str, text: &str) {
 /// As a bundler leaves it: this many files, most of them assets.
 fn site(files: usize) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for (key, text) in [("index.html", "<p>"), ("sub/index.html", "<p>sub"), ("sw.js", "//"), ("site.css", "p {}")] {
+    for (key, text) in
+        [("index.html", "<p>"), ("sub/index.html", "<p>sub"), ("sw.js", "//"), ("site.css", "p {}")]
+    {
         write(&folder, key, text);
     }
     for number in 4..files {
@@ -121,22 +127,28 @@ fn changing(requests: &[String]) -> Vec<&String> {
 async fn a_site_is_uploaded_once_and_pages_come_last() {
     let (s3, cluster, site) = (S3::start().await, cluster().await, site(2000));
 
-    publish(&cluster, &s3, site.path(), &["--dry-run"]).await.is(
-        0,
-        &["would upload index.html  3 B, text/html; charset=utf-8, no-cache", "2000 to upload"],
-    );
+    publish(&cluster, &s3, site.path(), &["--dry-run"])
+        .await
+        .is(0, &["would upload index.html  3 B, text/html; charset=utf-8, no-cache", "2000 to upload"]);
     assert_eq!(changing(&s3.requests()), Vec::<&String>::new(), "a dry run changes nothing");
 
     publish(&cluster, &s3, site.path(), &[]).await.is(
         0,
-        &["EnvironmentClaim team/shop: 2000 uploaded", "0 unchanged", "https://d111111abcdef8.cloudfront.net"],
+        &[
+            "EnvironmentClaim team/shop: 2000 uploaded",
+            "0 unchanged",
+            "https://d111111abcdef8.cloudfront.net",
+        ],
     );
     let requests = s3.requests();
     let order = uploaded(&requests);
     assert_eq!(order.len(), 2000);
     assert!(order[..1996].iter().all(|key| key.starts_with("assets/")), "assets come first");
     assert_eq!(order[1996], "site.css");
-    assert_eq!(BTreeSet::from_iter(&order[1997..1999]), BTreeSet::from_iter(&["index.html", "sub/index.html"]));
+    assert_eq!(
+        BTreeSet::from_iter(&order[1997..1999]),
+        BTreeSet::from_iter(&["index.html", "sub/index.html"])
+    );
     assert_eq!(order[1999], "sw.js");
     assert_eq!(s3.keys().await.len(), 2000);
 
@@ -147,7 +159,11 @@ async fn a_site_is_uploaded_once_and_pages_come_last() {
         ("site.css", "text/css; charset=utf-8", "no-cache"),
     ] {
         let head = s3.head(key).await;
-        assert_eq!((head.content_type(), head.cache_control()), (Some(content_type), Some(cache_control)), "{key}");
+        assert_eq!(
+            (head.content_type(), head.cache_control()),
+            (Some(content_type), Some(cache_control)),
+            "{key}"
+        );
     }
 
     s3.requests();
@@ -174,7 +190,9 @@ async fn only_what_has_changed_is_uploaded_and_stale_files_go_last() {
     let requests = s3.requests();
     let changes = changing(&requests);
     assert_eq!(changes.len(), 2, "{changes:?}");
-    assert!(changes[0].ends_with("index.html") && changes[1].starts_with("POST") && changes[1].contains("delete"));
+    assert!(
+        changes[0].ends_with("index.html") && changes[1].starts_with("POST") && changes[1].contains("delete")
+    );
     assert_eq!(s3.keys().await.len(), 50);
 
     write(&site, &asset(8), "an asset that changes in place");
@@ -198,8 +216,13 @@ async fn the_edges_are_told_before_anything_is_deleted() {
     publish(&cluster, &s3, site.path(), &["--delete"]).await.is(0, &["1 uploaded", "1 deleted"]);
     let requests = s3.requests();
     let told = format!("POST /2020-05-31/distribution/{id}/invalidation");
-    let kinds: Vec<&str> = changing(&requests).into_iter().map(|line| line.split('?').next().unwrap()).collect();
-    assert_eq!(kinds, [&format!("PUT /{BUCKET}/index.html"), &told, &format!("POST /{BUCKET}"), &told], "{requests:?}");
+    let kinds: Vec<&str> =
+        changing(&requests).into_iter().map(|line| line.split('?').next().unwrap()).collect();
+    assert_eq!(
+        kinds,
+        [&format!("PUT /{BUCKET}/index.html"), &told, &format!("POST /{BUCKET}"), &told],
+        "{requests:?}"
+    );
     let all = client.list_invalidations().distribution_id(&id).send().await.unwrap();
     assert_eq!(all.invalidation_list.unwrap().quantity, 3);
 
@@ -213,7 +236,9 @@ async fn distribution(s3: &S3) -> (aws_sdk_cloudfront::Client, String) {
         .behavior_version(aws_sdk_cloudfront::config::BehaviorVersion::latest())
         .region(aws_sdk_cloudfront::config::Region::new("us-east-1"))
         .endpoint_url(&s3.url)
-        .credentials_provider(aws_sdk_cloudfront::config::Credentials::new("test", "test", None, None, "test"))
+        .credentials_provider(aws_sdk_cloudfront::config::Credentials::new(
+            "test", "test", None, None, "test",
+        ))
         .build();
     let client = aws_sdk_cloudfront::Client::from_conf(config);
     let bucket = S3OriginConfig::builder().origin_access_identity("").build();
@@ -241,9 +266,10 @@ async fn what_failed_in_the_middle_is_gone_on_with() {
     film.set_len(20 << 20).unwrap();
 
     s3.refuse("PUT", "partNumber=2", 400, "InvalidRequest");
-    publish(&cluster, &s3, site.path(), &[])
-        .await
-        .is(4, &["cannot upload film-0123abcd.mp4 in bucket acme-mfe-shop", "InvalidRequest: told so by the test"]);
+    publish(&cluster, &s3, site.path(), &[]).await.is(
+        4,
+        &["cannot upload film-0123abcd.mp4 in bucket acme-mfe-shop", "InvalidRequest: told so by the test"],
+    );
     assert!(!s3.keys().await.contains(&"index.html".to_owned()), "no page before what it names");
     let open = s3.client.list_multipart_uploads().bucket(BUCKET).send().await.unwrap();
     assert!(open.uploads().is_empty(), "{open:?}");
@@ -304,7 +330,9 @@ async fn an_environment_is_waited_for() {
 async fn no_link_leads_out_of_the_folder() {
     let (s3, cluster, site) = (S3::start().await, cluster().await, site(5));
     symlink("/etc/passwd", site.path().join("assets/passwd")).unwrap();
-    publish(&cluster, &s3, site.path(), &[]).await.is(1, &["assets/passwd: is a link that leads out of the folder"]);
+    publish(&cluster, &s3, site.path(), &[])
+        .await
+        .is(1, &["assets/passwd: is a link that leads out of the folder"]);
     assert_eq!(s3.requests(), Vec::<String>::new());
 }
 
@@ -316,9 +344,13 @@ async fn what_is_wrong_is_told_in_a_line_with_its_exit_code() {
 
     let cluster = cluster().await;
     publish(&cluster, &s3, &site.path().join("none"), &[]).await.is(1, &["cannot read the folder"]);
-    publish(&cluster, &s3, site.path(), &["--endpoint-url", "ftp://x"]).await.is(1, &["expected https://HOST"]);
+    publish(&cluster, &s3, site.path(), &["--endpoint-url", "ftp://x"])
+        .await
+        .is(1, &["expected https://HOST"]);
     publish(&cluster, &s3, site.path(), &["--immutable", "a["]).await.is(1, &["a["]);
-    publish(&cluster, &s3, site.path(), &["--endpoint-url", "http://127.0.0.1:1"]).await.is(6, &["no answer"]);
+    publish(&cluster, &s3, site.path(), &["--endpoint-url", "http://127.0.0.1:1"])
+        .await
+        .is(6, &["no answer"]);
 
     s3.refuse("GET", BUCKET, 403, "AccessDenied");
     publish(&cluster, &s3, site.path(), &[]).await.is(6, &["you may not list bucket", "publisherRoleArns"]);

@@ -51,8 +51,9 @@ impl Edges {
     async fn begin(&self, console: &mut Console<'_>) -> Result<Option<String>, Failure> {
         let act = format!("invalidate CloudFront distribution {}", self.distribution);
         let paths = Paths::builder().quantity(1).items(EVERYTHING).build();
-        let batch = paths
-            .and_then(|paths| InvalidationBatch::builder().paths(paths).caller_reference(reference()).build());
+        let batch = paths.and_then(|paths| {
+            InvalidationBatch::builder().paths(paths).caller_reference(reference()).build()
+        });
         let batch = batch.map_err(|error| failed(&act, &error.to_string()))?;
         let request = self.client.create_invalidation().distribution_id(&self.distribution);
         match request.invalidation_batch(batch).send().await.map_err(|error| explain(&error, &act)) {

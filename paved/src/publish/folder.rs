@@ -54,9 +54,7 @@ impl Folder {
         let mut folder = Self { root, files: Vec::new(), hidden: Vec::new() };
         let mut failures = Vec::new();
         folder.walk(Path::new(""), &mut failures);
-        Failure::of_all(
-            failures.into_iter().map(|why| Failure::Usage(format!("{shown}: {why}"))).collect(),
-        )?;
+        Failure::of_all(failures.into_iter().map(|why| Failure::Usage(format!("{shown}: {why}"))).collect())?;
         if folder.files.is_empty() {
             return Err(Failure::Usage(format!("{shown} has no files: nothing is published")));
         }
@@ -77,7 +75,10 @@ impl Folder {
             writeln!(console.err, "note: hidden files are left out, but for {WELL_KNOWN}: {names}")?;
         }
         if self.files.binary_search_by(|file| file.key.as_str().cmp("index.html")).is_err() {
-            writeln!(console.err, "note: there is no index.html at the top: is this the folder of the build?")?;
+            writeln!(
+                console.err,
+                "note: there is no index.html at the top: is this the folder of the build?"
+            )?;
         }
         Ok(())
     }
@@ -85,7 +86,8 @@ impl Folder {
     fn walk(&mut self, at: &Path, failures: &mut Vec<String>) {
         let listed = if at.as_os_str().is_empty() { self.root.entries() } else { self.root.read_dir(at) };
         let entries = listed.and_then(|entries| {
-            let each = entries.map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))));
+            let each =
+                entries.map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))));
             each.collect::<io::Result<Vec<_>>>()
         });
         let entries = match entries {

@@ -94,7 +94,8 @@ impl Plan {
             .collect();
         if !odd.is_empty() {
             let names = odd.iter().take(SHOWN).map(|key| harmless(key)).collect::<Vec<_>>().join(", ");
-            let more = if odd.len() > SHOWN { format!(" and {} more", odd.len() - SHOWN) } else { String::new() };
+            let more =
+                if odd.len() > SHOWN { format!(" and {} more", odd.len() - SHOWN) } else { String::new() };
             writeln!(
                 console.err,
                 "note: kept by browsers for a year, and yet uploaded anew under the same name: {names}{more}; \
@@ -109,10 +110,7 @@ impl Plan {
         for Upload { file, headers, .. } in self.all() {
             let (size, key) = (HumanBytes(file.size).to_string(), harmless(&file.key));
             let Headers { content_type, cache_control } = headers;
-            writeln!(
-                console.out,
-                "would upload {key}  {DIM}{size}, {content_type}, {cache_control}{DIM:#}"
-            )?;
+            writeln!(console.out, "would upload {key}  {DIM}{size}, {content_type}, {cache_control}{DIM:#}")?;
         }
         for key in &self.stale {
             writeln!(console.out, "would delete {}", harmless(key))?;
