@@ -7,7 +7,13 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use aws_sdk_s3::primitives::{ByteStream, SdkBody};
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
 use md5::{Digest, Md5};
 
 /// The size of a part in bytes, and of the largest file that is uploaded in one: as the AWS CLI has it, so that what it has
@@ -17,7 +23,7 @@ pub(super) const PART: u64 = 8 << 20;
 /// S3 takes that many parts.
 const MOST_PARTS: u64 = 10_000;
 
-/// The largest file: every part is held in memory while it is sent.
+/// The largest file.
 pub(super) const LARGEST: u64 = PART * MOST_PARTS;
 
 /// An MD5.
@@ -52,27 +58,19 @@ pub(super) fn is_whole(size: u64) -> bool {
 }
 
 impl Part {
-    /// Its bytes and their checksum.
-    pub(super) fn read(self, file: &fs::File) -> io::Result<(Vec<u8>, Sum)> {
-        let mut bytes = vec![0; self.length];
-        file.read_exact_at(&mut bytes, self.offset).map_err(shorter)?;
-        let sum = Md5::digest(&bytes).into();
-        Ok((bytes, sum))
-    }
-
-    /// In units of which memory holds a limited number.
-    pub(super) fn weight(self) -> u32 {
-        const UNIT: usize = 64 << 10;
-        u32::try_from(self.length.div_ceil(UNIT)).unwrap_or(u32::MAX).max(1)
-    }
-
+    /// Its length.
     pub(super) fn bytes(self) -> u64 {
         self.length as u64
     }
 
-    /// Its checksum alone, a little at a time.
-    fn sum(self, file: &fs::File) -> io::Result<Sum> {
-        const CHUNK: usize = 256 << 10;
+    /// Its bytes as they are sent, from their beginning for each attempt.
+    pub(super) fn body(self, file: Arc<fs::File>) -> ByteStream {
+        let begin = move || Chunks { file: Arc::clone(&file), offset: self.offset, left: self.length };
+        ByteStream::new(SdkBody::retryable(move || SdkBody::from_body_1_x(begin())))
+    }
+
+    /// Its checksum.
+    pub(super) fn sum(self, file: &fs::File) -> io::Result<Sum> {
         let mut sum = Md5::new();
         let mut buffer = vec![0; CHUNK.min(self.length)];
         let mut done = 0;
@@ -83,6 +81,43 @@ impl Part {
             done += chunk.len();
         }
         Ok(sum.finalize().into())
+    }
+}
+
+/// That much of a file is in memory at once.
+const CHUNK: usize = 128 << 10;
+
+/// A part on its way. It was just read for its checksum: its bytes come from the system's cache, and keep nobody waiting.
+struct Chunks {
+    file: Arc<fs::File>,
+    offset: u64,
+    left: usize,
+}
+
+impl Chunks {
+    fn next(&mut self) -> io::Result<Frame<Bytes>> {
+        let mut chunk = vec![0; CHUNK.min(self.left)];
+        self.file.read_exact_at(&mut chunk, self.offset).map_err(shorter)?;
+        self.left -= chunk.len();
+        self.offset += chunk.len() as u64;
+        Ok(Frame::data(chunk.into()))
+    }
+}
+
+impl Body for Chunks {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        Poll::Ready((self.left > 0).then(|| self.next()))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left as u64)
     }
 }
 
@@ -127,7 +162,6 @@ mod tests {
             let parts = of(size);
             assert_eq!(parts.len(), count, "{size}");
             assert_eq!(parts.iter().map(|part| part.bytes()).sum::<u64>(), size);
-            assert!(parts.iter().all(|part| u64::from(part.weight()) * 65_536 >= part.bytes()));
         }
         assert_eq!(of(LARGEST).len(), 10_000);
     }
@@ -135,11 +169,25 @@ mod tests {
     #[test]
     fn checksums_are_as_s3_makes_them() {
         assert_eq!(etag(&file(0), 0).unwrap(), "d41d8cd98f00b204e9800998ecf8427e");
-        assert_eq!(etag(&file(5), 5).unwrap(), "64f5f1a8d2b8d4bd8a8af8cd5b0eb3a3");
+        assert_eq!(etag(&file(5), 5).unwrap(), "ea3a5881afb55ec285ac278f45d11836");
         let (size, file) = (PART + 1, file(PART + 1));
-        let sums: Vec<u8> = of(size).iter().flat_map(|part| part.read(&file).unwrap().1).collect();
+        let sums: Vec<u8> = of(size).iter().flat_map(|part| part.sum(&file).unwrap()).collect();
         let whole: Sum = Md5::digest(sums).into();
         assert_eq!(etag(&file, size).unwrap(), format!("{}-2", hexadecimal(whole)));
+    }
+
+    #[tokio::test]
+    async fn a_body_is_its_part_of_the_file() {
+        let (size, file) = (PART + 300_000, Arc::new(file(PART + 300_000)));
+        file.write_all_at(b"end", size - 3).unwrap();
+        let mut sent = Vec::new();
+        for part in of(size) {
+            sent.extend(part.body(Arc::clone(&file)).collect().await.unwrap().to_vec());
+        }
+        assert_eq!(sent.len() as u64, size);
+        assert!(sent.starts_with(b"paved") && sent.ends_with(b"end"));
+        let beyond = Part { number: 1, offset: size - 1, length: 2 };
+        assert!(beyond.body(file).collect().await.is_err());
     }
 
     #[test]

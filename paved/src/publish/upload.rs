@@ -1,11 +1,10 @@
-//! Uploading, many at once: never more in memory than a few parts, whatever is uploaded.
+//! Uploading, many at once. What is in memory does not grow with what is uploaded.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::CompletedPart;
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::signal;
@@ -21,11 +20,8 @@ use super::progress::{Done, Progress};
 use crate::Console;
 use crate::failure::Failure;
 
-/// How many files are uploaded at once, and how many parts of each.
-const AT_ONCE: usize = 32;
-
-/// What may be in memory at once, in [`Part::weight`]: four parts of the largest size.
-const BUDGET: usize = 512;
+/// How many files and parts are uploaded at once.
+const AT_ONCE: usize = 16;
 
 /// Uploads what the plan says, turn after turn. On the first failure, or Ctrl-C, the rest is left, and what was begun is
 /// aborted: another run does it.
@@ -38,7 +34,7 @@ pub(super) async fn all(
     let hands = Hands {
         folder,
         bucket,
-        budget: Semaphore::new(BUDGET),
+        slots: Semaphore::new(AT_ONCE),
         done: Done::default(),
         begun: Mutex::new(BTreeMap::new()),
     };
@@ -59,7 +55,7 @@ pub(super) async fn all(
 struct Hands<'a> {
     folder: &'a Folder,
     bucket: &'a Bucket,
-    budget: Semaphore,
+    slots: Semaphore,
     done: Done,
     /// Uploads in parts that have begun and are not complete: the key of each, by its id.
     begun: Mutex<BTreeMap<String, String>>,
@@ -111,8 +107,9 @@ impl Hands<'_> {
     }
 
     async fn whole(&self, upload: &Upload, file: &Arc<fs::File>, part: Part) -> Result<(), Failure> {
-        let _room = self.budget.acquire_many(part.weight()).await.map_err(io::Error::other)?;
-        let (body, sum) = read(upload, file, part).await?;
+        let _slot = self.slots.acquire().await.map_err(io::Error::other)?;
+        let sum = sum(upload, file, part).await?;
+        let body = part.body(Arc::clone(file));
         self.bucket.put(&upload.file.key, &upload.headers, body, sum).await?;
         self.done.bytes(part.bytes());
         Ok(())
@@ -136,8 +133,9 @@ impl Hands<'_> {
         part: Part,
         id: &str,
     ) -> Result<CompletedPart, Failure> {
-        let _room = self.budget.acquire_many(part.weight()).await.map_err(io::Error::other)?;
-        let (body, sum) = read(upload, file, part).await?;
+        let _slot = self.slots.acquire().await.map_err(io::Error::other)?;
+        let sum = sum(upload, file, part).await?;
+        let body = part.body(Arc::clone(file));
         let sent = self.bucket.part(&upload.file.key, id, part.number, body, sum).await?;
         self.done.bytes(part.bytes());
         Ok(sent)
@@ -151,10 +149,9 @@ impl Hands<'_> {
     }
 }
 
-/// A part's bytes and their checksum, read where waiting for a disk holds nobody up.
-async fn read(upload: &Upload, file: &Arc<fs::File>, part: Part) -> Result<(ByteStream, Sum), Failure> {
+/// A part's checksum, made where waiting for a disk holds nobody up.
+async fn sum(upload: &Upload, file: &Arc<fs::File>, part: Part) -> Result<Sum, Failure> {
     let file = Arc::clone(file);
-    let read = spawn_blocking(move || part.read(&file)).await.map_err(io::Error::other)?;
-    let (bytes, sum) = read.map_err(|error| upload.file.unreadable(&error))?;
-    Ok((ByteStream::from(bytes), sum))
+    let sum = spawn_blocking(move || part.sum(&file)).await.map_err(io::Error::other)?;
+    sum.map_err(|error| upload.file.unreadable(&error))
 }

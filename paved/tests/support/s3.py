@@ -45,12 +45,15 @@ class Watched:
         return None
 
 
-class Invalidation(cloudfront.Invalidation):
-    """Done at once, as moto's own, in the word that CloudFront has for it."""
+def in_cloudfronts_words():
+    """An invalidation is done at once; moto has a word of its own for that, which no waiter knows."""
+    begin = cloudfront.Invalidation.__init__
 
-    def __init__(self, *args):
-        super().__init__(*args)
+    def begin_and_end(self, *args):
+        begin(self, *args)
         self.status = "Completed"
+
+    cloudfront.Invalidation.__init__ = begin_and_end
 
 
 class Quiet(WSGIRequestHandler):
@@ -62,7 +65,7 @@ class Quiet(WSGIRequestHandler):
 
 
 def main():
-    cloudfront.Invalidation = Invalidation
+    in_cloudfronts_words()
     server = make_server(
         "127.0.0.1", 0, Watched(pathlib.Path(sys.argv[1])), threaded=True, request_handler=Quiet
     )
