@@ -13,20 +13,12 @@ use std::time::Duration;
 use aws_sdk_cloudfront::types::{
     DefaultCacheBehavior, DistributionConfig, Origin, Origins, S3OriginConfig, ViewerProtocolPolicy,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use support::kubernetes::{Cluster, ready, waiting};
 use support::s3::{BUCKET, S3};
-use tempfile::TempDir;
+use support::site::{asset, environment, site, write};
 use tokio::process::{Child, Command};
 use tokio::time::sleep;
-
-/// An environment with a site; `status` adds to what it says of itself.
-fn environment(status: &Value) -> Value {
-    let mut all = json!({"frontendBucketName": BUCKET, "region": "us-east-1", "ready": true,
-        "frontendUrl": "https://d111111abcdef8.cloudfront.net"});
-    all.as_object_mut().unwrap().extend(status.as_object().cloned().unwrap_or_default());
-    ready("EnvironmentClaim", json!({"frontend": {"appName": "shop"}}), all)
-}
 
 async fn cluster() -> Cluster {
     Cluster::with(environment(&json!({})), &[]).await
@@ -87,30 +79,6 @@ async fn end(child: Child) -> Ran {
 
 async fn publish(cluster: &Cluster, s3: &S3, folder: &Path, flags: &[&str]) -> Ran {
     end(start(cluster, s3, folder, flags)).await
-}
-
-fn write(folder: &TempDir, key: &str, text: &str) {
-    let path = folder.path().join(key);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
-
-/// As a bundler leaves it: this many files, most of them assets.
-fn site(files: usize) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (key, text) in
-        [("index.html", "<p>"), ("sub/index.html", "<p>sub"), ("sw.js", "//"), ("site.css", "p {}")]
-    {
-        write(&folder, key, text);
-    }
-    for number in 4..files {
-        write(&folder, &asset(number), &format!("export default {number};\n").repeat(1 + number % 40));
-    }
-    folder
-}
-
-fn asset(number: usize) -> String {
-    format!("assets/part{}/chunk-{:08x}.js", number % 7, 0xa1b2_c300 + number)
 }
 
 /// Which keys were uploaded, in the order of arrival.

@@ -120,19 +120,27 @@ fn carries_hash(key: &str) -> bool {
     pieces.any(is_hash)
 }
 
+/// Letters and digits that alternate as they do by chance, never as in a word with a number behind it.
 fn is_hash(piece: &str) -> bool {
     const SHORTEST: usize = 8;
     const LONGEST: usize = 64;
-    let all = |test: fn(char) -> bool| piece.chars().all(test);
-    let any = |test: fn(char) -> bool| piece.chars().any(test);
-    let lower = |c: char| c.is_ascii_lowercase();
-    let upper = |c: char| c.is_ascii_uppercase();
-    let digit = |c: char| c.is_ascii_digit();
-    let long = (SHORTEST..=LONGEST).contains(&piece.len());
-    let hexadecimal = all(|c| matches!(c, '0'..='9' | 'a'..='f')) && any(lower);
-    let base32 = all(|c| matches!(c, '0'..='9' | 'A'..='Z')) && any(upper);
-    let base64 = all(|c| c.is_ascii_alphanumeric()) && any(lower) && any(upper);
-    long && any(digit) && (hexadecimal || base32 || base64)
+    let has = |test: fn(&char) -> bool| piece.chars().any(|c| test(&c));
+    let (lower, upper) = (has(char::is_ascii_lowercase), has(char::is_ascii_uppercase));
+    let hexadecimal = piece.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'));
+    let changes = match (lower, upper) {
+        (true, false) if hexadecimal => 2,
+        (false, true) => 2,
+        (true, true) => 4,
+        _ => return false,
+    };
+    let plain = piece.chars().all(|c| c.is_ascii_alphanumeric()) && has(char::is_ascii_digit);
+    plain && (SHORTEST..=LONGEST).contains(&piece.len()) && alternations(piece) >= changes
+}
+
+/// How often one kind of character follows another.
+fn alternations(piece: &str) -> usize {
+    let kind = |c: &u8| (c.is_ascii_digit(), c.is_ascii_uppercase());
+    piece.as_bytes().windows(2).filter(|pair| kind(&pair[0]) != kind(&pair[1])).count()
 }
 
 #[cfg(test)]
@@ -166,6 +174,9 @@ mod tests {
             "deadbeef.js",
             "background.png",
             "vendor-DataGrid.js",
+            "user-Guide2024.pdf",
+            "the-decade2024.png",
+            "notes-RELEASE1.txt",
             "1a2b3c4d/app.js",
             "IMG_20240115.JPG",
             "roboto-v30-latin.woff2",

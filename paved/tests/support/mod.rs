@@ -3,6 +3,7 @@
 
 pub mod kubernetes;
 pub mod s3;
+pub mod site;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -38,7 +38,7 @@ impl S3 {
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/s3.py");
-        let mut process = Command::new(python(MOTO))
+        let mut process = Command::new(program(MOTO, "python"))
             .arg(script)
             .arg(folder.path())
             .stdout(Stdio::piped())
@@ -58,10 +58,15 @@ impl S3 {
             .credentials_provider(Credentials::new("test", "test", None, None, "test"))
             .build();
         let client = Client::from_conf(config);
-        client.create_bucket().bucket(BUCKET).send().await.unwrap();
         let s3 = Self { process, url, folder, client };
+        s3.create(BUCKET).await;
         s3.requests();
         s3
+    }
+
+    /// Makes a bucket.
+    pub async fn create(&self, bucket: &str) {
+        self.client.create_bucket().bucket(bucket).send().await.unwrap();
     }
 
     /// What was asked since the last time, in the order of arrival: `PUT /bucket/key`.
@@ -102,12 +107,12 @@ impl S3 {
     }
 }
 
-/// The Python of a virtual environment that has `requirement`, which is made where it is not there yet.
-fn python(requirement: &str) -> PathBuf {
+/// A program of a virtual environment that has `requirement`, which is made where it is not there yet.
+pub fn program(requirement: &str, name: &str) -> PathBuf {
     static MAKING: Mutex<()> = Mutex::new(());
     let _alone = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let name: String = requirement.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let kept: String = requirement.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(kept);
     let python = home.join("bin/python");
     let whole = home.join("whole");
     if !whole.exists() {
@@ -115,7 +120,7 @@ fn python(requirement: &str) -> PathBuf {
         run(Command::new(&python).args(["-m", "pip", "install", "--quiet", requirement]));
         fs::write(whole, "").unwrap();
     }
-    python
+    home.join("bin").join(name)
 }
 
 fn run(command: &mut Command) {
