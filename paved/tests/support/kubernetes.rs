@@ -1,17 +1,24 @@
-//! An API server on loopback, as far as one environment needs it: discovery, the environment itself, and watches of it.
+//! An API server on loopback, as far as one environment needs it: discovery, the environment itself and watches of it, Secrets,
+//! and forwarding to pods.
 
 use std::fs;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use futures::{StreamExt, stream};
+use axum::serve::Listener;
+use futures::{SinkExt, StreamExt, stream};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch::{Receiver, Sender, channel};
+use tokio::task::JoinSet;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::server::{Request, Response as Switched};
+use tokio_tungstenite::tungstenite::http::HeaderValue;
 
 /// A cluster with one environment, for as long as it is held.
 pub struct Cluster {
@@ -29,10 +36,11 @@ impl Drop for Cluster {
 impl Cluster {
     /// With this environment, and further objects under their paths, such as `/api/v1/namespaces/team/secrets/x`.
     pub async fn with(environment: Value, others: &[(&str, Value)]) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (shown, seen) = channel(environment);
         let others = others.iter().map(|(path, object)| ((*path).to_owned(), object.clone())).collect();
+        let listener = Door { listener, forwarding: Arc::new(Mutex::new(JoinSet::new())) };
         let router = Router::new().fallback(answer).with_state(Arc::new(Here { seen, others }));
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         let folder = tempfile::tempdir().unwrap();
@@ -114,8 +122,10 @@ async fn answer(State(here): State<Arc<Here>>, uri: Uri) -> Response {
     }
 }
 
+/// Each request comes by a connection of its own: a connection is for forwarding or it is not.
 fn object(value: &Value) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+    ([(header::CONTENT_TYPE, "application/json"), (header::CONNECTION, "close")], value.to_string())
+        .into_response()
 }
 
 fn discovery(kind: &str, plural: &str) -> Value {
@@ -134,4 +144,54 @@ fn changes(seen: Receiver<Value>) -> Response {
         Some((Ok::<_, std::io::Error>(Bytes::from(format!("{event}\n"))), seen))
     });
     Body::from_stream(events.boxed()).into_response()
+}
+
+/// Where connections come in. Those that forward to a pod never reach the others' answers.
+struct Door {
+    listener: TcpListener,
+    forwarding: Arc<Mutex<JoinSet<()>>>,
+}
+
+impl Listener for Door {
+    type Io = TcpStream;
+    type Addr = std::net::SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        loop {
+            let (stream, address) = self.listener.accept().await.unwrap();
+            let mut first = [0; 256];
+            let seen = stream.peek(&mut first).await.unwrap();
+            if !String::from_utf8_lossy(&first[..seen]).contains("/pods/preview-x-0/portforward?") {
+                return (stream, address);
+            }
+            self.forwarding.lock().unwrap().spawn(echo(stream));
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<Self::Addr> {
+        self.listener.local_addr()
+    }
+}
+
+/// A pod whose only port sends back what it gets, in capitals; by Kubernetes' protocol v4.channel.k8s.io, in which every message
+/// begins with its channel, and each channel with the port's number.
+async fn echo(stream: TcpStream) {
+    let protocol = |_: &Request, mut answer: Switched| {
+        let protocol = HeaderValue::from_static("v4.channel.k8s.io");
+        answer.headers_mut().insert("Sec-WebSocket-Protocol", protocol);
+        Ok(answer)
+    };
+    let Ok(mut socket) = tokio_tungstenite::accept_hdr_async(stream, protocol).await else { return };
+    let [low, high] = 8443_u16.to_le_bytes();
+    for channel in [0, 1] {
+        socket.send(Message::binary(vec![channel, low, high])).await.unwrap();
+    }
+    while let Some(Ok(message)) = socket.next().await {
+        if let Message::Binary(bytes) = message {
+            let capitals = bytes.to_ascii_uppercase();
+            if socket.send(Message::binary(capitals)).await.is_err() {
+                return;
+            }
+        }
+    }
 }
