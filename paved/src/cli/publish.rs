@@ -58,7 +58,7 @@ pub(crate) struct Publish {
     #[arg(long, value_name = "GLOB")]
     pub(crate) revalidate: Vec<Glob>,
 
-    /// Another server that speaks S3 [default: $`AWS_ENDPOINT_URL`, else AWS].
+    /// Another server that speaks S3 [default: $AWS_ENDPOINT_URL, else AWS].
     #[arg(long, value_name = "URL", value_parser = url)]
     pub(crate) endpoint_url: Option<String>,
 
