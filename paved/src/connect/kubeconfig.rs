@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::documents;
 use crate::failure::Failure;
 
 /// The extension of a context by which we know our own.
@@ -52,7 +53,7 @@ pub(super) fn add(path: &Path, name: &str, entry: &Entry, uid: &str, replace: bo
     };
     let after = merged(before, name, entry, uid, replace)
         .map_err(|why| Failure::Usage(format!("kubeconfig {shown}: {why}")))?;
-    let text = serde_saphyr::to_string(&after).map_err(io::Error::other).map_err(wrong)?;
+    let text = documents::yaml(&after)?;
     // Made for the owner's eyes alone, and put in place as a whole.
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(wrong)?;
     file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(wrong)?;
