@@ -58,7 +58,12 @@ pub(super) async fn open(target: &Target, place: &Place, port: Option<u16>) -> R
     let address = listener.local_addr().map_err(taken)?.to_string();
     let pods: Api<Pod> = Api::namespaced(target.cluster.client.clone(), &place.namespace);
     pods.portforward(&place.pod(), &[PORT]).await.map_err(|error| Failure::NoAccess {
-        message: format!("cannot forward to pod {} in namespace {}: {error}", place.pod(), place.namespace),
+        message: format!(
+            "cannot forward to pod {} in namespace {}: {}",
+            place.pod(),
+            place.namespace,
+            why(&error)
+        ),
         check: "whether you may create pods/portforward there, or have the environment exposed: \
                 spec.parameters.expose: loadBalancer"
             .to_owned(),
@@ -99,8 +104,16 @@ impl Forwarded {
     }
 }
 
+/// An error in its own words: those of the API server alone, where it answered.
+fn why(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
+}
+
 async fn carry(mut near: TcpStream, pods: &Api<Pod>, pod: &str) -> Result<(), String> {
-    let mut forwarder = pods.portforward(pod, &[PORT]).await.map_err(|error| error.to_string())?;
+    let mut forwarder = pods.portforward(pod, &[PORT]).await.map_err(|error| why(&error))?;
     let mut far = forwarder.take_stream(PORT).ok_or("the API server gave no stream")?;
     // Whichever side ends it: that is how connections end.
     _ = copy_bidirectional(&mut near, &mut far).await;
