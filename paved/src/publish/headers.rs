@@ -98,9 +98,10 @@ fn is_page(key: &str) -> bool {
 fn content_type(key: &str) -> String {
     let name = key.rsplit('/').next().unwrap_or(key);
     let kind = match name.rsplit_once('.').map(|(_, end)| end) {
-        // Two that have no extension for what they are, or one that no list has.
+        // What no list has, or not as standards have it (RFC 9239).
         _ if name == "apple-app-site-association" => "application/json".to_owned(),
         Some("map") => "application/json".to_owned(),
+        Some("mjs") => "text/javascript".to_owned(),
         _ => mime_guess::from_path(name).first_or_octet_stream().essence_str().to_owned(),
     };
     if kind.starts_with("text/") { format!("{kind}; charset=utf-8") } else { kind }
