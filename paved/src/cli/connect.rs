@@ -30,6 +30,8 @@ Exit codes:
   6    no access: the cluster does not answer, or does not let you";
 
 /// Flags of `paved connect`.
+// Each is a flag of its own.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Args, Debug)]
 pub(crate) struct Connect {
     /// The environment: NAME, or KIND/NAME where the name alone is not enough.

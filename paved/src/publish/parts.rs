@@ -132,7 +132,7 @@ pub(super) fn etag(file: &fs::File, size: u64) -> io::Result<String> {
 }
 
 fn hexadecimal(sum: Sum) -> String {
-    sum.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:032x}", u128::from_be_bytes(sum))
 }
 
 fn shorter(error: io::Error) -> io::Error {

@@ -132,13 +132,12 @@ impl Plan {
 
     fn counts(&self, [uploaded, deleted]: [&str; 2]) -> String {
         let (uploads, bytes) = (self.uploads(), HumanBytes(self.bytes()));
-        let mut told = format!("{uploads} {uploaded} ({bytes}), {} unchanged", self.unchanged);
-        if self.delete {
-            told += &format!(", {} {deleted}", self.stale.len());
-        } else if self.left > 0 {
-            told += &format!(", {} stale: --delete removes them", self.left);
-        }
-        told
+        let stale = match (self.delete, self.left) {
+            (true, _) => format!(", {} {deleted}", self.stale.len()),
+            (false, 0) => String::new(),
+            (false, left) => format!(", {left} stale: --delete removes them"),
+        };
+        format!("{uploads} {uploaded} ({bytes}), {} unchanged{stale}", self.unchanged)
     }
 }
 
