@@ -72,8 +72,9 @@ pub fn ready(kind: &str, spec: Value, status: Value) -> Value {
         "apiVersion": "platform.acme.io/v1alpha1", "kind": kind,
         "metadata": {"name": "shop", "namespace": "team", "uid": "u", "generation": 1, "resourceVersion": "1",
             "creationTimestamp": "2026-01-01T10:00:00Z"},
-        "spec": spec, "status": status,
     });
+    object["spec"] = spec;
+    object["status"] = status;
     object["status"]["phase"] = json!("Ready");
     object["status"]["conditions"] = ["Synced", "Ready", "Provisioned"]
         .map(|kind| json!({"type": kind, "status": "True", "reason": "Available", "observedGeneration": 1}))
@@ -111,15 +112,14 @@ async fn answer(State(here): State<Arc<Here>>, uri: Uri) -> Response {
             "metadata": {"resourceVersion": "1"}, "items": [now],
         })),
         path if path == format!("{all}/shop") => object(&now),
-        path => match here.others.get(path) {
-            Some(other) => object(other),
-            None => {
-                let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
-                    "reason": "NotFound", "message": format!("{path} not found")});
-                (StatusCode::NOT_FOUND, object(&status)).into_response()
-            }
-        },
+        path => here.others.get(path).map_or_else(|| missing(path), object),
     }
+}
+
+fn missing(path: &str) -> Response {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
+        "reason": "NotFound", "message": format!("{path} not found")});
+    (StatusCode::NOT_FOUND, object(&status)).into_response()
 }
 
 /// Each request comes by a connection of its own: a connection is for forwarding or it is not.
@@ -175,6 +175,8 @@ impl Listener for Door {
 
 /// A pod whose only port sends back what it gets, in capitals; by Kubernetes' protocol v4.channel.k8s.io, in which every message
 /// begins with its channel, and each channel with the port's number.
+// The library's own type of error.
+#[allow(clippy::result_large_err)]
 async fn echo(stream: TcpStream) {
     let protocol = |_: &Request, mut answer: Switched| {
         let protocol = HeaderValue::from_static("v4.channel.k8s.io");
