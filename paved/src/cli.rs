@@ -1,6 +1,8 @@
 //! Flags.
 
 mod cluster;
+mod connect;
+mod publish;
 
 use std::path::PathBuf;
 
@@ -9,6 +11,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use cluster::{
     Access, Apply, Delete, Doctor, Goal, Kinds, List, Listing, Outputs, Patience, Status, Wait,
 };
+pub(crate) use connect::{Connect, Export};
+pub(crate) use publish::Publish;
 
 /// Self-service environments from small claims: what a claim becomes, and what becomes of it.
 #[derive(Debug, Parser)]
@@ -42,6 +46,12 @@ pub(crate) enum Command {
     /// Delete environments, and watch them go.
     #[command(after_help = cluster::EXIT_CODES)]
     Delete(Delete),
+    /// Use an environment: a shell on its machine, its cluster in your kubeconfig, the way to its database.
+    #[command(after_help = connect::HELP)]
+    Connect(Connect),
+    /// Upload a site's build to its environment: only what has changed, pages last.
+    #[command(after_help = publish::HELP)]
+    Publish(Publish),
     /// List the kinds of environment that this cluster makes.
     #[command(after_help = cluster::EXIT_CODES)]
     Kinds(Kinds),

@@ -5,6 +5,7 @@
 mod apply;
 mod cli;
 mod cluster;
+mod connect;
 mod delete;
 mod doctor;
 mod documents;
@@ -18,6 +19,7 @@ mod live;
 mod outputs;
 mod paint;
 mod preview;
+mod publish;
 mod status;
 mod suggest;
 mod wait;
@@ -89,6 +91,8 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             Command::Apply(args) => apply::run(&args, console).await,
             Command::Delete(args) => delete::run(&args, console).await,
             Command::Wait(args) => wait::run(&args, console).await,
+            Command::Connect(args) => connect::run(&args, console).await,
+            Command::Publish(args) => publish::run(&args, console).await,
             Command::Doctor(args) => doctor::run(&args, console).await,
             Command::Preview(_) | Command::Completions { .. } => Ok(()),
         }

@@ -1,6 +1,10 @@
 //! Runs the program in this process, on the repository's examples.
 #![allow(dead_code)]
 
+pub mod kubernetes;
+pub mod s3;
+pub mod site;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

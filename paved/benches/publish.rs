@@ -1,0 +1,92 @@
+//! How fast `paved publish` is beside `aws s3 sync`: the same tree, the same server, one after the other in each round.
+//!
+//! `cargo bench --workspace --bench publish`; moto and the AWS CLI come from PyPI, into virtual environments under `target/`.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use support::kubernetes::Cluster;
+use support::s3::{S3, program};
+use support::site::{asset, environment, site, write};
+
+/// The command line that is compared with.
+const AWS: &str = "awscli==1.46.3";
+
+const ROUNDS: usize = 5;
+
+const FILES: usize = 2000;
+
+/// What is done in each round, in this order.
+const STEPS: [&str; 3] = ["everything is new", "nothing has changed", "20 files have changed"];
+
+#[tokio::main]
+async fn main() {
+    let (s3, site) = (S3::start().await, site(FILES));
+    let aws = program(AWS, "aws");
+    let mut times: Vec<[[Duration; 2]; STEPS.len()]> = Vec::new();
+    for round in 0..ROUNDS {
+        let buckets = ["paved", "aws"].map(|name| format!("{name}-{round}"));
+        for bucket in &buckets {
+            s3.create(bucket).await;
+        }
+        let cluster = Cluster::with(environment(&json!({"frontendBucketName": buckets[0]})), &[]).await;
+        let ours = || {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_paved"));
+            command.arg("publish").arg(site.path()).args(["shop", "--kubeconfig"]).arg(cluster.kubeconfig());
+            command
+        };
+        let theirs = || {
+            let mut command = Command::new(&aws);
+            command
+                .args(["s3", "sync", "--only-show-errors"])
+                .arg(site.path())
+                .arg(format!("s3://{}", buckets[1]));
+            command
+        };
+        times.push(std::array::from_fn(|step| {
+            if step == 2 {
+                (4..24)
+                    .for_each(|number| write(&site, &asset(number), &format!("changed in round {round}\n")));
+            }
+            // Whoever comes second finds the files in the system's cache: they take turns.
+            let mut time = [Duration::ZERO; 2];
+            for turn in 0..2 {
+                let who = (turn + round) % 2;
+                time[who] = timed(if who == 0 { ours() } else { theirs() }, &s3.url);
+            }
+            time
+        }));
+    }
+    for (step, name) in STEPS.iter().enumerate() {
+        let [ours, theirs] = [0, 1].map(|who| median(times.iter().map(|round| round[step][who]).collect()));
+        let ratio = theirs.as_secs_f64() / ours.as_secs_f64();
+        println!(
+            "{name:24} paved publish {ours:>8.2?}   aws s3 sync {theirs:>8.2?}   {ratio:.2} times as fast"
+        );
+    }
+}
+
+fn timed(mut command: Command, url: &str) -> Duration {
+    command.envs([
+        ("AWS_ACCESS_KEY_ID", "test"),
+        ("AWS_SECRET_ACCESS_KEY", "test"),
+        ("AWS_ENDPOINT_URL", url),
+    ]);
+    command.envs([("AWS_DEFAULT_REGION", "us-east-1"), ("AWS_EC2_METADATA_DISABLED", "true")]);
+    command.env("AWS_CONFIG_FILE", Path::new("/dev/null")).stdout(Stdio::null());
+    let begin = Instant::now();
+    let status = command.status().unwrap();
+    assert!(status.success(), "{command:?}");
+    begin.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}

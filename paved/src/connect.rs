@@ -1,0 +1,118 @@
+//! `paved connect`: what one does with an environment: a shell on its machine, its cluster in the kubeconfig, the way to its
+//! database.
+
+mod database;
+mod details;
+mod entry;
+mod forward;
+mod kubeconfig;
+mod managed;
+mod shell;
+mod workspace;
+
+use kube::api::DynamicObject;
+use serde_json::Value;
+
+use crate::Console;
+use crate::cli::{Connect, Goal};
+use crate::cluster::{Cluster, Kinds, find};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::wait;
+use details::Details;
+
+/// Connects to what the flags name.
+pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(), Failure> {
+    let cluster = Cluster::connect(&args.access).await?;
+    let kinds = Kinds::discover(&cluster).await?;
+    let found = find(&cluster, &kinds, &args.name).await?;
+    let way = Way::of(found.kind.name(), args)?;
+    let object = found.object.clone();
+    let mut environment = Environment::of(&object);
+    if !(environment.is_ready() && environment.is_current()) {
+        let mut ready = wait::until(&cluster, vec![found], &Goal::Ready, args.patience, console).await?;
+        environment = ready.pop().unwrap_or(environment);
+    }
+    let target = Target { cluster, object, environment };
+    match way {
+        Way::Workspace => workspace::connect(&target, args, console).await,
+        Way::Database => database::connect(&target, args, console).await,
+        Way::Cluster => entry::connect(&target, args, console).await,
+    }
+}
+
+/// What there is to do with a kind of environment. Kinds keep their names in every group and flavour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Workspace,
+    Cluster,
+    Database,
+}
+
+impl Way {
+    /// By the kind; flags that mean another are a mistake.
+    fn of(kind: &str, args: &Connect) -> Result<Self, Failure> {
+        let databases = args.database || args.export.is_some() || args.show_secrets;
+        let way = match kind {
+            "GpuDevWorkspaceClaim" | "GpuDevWorkspace" => Self::Workspace,
+            "ApplicationEnvironment" if databases => Self::Database,
+            "ApplicationEnvironment" | "Environment" => Self::Cluster,
+            "EnvironmentClaim" | "UnifiedEnvironment" => Self::Database,
+            _ => {
+                return Err(Failure::Usage(format!(
+                    "{kind} {} has nothing to connect to: no machine, cluster or database of its own",
+                    args.name
+                )));
+            }
+        };
+        let workspaces = args.ssm || args.unprepared || !args.command.is_empty();
+        let clusters =
+            args.into.is_some() || args.context_name.is_some() || args.replace || args.port.is_some();
+        for (given, what, its) in [
+            (workspaces, "--ssm, --unprepared and COMMAND are for workspaces", Self::Workspace),
+            (databases, "--database, --export and --show-secrets are for databases", Self::Database),
+            (clusters, "--into, --context-name, --replace and --port are for clusters", Self::Cluster),
+        ] {
+            if given && way != its {
+                return Err(Failure::Usage(format!("{what}: {kind} {} has none", args.name)));
+            }
+        }
+        Ok(way)
+    }
+}
+
+/// What is connected to.
+struct Target {
+    /// The cluster that made it.
+    cluster: Cluster,
+    object: DynamicObject,
+    environment: Environment,
+}
+
+impl Target {
+    /// A text of its status.
+    fn field(&self, name: &str) -> Option<&str> {
+        self.environment.fields.get(name)?.as_str()
+    }
+
+    /// A text of its spec.
+    fn spec(&self, path: &str) -> Option<&str> {
+        self.object.data.pointer(&format!("/spec/{path}")).and_then(Value::as_str)
+    }
+
+    /// The id that the cloud knows a part by.
+    fn part(&self, slot: &str) -> Option<&str> {
+        self.environment.parts.iter().find(|part| part.slot == slot)?.external_name.as_deref()
+    }
+
+    fn missing(&self, what: &str) -> Failure {
+        Failure::Provisioning {
+            what: self.environment.title(),
+            message: format!("is ready, and yet its status names no {what}"),
+        }
+    }
+
+    async fn details(&self) -> Result<Details, Failure> {
+        Details::read(self).await
+    }
+}

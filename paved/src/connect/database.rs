@@ -1,0 +1,105 @@
+//! A PostgreSQL database: the command that opens it, and its variables.
+
+use super::Target;
+use super::details::Details;
+use super::shell::{quote, quoted};
+use crate::Console;
+use crate::cli::{Connect, Export};
+use crate::failure::Failure;
+use crate::paint::{BOLD, DIM};
+
+/// The way into a database.
+struct Way {
+    host: String,
+    port: String,
+    user: String,
+    password: String,
+    name: String,
+}
+
+/// Shows it. The password goes to a terminal, or where the caller asks for it, and nowhere else.
+pub(super) async fn connect(
+    target: &Target,
+    args: &Connect,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    let way = Way::of(&target.details().await?)?;
+    if let Some(format) = args.export {
+        for (name, value) in way.variables() {
+            match format {
+                Export::Shell => writeln!(console.out, "export {name}={}", quote(&value))?,
+                Export::Dotenv => writeln!(console.out, "{name}={value}")?,
+            }
+        }
+        return Ok(());
+    }
+    let command = quoted(&way.command());
+    if args.print {
+        writeln!(console.out, "{command}")?;
+        return Ok(());
+    }
+    writeln!(console.out, "{BOLD}{}{BOLD:#}", target.environment.title())?;
+    if args.show_secrets || console.terminal.is_some() {
+        writeln!(console.out, "PGPASSWORD={} {command}", quote(&way.password))?;
+    } else {
+        writeln!(console.out, "{command}")?;
+        writeln!(console.out, "the password: --export or --show-secrets prints it")?;
+    }
+    writeln!(
+        console.out,
+        "{DIM}{} is reached from the network that the environment runs in{DIM:#}",
+        way.host
+    )?;
+    Ok(())
+}
+
+impl Way {
+    /// The Secret's keys are those of the unified environment, or of the application environment.
+    fn of(details: &Details) -> Result<Self, Failure> {
+        let text = |keys: &[&str]| details.get(keys).map(str::to_owned);
+        let port = text(&["port", "db_port"])?;
+        let host = text(&["endpoint", "db_address"])?;
+        Ok(Self {
+            // RDS's own endpoint is HOST:PORT.
+            host: host.strip_suffix(&format!(":{port}")).unwrap_or(&host).to_owned(),
+            port,
+            user: text(&["username", "db_user"])?,
+            password: text(&["password", "db_password"])?,
+            name: text(&["database", "db_name"])?,
+        })
+    }
+
+    fn command(&self) -> Vec<String> {
+        let Self { host, port, user, name, .. } = self;
+        vec!["psql".to_owned(), format!("host={host} port={port} user={user} dbname={name} sslmode=require")]
+    }
+
+    /// As libpq reads them, and one URL for everything else.
+    fn variables(&self) -> [(&'static str, String); 7] {
+        let Self { host, port, user, password, name } = self;
+        let url = format!(
+            "postgresql://{}:{}@{host}:{port}/{}?sslmode=require",
+            escaped(user),
+            escaped(password),
+            escaped(name)
+        );
+        [
+            ("PGHOST", host.clone()),
+            ("PGPORT", port.clone()),
+            ("PGUSER", user.clone()),
+            ("PGPASSWORD", password.clone()),
+            ("PGDATABASE", name.clone()),
+            ("PGSSLMODE", "require".to_owned()),
+            ("DATABASE_URL", url),
+        ]
+    }
+}
+
+/// Within a URL (RFC 3986).
+fn escaped(text: &str) -> String {
+    let one = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        other => format!("%{other:02X}"),
+    };
+    text.bytes().map(one).collect()
+}

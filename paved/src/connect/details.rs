@@ -1,0 +1,65 @@
+//! Connection details: the Secret with what nobody else may know.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+
+use super::Target;
+use crate::failure::Failure;
+
+/// What an environment's Secret holds. It is never printed as a whole, nor by accident.
+pub(super) struct Details {
+    name: String,
+    values: BTreeMap<String, String>,
+}
+
+impl Details {
+    /// Reads the Secret that the claim names; a composite in a namespace has one that is called after it and its API.
+    pub(super) async fn read(target: &Target) -> Result<Self, Failure> {
+        let environment = &target.environment;
+        let name = match target.spec("writeConnectionSecretToRef/name") {
+            Some(name) => name.to_owned(),
+            None if target.object.data.pointer("/spec/crossplane").is_some() => {
+                format!("{}-{}", environment.name, api(&environment.kind))
+            }
+            None => {
+                return Err(Failure::Usage(format!(
+                    "{} names no Secret for its connection details: set spec.writeConnectionSecretToRef.name, and apply it",
+                    environment.title()
+                )));
+            }
+        };
+        let secrets: Api<Secret> = Api::namespaced(target.cluster.client.clone(), &environment.namespace);
+        let act = format!("read Secret {name} in namespace {}", environment.namespace);
+        let secret = secrets.get_opt(&name).await.map_err(|error| target.cluster.explain(&error, &act))?;
+        let Some(secret) = secret else {
+            return Err(Failure::Provisioning {
+                what: environment.title(),
+                message: format!("has no Secret {name} with its connection details yet"),
+            });
+        };
+        let values = secret.data.unwrap_or_default().into_iter();
+        let values = values.filter_map(|(key, value)| Some((key, String::from_utf8(value.0).ok()?)));
+        Ok(Self { name, values: values.filter(|(_, value)| !value.is_empty()).collect() })
+    }
+
+    /// The value of one of these keys, the first that is there.
+    pub(super) fn get(&self, keys: &[&str]) -> Result<&str, Failure> {
+        let found = keys.iter().find_map(|key| self.values.get(*key));
+        found.map(String::as_str).ok_or_else(|| Failure::Provisioning {
+            what: format!("Secret {}", self.name),
+            message: format!("has no {} yet", keys.join(" nor ")),
+        })
+    }
+}
+
+/// What the API of a kind is called, in the namespaced flavour.
+fn api(kind: &str) -> &'static str {
+    match kind {
+        "ApplicationEnvironment" => "application-environment",
+        "UnifiedEnvironment" => "unified-environment",
+        "Environment" => "virtual-environment",
+        _ => "gpu-workspace",
+    }
+}

@@ -1,0 +1,149 @@
+//! A cluster: an entry in the kubeconfig that works from here.
+
+use serde_json::{Map, Value};
+
+use super::kubeconfig::{self, Entry};
+use super::shell::quoted;
+use super::{Target, forward, managed};
+use crate::Console;
+use crate::cli::Connect;
+use crate::failure::Failure;
+use crate::paint::BOLD;
+
+/// What of a Secret's kubeconfig says where a cluster is, and who one is there. The rest could name files and programs of this
+/// machine, and has no business in it.
+const CLUSTER: [&str; 3] = ["server", "certificate-authority-data", "tls-server-name"];
+const USER: [&str; 3] = ["client-certificate-data", "client-key-data", "token"];
+
+/// Writes the entry; a cluster that is reached from inside only is forwarded until Ctrl-C.
+pub(super) async fn connect(
+    target: &Target,
+    args: &Connect,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    let environment = &target.environment;
+    let name = args.context_name.clone();
+    let name = name.unwrap_or_else(|| format!("paved/{}/{}", environment.namespace, environment.name));
+    let path = kubeconfig::path(args.into.as_deref())?;
+    let mut line = vec!["kubectl".to_owned()];
+    if args.into.is_some() {
+        line.extend(["--kubeconfig".to_owned(), path.display().to_string()]);
+    }
+    line.extend(["--context".to_owned(), name.clone()]);
+    let line = quoted(&line);
+    if args.print {
+        writeln!(console.out, "{line}")?;
+        return Ok(());
+    }
+    let (mut entry, inside) = entry(target).await?;
+    let forwarded = match inside.filter(|_| !is_in_a_cluster()) {
+        Some(place) => Some(forward::open(target, &place, args.port).await?),
+        None => None,
+    };
+    if let Some(forwarded) = &forwarded {
+        forwarded.redirect(&mut entry.cluster);
+    }
+    kubeconfig::add(&path, &name, &entry, &environment.uid, args.replace)?;
+    writeln!(console.out, "{BOLD}{}{BOLD:#} is context {name} in {}", environment.title(), path.display())?;
+    writeln!(console.out, "  {line} get pods -A")?;
+    let Some(forwarded) = forwarded else { return Ok(()) };
+    writeln!(console.out, "forwarding {} for as long as this runs; Ctrl-C ends it", forwarded.told())?;
+    console.out.flush()?;
+    forwarded.serve(console).await
+}
+
+/// The entry, and where the cluster is where only others inside reach it.
+async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failure> {
+    let details = target.details().await?;
+    let mut entry = read(details.get(&["kubeconfig"])?).ok_or_else(|| Failure::Provisioning {
+        what: target.environment.title(),
+        message: "has a Secret whose kubeconfig names no cluster".to_owned(),
+    })?;
+    let kind = match target.environment.kind.as_str() {
+        "ApplicationEnvironment" => "gke",
+        _ => target.field("type").unwrap_or("vcluster"),
+    };
+    match kind {
+        "gke" => entry.user = managed::gke(),
+        "eks" => entry.user = managed::eks(target)?,
+        "aks" => entry.user = managed::aks(),
+        _ => {
+            let place = target.field("url").and_then(forward::Place::of);
+            let place = place.ok_or_else(|| target.missing("url inside the cluster"))?;
+            let endpoint = target.field("endpoint").unwrap_or_default();
+            if endpoint.contains(&place.host()) {
+                return Ok((entry, Some(place)));
+            }
+            // The certificate names the address inside, whatever the load balancer is called.
+            entry.cluster["server"] = endpoint.into();
+            entry.cluster["tls-server-name"] = place.host().into();
+        }
+    }
+    Ok((entry, None))
+}
+
+/// What a kubeconfig says of its current context, or of its only cluster.
+fn read(text: &str) -> Option<Entry> {
+    let all: Value = serde_saphyr::from_str(text).ok()?;
+    let current = named(&all, "contexts", all["current-context"].as_str());
+    let of = |list: &str, kind: &str, fields: &[&str]| {
+        let name = current.and_then(|context| context["context"][kind].as_str());
+        let body = named(&all, list, name)?[kind].as_object()?;
+        let kept = fields.iter().filter_map(|field| Some(((*field).to_owned(), body.get(*field)?.clone())));
+        Some(Value::Object(kept.collect::<Map<_, _>>()))
+    };
+    let cluster = of("clusters", "cluster", &CLUSTER)?;
+    cluster["server"].as_str()?;
+    let user = of("users", "user", &USER).unwrap_or_else(|| Value::Object(Map::new()));
+    Some(Entry { cluster, user })
+}
+
+/// The element of that name in a list; without a name the first.
+fn named<'v>(all: &'v Value, list: &str, name: Option<&str>) -> Option<&'v Value> {
+    let list = all[list].as_array()?;
+    match name {
+        Some(name) => list.iter().find(|one| one["name"] == name),
+        None => list.first(),
+    }
+}
+
+/// Whether the names of Services mean something here.
+fn is_in_a_cluster() -> bool {
+    std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_kubeconfig_gives_addresses_and_credentials_and_nothing_that_runs() {
+        let text = json!({
+            "current-context": "b",
+            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}},
+                {"name": "b", "context": {"cluster": "b", "user": "b"}}],
+            "clusters": [{"name": "a", "cluster": {"server": "https://a"}},
+                {"name": "b", "cluster": {"server": "https://b", "certificate-authority-data": "Q0E=",
+                    "certificate-authority": "/etc/passwd", "proxy-url": "http://evil"}}],
+            "users": [{"name": "b", "user": {"token": "t", "exec": {"command": "evil"}, "tokenFile": "/etc/shadow"}}],
+        })
+        .to_string();
+        let entry = read(&text).unwrap();
+        assert_eq!(entry.cluster, json!({"server": "https://b", "certificate-authority-data": "Q0E="}));
+        assert_eq!(entry.user, json!({"token": "t"}));
+    }
+
+    #[test]
+    fn without_contexts_the_only_cluster_is_meant() {
+        let entry = read("clusters: [{name: x, cluster: {server: https://x}}]").unwrap();
+        assert_eq!((entry.cluster, entry.user), (json!({"server": "https://x"}), json!({})));
+        for strange in
+            ["", "3", "[]", "clusters: 3", "clusters: [{cluster: {}}]", "a: [", "clusters: [{name: x}]"]
+        {
+            assert!(read(strange).is_none(), "{strange}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! A cluster that only others inside reach, brought to a port of this machine by the API server's own forwarding.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use serde_json::Value;
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal;
+
+use super::Target;
+use crate::Console;
+use crate::failure::Failure;
+
+/// Where a virtual cluster's API listens in its pod.
+const PORT: u16 = 8443;
+
+/// A virtual cluster's Service: its name is that of the StatefulSet too.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Place {
+    name: String,
+    namespace: String,
+}
+
+impl Place {
+    /// Of `https://NAME.NAMESPACE.svc`.
+    pub(super) fn of(url: &str) -> Option<Self> {
+        let host = url.strip_prefix("https://")?.split([':', '/']).next()?;
+        let (name, namespace) = host.strip_suffix(".svc")?.split_once('.')?;
+        let whole = !name.is_empty() && !namespace.is_empty() && !namespace.contains('.');
+        whole.then(|| Self { name: name.to_owned(), namespace: namespace.to_owned() })
+    }
+
+    /// The name that its certificate has.
+    pub(super) fn host(&self) -> String {
+        format!("{}.{}.svc", self.name, self.namespace)
+    }
+
+    /// The only pod of its StatefulSet.
+    fn pod(&self) -> String {
+        format!("{}-0", self.name)
+    }
+}
+
+/// A port of this machine that leads there.
+pub(super) struct Forwarded {
+    listener: TcpListener,
+    address: String,
+    pods: Api<Pod>,
+    place: Place,
+}
+
+/// Takes a port, and sees whether the caller may forward at all.
+pub(super) async fn open(target: &Target, place: &Place, port: Option<u16>) -> Result<Forwarded, Failure> {
+    let asked = port.unwrap_or(0);
+    let taken =
+        |error: std::io::Error| Failure::Usage(format!("cannot listen on 127.0.0.1:{asked}: {error}"));
+    let listener = TcpListener::bind(("127.0.0.1", asked)).await.map_err(taken)?;
+    let address = listener.local_addr().map_err(taken)?.to_string();
+    let pods: Api<Pod> = Api::namespaced(target.cluster.client.clone(), &place.namespace);
+    pods.portforward(&place.pod(), &[PORT]).await.map_err(|error| Failure::NoAccess {
+        message: format!(
+            "cannot forward to pod {} in namespace {}: {}",
+            place.pod(),
+            place.namespace,
+            why(&error)
+        ),
+        check: "whether you may create pods/portforward there, or have the environment exposed: \
+                spec.parameters.expose: loadBalancer"
+            .to_owned(),
+    })?;
+    Ok(Forwarded { listener, address, pods, place: place.clone() })
+}
+
+impl Forwarded {
+    /// Lets a kubeconfig's cluster lead here. Its certificate is that of the address inside.
+    pub(super) fn redirect(&self, cluster: &mut Value) {
+        cluster["server"] = format!("https://{}", self.address).into();
+        cluster["tls-server-name"] = self.place.host().into();
+    }
+
+    /// From where to where.
+    pub(super) fn told(&self) -> String {
+        format!("{} to {}", self.address, self.place.host())
+    }
+
+    /// Forwards every connection until Ctrl-C. One that breaks is told, and ends nothing else.
+    pub(super) async fn serve(self, console: &mut Console<'_>) -> Result<(), Failure> {
+        let mut broken = tokio::task::JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept() => {
+                    let (near, _) = accepted?;
+                    let (pods, pod) = (self.pods.clone(), self.place.pod());
+                    broken.spawn(async move { carry(near, &pods, &pod).await });
+                }
+                Some(ended) = broken.join_next() => {
+                    if let Ok(Err(why)) = ended {
+                        writeln!(console.err, "note: a connection broke: {why}")?;
+                    }
+                }
+                _ = signal::ctrl_c() => return Ok(()),
+            }
+        }
+    }
+}
+
+/// An error in its own words: those of the API server alone, where it answered.
+fn why(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
+}
+
+async fn carry(mut near: TcpStream, pods: &Api<Pod>, pod: &str) -> Result<(), String> {
+    let mut forwarder = pods.portforward(pod, &[PORT]).await.map_err(|error| why(&error))?;
+    let mut far = forwarder.take_stream(PORT).ok_or("the API server gave no stream")?;
+    // Whichever side ends it: that is how connections end.
+    _ = copy_bidirectional(&mut near, &mut far).await;
+    drop(far);
+    forwarder.join().await.map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_stands_in_the_url_inside() {
+        let place = Place { name: "preview-x".into(), namespace: "team-preview".into() };
+        assert_eq!(Place::of("https://preview-x.team-preview.svc"), Some(place.clone()));
+        assert_eq!(Place::of("https://preview-x.team-preview.svc:443/"), Some(place.clone()));
+        assert_eq!(
+            (place.host().as_str(), place.pod().as_str()),
+            ("preview-x.team-preview.svc", "preview-x-0")
+        );
+        for other in [
+            "",
+            "https://203.0.113.7",
+            "https://a.svc",
+            "https://a.b.c.svc",
+            "http://a.b.svc",
+            "https://.b.svc",
+        ] {
+            assert_eq!(Place::of(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Somebody's kubeconfig: an entry is added, everything else stays as it is.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::documents;
+use crate::failure::Failure;
+
+/// The extension of a context by which we know our own.
+const OURS: &str = "paved-road";
+
+/// A cluster, and who one is there: the bodies of a kubeconfig's entries.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Entry {
+    pub(super) cluster: Value,
+    pub(super) user: Value,
+}
+
+/// The file that is meant: as kubectl has it, the first of `$KUBECONFIG`, else the one in the home.
+pub(super) fn path(into: Option<&Path>) -> Result<PathBuf, Failure> {
+    if let Some(path) = into {
+        return Ok(path.to_owned());
+    }
+    let told = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    if let Some(first) = std::env::split_paths(&told).find(|path| !path.as_os_str().is_empty()) {
+        return Ok(first);
+    }
+    let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
+    let home =
+        home.ok_or_else(|| Failure::Usage("there is no home folder: --into FILE is needed".to_owned()))?;
+    Ok(home.join(".kube/config"))
+}
+
+/// Adds context, cluster and user of one name, for the environment with this uid. Those of another stay, unless they are to be
+/// replaced. The current context stays too: what talks to the present cluster goes on doing so.
+pub(super) fn add(path: &Path, name: &str, entry: &Entry, uid: &str, replace: bool) -> Result<(), Failure> {
+    let shown = path.display();
+    let wrong = |error: io::Error| Failure::Usage(format!("cannot write kubeconfig {shown}: {error}"));
+    // What a link leads to is replaced, not the link.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(wrong)?;
+    let _lock = Lock::take(&path).map_err(wrong)?;
+    let before = match fs::read_to_string(&path) {
+        Ok(text) => parsed(&text).map_err(|why| Failure::Usage(format!("kubeconfig {shown}: {why}")))?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Value::Null,
+        Err(error) => return Err(wrong(error)),
+    };
+    let after = merged(before, name, entry, uid, replace)
+        .map_err(|why| Failure::Usage(format!("kubeconfig {shown}: {why}")))?;
+    let text = documents::yaml(&after)?;
+    // Made for the owner's eyes alone, and put in place as a whole.
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(wrong)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(wrong)?;
+    file.persist(&path).map_err(|error| wrong(error.error)).map(drop)
+}
+
+fn parsed(text: &str) -> Result<Value, String> {
+    if text.trim().is_empty() {
+        return Ok(Value::Null);
+    }
+    let value: Value = serde_saphyr::from_str(text)
+        .map_err(|error| format!("is no YAML: {}", error.to_string().lines().next().unwrap_or_default()))?;
+    let lists = ["contexts", "clusters", "users"];
+    let fits =
+        value.is_object() && lists.iter().all(|list| value[*list].is_array() || value[*list].is_null());
+    if fits { Ok(value) } else { Err("is no kubeconfig; it is left as it is".to_owned()) }
+}
+
+/// A kubeconfig with the entry in it.
+fn merged(mut all: Value, name: &str, entry: &Entry, uid: &str, replace: bool) -> Result<Value, String> {
+    if all.is_null() {
+        all = json!({"apiVersion": "v1", "kind": "Config", "current-context": name});
+    }
+    let taken =
+        ["contexts", "clusters", "users"].into_iter().find(|list| position(&all, list, name).is_some());
+    if let Some(list) = taken.filter(|_| !replace && !is_ours(&all, name, uid)) {
+        return Err(format!(
+            "{name} among its {list} is another's; --context-name gives this one another name, --replace replaces that one"
+        ));
+    }
+    let mark = json!([{"name": OURS, "extension": {"environment": uid}}]);
+    let context = json!({"cluster": name, "user": name, "extensions": mark});
+    for (list, kind, body) in [
+        ("contexts", "context", context),
+        ("clusters", "cluster", entry.cluster.clone()),
+        ("users", "user", entry.user.clone()),
+    ] {
+        put(&mut all, list, name, json!({"name": name, kind: body}));
+    }
+    Ok(all)
+}
+
+fn position(all: &Value, list: &str, name: &str) -> Option<usize> {
+    all[list].as_array()?.iter().position(|one| one["name"] == name)
+}
+
+/// Whether we wrote the context of that name for this environment.
+fn is_ours(all: &Value, name: &str, uid: &str) -> bool {
+    let Some(index) = position(all, "contexts", name) else { return false };
+    let context = &all["contexts"][index]["context"];
+    let extensions = context["extensions"].as_array();
+    let marked = extensions.into_iter().flatten().find(|one| one["name"] == OURS);
+    marked.is_some_and(|mark| mark["extension"]["environment"] == uid)
+        && context["cluster"] == name
+        && context["user"] == name
+}
+
+fn put(all: &mut Value, list: &str, name: &str, body: Value) {
+    if let Some(index) = position(all, list, name) {
+        all[list][index] = body;
+    } else if let Some(entries) = all[list].as_array_mut() {
+        entries.push(body);
+    } else {
+        all[list] = json!([body]);
+    }
+}
+
+/// kubectl's own lock beside the file: nobody else writes while it is held.
+struct Lock(PathBuf);
+
+impl Lock {
+    fn take(path: &Path) -> io::Result<Self> {
+        const PATIENCE: Duration = Duration::from_secs(3);
+        let mut name = path.as_os_str().to_owned();
+        name.push(".lock");
+        let lock = PathBuf::from(name);
+        let begin = Instant::now();
+        loop {
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&lock) {
+                Ok(_) => return Ok(Self(lock)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && begin.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    return Err(io::Error::other(format!(
+                        "somebody else writes to it: {} exists; delete it if nobody does",
+                        lock.display()
+                    )));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        _ = fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    const THEIRS: &str = "\
+apiVersion: v1
+kind: Config
+current-context: work
+preferences: {colors: true}
+contexts:
+- name: work
+  context: {cluster: work, user: me, namespace: '007'}
+clusters:
+- name: work
+  cluster: {server: https://work.example.org}
+users:
+- name: me
+  user: {token: hunter2}
+";
+
+    fn entry(server: &str) -> Entry {
+        Entry { cluster: json!({"server": server}), user: json!({"token": "t"}) }
+    }
+
+    fn home(text: Option<&str>) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".kube/config");
+        if let Some(text) = text {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+        }
+        (folder, path)
+    }
+
+    fn read(path: &Path) -> Value {
+        serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_there_stays_as_it_is() {
+        let (_home, path) = home(Some(THEIRS));
+        add(&path, "paved/team/a", &entry("https://a"), "u", false).unwrap();
+        let (before, after): (Value, Value) = (serde_saphyr::from_str(THEIRS).unwrap(), read(&path));
+        for field in ["apiVersion", "kind", "current-context", "preferences"] {
+            assert_eq!(after[field], before[field], "{field}");
+        }
+        for list in ["contexts", "clusters", "users"] {
+            assert_eq!(after[list][0], before[list][0], "{list}");
+            assert_eq!(after[list][1]["name"], "paved/team/a", "{list}");
+        }
+        assert_eq!(after["clusters"][1]["cluster"]["server"], "https://a");
+        let known: kube::config::Kubeconfig = serde_json::from_value(after).unwrap();
+        assert_eq!(known.contexts.len(), 2);
+    }
+
+    #[test]
+    fn a_new_file_is_for_its_owner_alone() {
+        let (_home, path) = home(None);
+        add(&path, "a", &entry("https://a"), "u", false).unwrap();
+        assert_eq!(read(&path)["current-context"], "a");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no lock, no part is left");
+    }
+
+    #[test]
+    fn ours_is_renewed_and_anothers_is_not() {
+        let (_home, path) = home(Some(THEIRS));
+        add(&path, "a", &entry("https://a"), "u", false).unwrap();
+        add(&path, "a", &entry("https://b"), "u", false).unwrap();
+        assert_eq!(read(&path)["clusters"][1]["cluster"]["server"], "https://b");
+        let text = fs::read_to_string(&path).unwrap();
+        for (name, uid) in [("a", "another"), ("work", "u"), ("me", "u")] {
+            let told = add(&path, name, &entry("https://c"), uid, false).unwrap_err();
+            assert_eq!(told.code(), 1);
+            assert!(told.to_string().contains("--replace"), "{told}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text, "{name}");
+        }
+        add(&path, "work", &entry("https://c"), "u", true).unwrap();
+        assert_eq!(read(&path)["clusters"][0]["cluster"]["server"], "https://c");
+        assert_eq!(read(&path)["users"].as_array().unwrap().len(), 3, "whoever me is stays");
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let (home, path) = home(Some(THEIRS));
+        let link = home.path().join("link");
+        symlink(&path, &link).unwrap();
+        add(&link, "a", &entry("https://a"), "u", false).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(read(&path)["clusters"].as_array().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn what_is_no_kubeconfig_is_left_alone() {
+        for text in ["[1, 2]", "contexts: 3", "a: [", "just a text"] {
+            let (_home, path) = home(Some(text));
+            let told = add(&path, "a", &entry("https://a"), "u", false).unwrap_err();
+            assert_eq!(told.code(), 1, "{text}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn it_is_not_written_while_somebody_else_does() {
+        let (_home, path) = home(Some(THEIRS));
+        let lock = path.with_file_name("config.lock");
+        fs::write(&lock, "").unwrap();
+        let told = add(&path, "a", &entry("https://a"), "u", false).unwrap_err().to_string();
+        assert!(told.contains("config.lock"), "{told}");
+        assert!(lock.exists(), "it is theirs");
+    }
+}

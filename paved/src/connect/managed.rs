@@ -1,0 +1,61 @@
+//! Clusters of clouds: who one is there comes from the cloud's own command line, at each call. Nothing secret is written down.
+
+use serde_json::{Value, json};
+
+use super::Target;
+use crate::failure::Failure;
+
+/// What Azure calls AKS: the application that tokens are for, the same in all tenants.
+const AKS: &str = "6dae42f8-4368-4678-94ff-3960e28e3630";
+
+/// Google's plugin, which asks gcloud.
+pub(super) fn gke() -> Value {
+    let hint = "install it with `gcloud components install gke-gcloud-auth-plugin`, and log in with `gcloud auth login`";
+    exec("gke-gcloud-auth-plugin", &[], hint)
+}
+
+/// A token of whoever the AWS CLI is; the Secret's own lives for minutes.
+pub(super) fn eks(target: &Target) -> Result<Value, Failure> {
+    let name = target.part("cluster").ok_or_else(|| target.missing("cluster"))?;
+    let region =
+        target.field("endpoint").and_then(region_of).ok_or_else(|| target.missing("endpoint on EKS"))?;
+    let args = ["eks", "get-token", "--cluster-name", name, "--region", region, "--output", "json"];
+    Ok(exec("aws", &args, "the AWS CLI is needed: https://aws.amazon.com/cli/"))
+}
+
+/// Whoever `az login` logged in.
+pub(super) fn aks() -> Value {
+    let args = ["get-token", "--login", "azurecli", "--server-id", AKS];
+    exec("kubelogin", &args, "install it with `az aks install-cli`, and log in with `az login`")
+}
+
+fn exec(command: &str, args: &[&str], hint: &str) -> Value {
+    json!({"exec": {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "command": command,
+        "args": args,
+        "env": null,
+        "installHint": format!("{command} is not installed: {hint}"),
+        "interactiveMode": "IfAvailable",
+        "provideClusterInfo": true,
+    }})
+}
+
+/// The region in `https://ID.gr7.eu-west-1.eks.amazonaws.com`.
+fn region_of(endpoint: &str) -> Option<&str> {
+    let (before, _) = endpoint.split_once(".eks.amazonaws.")?;
+    before.rsplit('.').next().filter(|region| !region.contains('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::region_of;
+
+    #[test]
+    fn the_region_stands_in_the_endpoint() {
+        assert_eq!(region_of("https://0A1B.gr7.eu-west-1.eks.amazonaws.com"), Some("eu-west-1"));
+        assert_eq!(region_of("https://0A1B.sk1.cn-north-1.eks.amazonaws.com.cn"), Some("cn-north-1"));
+        assert_eq!(region_of("https://203.0.113.7"), None);
+        assert_eq!(region_of("https://eu.eks.amazonaws.com"), None);
+    }
+}

@@ -1,0 +1,200 @@
+//! A GPU workspace: a shell there, once it is prepared.
+
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use super::Target;
+use super::shell::{become_it, quote, quoted};
+use crate::Console;
+use crate::cli::Connect;
+use crate::environment::spell;
+use crate::failure::Failure;
+
+/// Who logs in: cloud-init makes this user, with the keys of the claim.
+const USER: &str = "developer";
+
+/// Where cloud-init leaves the file `ready` once all is installed, or `failed` with the reason.
+const STATE: &str = "/var/lib/paved";
+
+/// Goes there. Whether by ssh or by SSM is the function's own choice: it knows keys, networks and addresses.
+pub(super) async fn connect(
+    target: &Target,
+    args: &Connect,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    let line = target.field("connection").ok_or_else(|| target.missing("connection"))?;
+    let id = target.field("instanceId").or_else(|| target.part("instance"));
+    let id = id.ok_or_else(|| target.missing("instanceId"))?;
+    let address = target.field("publicIp").filter(|_| line.starts_with("ssh ") && !args.ssm);
+    let region = target.spec("parameters/region").unwrap_or("us-east-1");
+    let way = match address {
+        Some(address) => Way::Ssh { id, address },
+        None => Way::Ssm { id, region },
+    };
+    let remote = remote(args);
+    let words = way.command(remote.as_deref());
+    if args.print {
+        let bare = (!args.command.is_empty()).then(|| quoted(&args.command));
+        writeln!(console.out, "{}", quoted(&way.command(bare.as_deref())))?;
+        return Ok(());
+    }
+    if let Some(address) = address {
+        reach(target, address, args.patience.timeout).await?;
+    }
+    writeln!(console.err, "{}: {}", target.environment.title(), quoted(&way.command(None)))?;
+    Err(become_it(&words, way.hint(), console))
+}
+
+/// How a machine is reached.
+enum Way<'t> {
+    Ssh { id: &'t str, address: &'t str },
+    Ssm { id: &'t str, region: &'t str },
+}
+
+impl Way<'_> {
+    /// The command that goes there, to run something or for a shell.
+    fn command(&self, remote: Option<&str>) -> Vec<String> {
+        match self {
+            // The machine's key is kept under its id: addresses are given to other machines, ids are not.
+            Self::Ssh { id, address } => {
+                let login = format!("{USER}@{address}");
+                let mut words = vec!["ssh".to_owned(), "-o".to_owned(), format!("HostKeyAlias={id}")];
+                words.extend(remote.map(|_| "-t".to_owned()));
+                words.push(login);
+                words.extend(remote.map(str::to_owned));
+                words
+            }
+            Self::Ssm { id, region } => {
+                let mut words: Vec<String> =
+                    ["aws", "ssm", "start-session", "--target", id, "--region", region]
+                        .map(str::to_owned)
+                        .into();
+                if let Some(remote) = remote {
+                    let as_user = format!("sudo -iu {USER} sh -c {}", quote(remote));
+                    let parameters = serde_json::json!({"command": [as_user]}).to_string();
+                    let document = "AWS-StartInteractiveCommand".to_owned();
+                    words.extend([
+                        "--document-name".to_owned(),
+                        document,
+                        "--parameters".to_owned(),
+                        parameters,
+                    ]);
+                }
+                words
+            }
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::Ssh { .. } => "OpenSSH's client is needed",
+            Self::Ssm { .. } => "the AWS CLI is needed, with its Session Manager plugin",
+        }
+    }
+}
+
+/// What runs there: a shell or the caller's command, after waiting for cloud-init unless that is not wanted.
+fn remote(args: &Connect) -> Option<String> {
+    let command = (!args.command.is_empty()).then(|| quoted(&args.command));
+    match (command, args.unprepared) {
+        (command, true) => command,
+        (command, false) => Some(prepared(STATE, args.patience.timeout, command.as_deref())),
+    }
+}
+
+/// A script that waits until the workspace is prepared. Somebody who wants a shell gets it even where that has failed, and
+/// reads why; a command then fails.
+fn prepared(state: &str, longest: Duration, command: Option<&str>) -> String {
+    let (after, failed) = match command {
+        Some(command) => (command.to_owned(), "exit 4"),
+        None => (r#"exec "${SHELL:-/bin/bash}" -l"#.to_owned(), "break"),
+    };
+    let late = if command.is_some() { "exit 5" } else { "break" };
+    let longest = longest.as_secs();
+    format!(
+        "n=0; while [ ! -e {state}/ready ]; do \
+         if [ -e {state}/failed ]; then echo 'preparing this workspace has failed:' >&2; cat {state}/failed >&2; {failed}; fi; \
+         if [ $n = 0 ]; then echo 'this workspace is still being prepared: /var/log/user-data.log tells how far it is' >&2; fi; \
+         if [ $n -ge {longest} ]; then echo 'it is still not prepared' >&2; {late}; fi; \
+         n=$((n+2)); sleep 2; done; {after}"
+    )
+}
+
+/// Waits until something listens there: a machine runs some time before one can log in.
+async fn reach(target: &Target, address: &str, longest: Duration) -> Result<(), Failure> {
+    const ATTEMPT: Duration = Duration::from_secs(5);
+    let begin = Instant::now();
+    loop {
+        let failed = match timeout(ATTEMPT, TcpStream::connect((address, 22))).await {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "no answer".to_owned(),
+        };
+        if begin.elapsed() >= longest {
+            return Err(Failure::TimedOut(format!(
+                "{}: {address} port 22 has not answered within {}: {failed}; check that your address is among \
+                 spec.parameters.allowedCidrs, or use --ssm",
+                target.environment.title(),
+                spell(longest)
+            )));
+        }
+        sleep(Duration::from_secs(2)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs;
+    use std::process::Command;
+
+    use super::*;
+
+    fn play(state: &tempfile::TempDir, longest: u64, command: Option<&str>) -> (Option<i32>, String) {
+        let script = prepared(state.path().to_str().unwrap(), Duration::from_secs(longest), command);
+        let output = Command::new("sh").args(["-c", &script]).env("SHELL", "/bin/true").output().unwrap();
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    }
+
+    #[test]
+    fn the_command_runs_once_cloud_init_is_done() {
+        let state = tempfile::tempdir().unwrap();
+        let ready = state.path().join("ready");
+        let later = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs(1));
+            fs::write(ready, "").unwrap();
+        });
+        let (code, told) = play(&state, 60, Some("echo here"));
+        later.join().unwrap();
+        assert_eq!(code, Some(0));
+        assert!(told.contains("still being prepared") && told.starts_with("here"), "{told}");
+    }
+
+    #[test]
+    fn a_failure_is_told_and_a_shell_is_given_all_the_same() {
+        let state = tempfile::tempdir().unwrap();
+        fs::write(state.path().join("failed"), "installing OpenCV (exit code 1)").unwrap();
+        let (code, told) = play(&state, 60, Some("echo here"));
+        assert_eq!(code, Some(4));
+        assert!(told.contains("installing OpenCV") && !told.contains("here"), "{told}");
+        assert_eq!(play(&state, 60, None).0, Some(0));
+    }
+
+    #[test]
+    fn it_does_not_wait_for_ever() {
+        let state = tempfile::tempdir().unwrap();
+        assert_eq!(play(&state, 0, Some("echo here")).0, Some(5));
+        assert_eq!(play(&state, 0, None).0, Some(0));
+    }
+
+    #[test]
+    fn ssm_passes_the_command_through_every_shell() {
+        let way = Way::Ssm { id: "i-1", region: "eu-west-1" };
+        let words = way.command(Some("echo 'a b'"));
+        assert_eq!(words[..7], ["aws", "ssm", "start-session", "--target", "i-1", "--region", "eu-west-1"]);
+        let parameters: serde_json::Value = serde_json::from_str(&words[10]).unwrap();
+        assert_eq!(parameters["command"][0], r"sudo -iu developer sh -c 'echo '\''a b'\'''");
+    }
+}

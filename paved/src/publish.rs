@@ -1,0 +1,133 @@
+//! `paved publish`: a site's build becomes what its environment serves.
+//!
+//! What the bucket has is compared by checksums, so that a run after a failure does the rest. No page is there before what it
+//! names, and nothing goes before the pages that named it have.
+
+mod account;
+mod bucket;
+mod edges;
+mod folder;
+mod headers;
+mod parts;
+mod plan;
+mod progress;
+mod trouble;
+mod upload;
+
+use std::time::Duration;
+
+use kube::api::DynamicObject;
+use tokio::signal;
+
+use crate::Console;
+use crate::cli::{Goal, Publish};
+use crate::cluster::{Cluster, Kinds, find};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::wait;
+use account::Account;
+use bucket::Bucket;
+use edges::Edges;
+use folder::Folder;
+use headers::Rules;
+use plan::Plan;
+
+/// Publishes what the flags name.
+pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(), Failure> {
+    let folder = Folder::open(&args.folder)?;
+    let rules = Rules::new(&args.immutable, &args.revalidate)?;
+    let site = Site::find(args, console).await?;
+    let account = Account::open(&site.region, args.endpoint_url.as_deref()).await?;
+    let bucket = Bucket::new(&account, &site.bucket);
+    folder.notes(console)?;
+
+    let stored = bucket.list().await?;
+    let plan = Plan::new(&folder, &rules, stored, args).await?;
+    plan.notes(console)?;
+    if args.dry_run {
+        return plan.print(console);
+    }
+    upload::all(&plan, &folder, &bucket, console).await?;
+    tokio::select! {
+        finished = finish(&plan, &site, &account, &bucket, args.patience.timeout, console) => finished?,
+        _ = signal::ctrl_c() => {
+            let told = "everything is uploaded; run it again to delete what is stale";
+            return Err(Failure::Interrupted(told.to_owned()));
+        }
+    }
+    plan.summary(&site, console)
+}
+
+/// What comes once the files are there: the edges serve them, and what nobody names any more goes.
+async fn finish(
+    plan: &Plan,
+    site: &Site,
+    account: &Account,
+    bucket: &Bucket,
+    longest: Duration,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    let edges = site.distribution.as_deref().map(|id| Edges::new(account, id));
+    if let Some(edges) = edges.as_ref().filter(|_| plan.uploads() > 0) {
+        edges.renew(longest, console).await?;
+    }
+    bucket.delete(&plan.stale).await?;
+    if let Some(edges) = edges.as_ref().filter(|_| !plan.stale.is_empty()) {
+        edges.forget(console).await?;
+    }
+    bucket.clean_up().await;
+    Ok(())
+}
+
+/// Where an environment's site lies.
+struct Site {
+    /// Kind, namespace and name of the environment, for messages.
+    environment: String,
+    bucket: String,
+    region: String,
+    /// The CloudFront distribution in front of it.
+    distribution: Option<String>,
+    url: Option<String>,
+}
+
+impl Site {
+    /// Waits until the environment is ready, and reads its status.
+    async fn find(args: &Publish, console: &mut Console<'_>) -> Result<Self, Failure> {
+        let cluster = Cluster::connect(&args.access).await?;
+        let kinds = Kinds::discover(&cluster).await?;
+        let found = find(&cluster, &kinds, &args.name).await?;
+        let mut environment = Environment::of(&found.object);
+        if !has_site(&found.object) {
+            return Err(no_site(&environment));
+        }
+        if !(environment.is_ready() && environment.is_current()) {
+            let mut ready = wait::until(&cluster, vec![found], &Goal::Ready, args.patience, console).await?;
+            environment = ready.pop().unwrap_or(environment);
+        }
+        Self::of(&environment).ok_or_else(|| no_site(&environment))
+    }
+
+    fn of(environment: &Environment) -> Option<Self> {
+        let text = |field: &str| environment.fields.get(field)?.as_str().map(str::to_owned);
+        Some(Self {
+            environment: environment.title(),
+            bucket: text("frontendBucketName")?,
+            region: text("region")?,
+            distribution: text("frontendDistributionId"),
+            url: text("frontendUrl"),
+        })
+    }
+}
+
+/// Whether it will have a bucket for a site, or has one.
+fn has_site(object: &DynamicObject) -> bool {
+    ["/spec/frontend", "/status/frontendBucketName"].iter().any(|path| object.data.pointer(path).is_some())
+}
+
+fn no_site(environment: &Environment) -> Failure {
+    Failure::Usage(format!(
+        "{} has no site: a unified environment (EnvironmentClaim, UnifiedEnvironment) has one, with a bucket that \
+         status.frontendBucketName names",
+        environment.title()
+    ))
+}

@@ -1,0 +1,224 @@
+//! The folder with the site: what is in it, and nothing outside of it.
+//!
+//! Every file is opened beneath the folder, by the operating system's own means where it has them: neither a link nor a name
+//! leads out, also not one that is put there while we look.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, FileType};
+
+use super::parts;
+use crate::Console;
+use crate::failure::Failure;
+use crate::paint::harmless;
+
+/// The only hidden folder that a site has (RFC 8615).
+const WELL_KNOWN: &str = ".well-known";
+
+/// The longest key, in bytes, that S3 takes.
+const LONGEST_KEY: usize = 1024;
+
+/// A folder, as it was when it was opened.
+pub(super) struct Folder {
+    root: Dir,
+    pub(super) files: Vec<File>,
+    /// Hidden files and folders, which are no part of a site.
+    hidden: Vec<String>,
+}
+
+/// A file of the site.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct File {
+    /// Its path in the folder, with slashes: its key in the bucket.
+    pub(super) key: String,
+    /// In bytes.
+    pub(super) size: u64,
+}
+
+impl File {
+    /// What it means that it cannot be read.
+    pub(super) fn unreadable(&self, error: &io::Error) -> Failure {
+        Failure::Usage(format!("{}: cannot be read: {error}", harmless(&self.key)))
+    }
+}
+
+impl Folder {
+    /// Looks at everything in a folder. Whatever cannot be published is told at once.
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        let shown = path.display();
+        let root = Dir::open_ambient_dir(path, ambient_authority())
+            .map_err(|error| Failure::Usage(format!("cannot read the folder {shown}: {error}")))?;
+        let mut folder = Self { root, files: Vec::new(), hidden: Vec::new() };
+        let mut failures = Vec::new();
+        folder.walk(Path::new(""), &mut failures);
+        Failure::of_all(failures.into_iter().map(|why| Failure::Usage(format!("{shown}: {why}"))).collect())?;
+        if folder.files.is_empty() {
+            return Err(Failure::Usage(format!("{shown} has no files: nothing is published")));
+        }
+        folder.files.sort_by(|a, b| a.key.cmp(&b.key));
+        folder.hidden.sort();
+        Ok(folder)
+    }
+
+    /// Opens one of its files.
+    pub(super) fn read(&self, key: &str) -> io::Result<fs::File> {
+        Ok(self.root.open(key)?.into_std())
+    }
+
+    /// What is left out, and what is missing.
+    pub(super) fn notes(&self, console: &mut Console<'_>) -> io::Result<()> {
+        if !self.hidden.is_empty() {
+            let names = self.hidden.join(", ");
+            writeln!(console.err, "note: hidden files are left out, but for {WELL_KNOWN}: {names}")?;
+        }
+        if self.files.binary_search_by(|file| file.key.as_str().cmp("index.html")).is_err() {
+            writeln!(
+                console.err,
+                "note: there is no index.html at the top: is this the folder of the build?"
+            )?;
+        }
+        Ok(())
+    }
+
+    fn walk(&mut self, at: &Path, failures: &mut Vec<String>) {
+        let listed = if at.as_os_str().is_empty() { self.root.entries() } else { self.root.read_dir(at) };
+        let entries = listed.and_then(|entries| {
+            let each =
+                entries.map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))));
+            each.collect::<io::Result<Vec<_>>>()
+        });
+        let entries = match entries {
+            Ok(entries) => entries,
+            Err(error) => return failures.push(format!("{}: cannot be read: {error}", at.display())),
+        };
+        for (name, kind) in entries {
+            let path = at.join(&name);
+            if name.as_encoded_bytes().starts_with(b".") && name != WELL_KNOWN {
+                self.hidden.push(path.display().to_string());
+            } else if kind.is_dir() {
+                self.walk(&path, failures);
+            } else if let Err(why) = self.take(&path, kind) {
+                failures.push(format!("{}: {why}", path.display()));
+            }
+        }
+    }
+
+    fn take(&mut self, path: &Path, kind: FileType) -> Result<(), String> {
+        let unreadable = |error: io::Error| format!("cannot be read: {error}");
+        let metadata = if kind.is_symlink() {
+            let outside = |error| format!("is a link that leads out of the folder, or nowhere: {error}");
+            self.root.metadata(path).map_err(outside)?
+        } else {
+            self.root.symlink_metadata(path).map_err(unreadable)?
+        };
+        if metadata.is_dir() {
+            return Err("is a link to a folder; allowed: links to files of the same folder".to_owned());
+        }
+        if !metadata.is_file() {
+            return Err("is neither a file nor a folder".to_owned());
+        }
+        let size = metadata.len();
+        if size > parts::LARGEST {
+            return Err(format!("has {size} bytes; allowed: {} at most", parts::LARGEST));
+        }
+        self.files.push(File { key: key(path)?, size });
+        Ok(())
+    }
+}
+
+/// The key of a file: its path with slashes, as it stands in a URL's path.
+fn key(path: &Path) -> Result<String, String> {
+    let names: Option<Vec<&str>> = path.iter().map(|name| name.to_str()).collect();
+    let key = names.ok_or("its name is not UTF-8, as names in a URL must be")?.join("/");
+    if key.chars().any(char::is_control) {
+        return Err("its name has a control character".to_owned());
+    }
+    if key.len() > LONGEST_KEY {
+        return Err(format!("its path has {} bytes; allowed: {LONGEST_KEY} at most", key.len()));
+    }
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn keys(path: &Path) -> Result<Vec<String>, String> {
+        let folder = Folder::open(path).map_err(|failure| {
+            assert_eq!(failure.code(), 1);
+            let mut told = Vec::new();
+            failure.print(&mut told).unwrap();
+            String::from_utf8(told).unwrap()
+        })?;
+        Ok(folder.files.into_iter().map(|file| file.key).collect())
+    }
+
+    fn site() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [("index.html", "<p>"), ("assets/a b.css", "p {}"), (".well-known/x", "x")] {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn keys_are_paths_and_hidden_files_are_left_out() {
+        let site = site();
+        fs::write(site.path().join(".env"), "SECRET=1").unwrap();
+        fs::create_dir(site.path().join(".git")).unwrap();
+        fs::write(site.path().join(".git/config"), "x").unwrap();
+        assert_eq!(keys(site.path()).unwrap(), [".well-known/x", "assets/a b.css", "index.html"]);
+        assert_eq!(Folder::open(site.path()).unwrap().hidden, [".env", ".git"]);
+    }
+
+    #[test]
+    fn a_link_to_a_file_of_the_same_folder_is_that_file() {
+        let site = site();
+        symlink("../index.html", site.path().join("assets/home.html")).unwrap();
+        assert!(keys(site.path()).unwrap().contains(&"assets/home.html".to_owned()));
+    }
+
+    #[test]
+    fn no_link_leads_out_of_the_folder() {
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("secret"), "x").unwrap();
+        let site = site();
+        symlink(outside.path().join("secret"), site.path().join("absolute")).unwrap();
+        let up = format!("../{}/secret", outside.path().file_name().unwrap().to_str().unwrap());
+        symlink(up, site.path().join("relative")).unwrap();
+        symlink(outside.path(), site.path().join("folder")).unwrap();
+        symlink("nowhere", site.path().join("dangling")).unwrap();
+        symlink(".", site.path().join("round")).unwrap();
+        let told = keys(site.path()).unwrap_err();
+        for name in ["absolute", "relative", "folder", "dangling", "round"] {
+            assert!(told.contains(&format!("{name}: is a link")), "{name}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_link_that_is_put_there_later_is_not_followed_either() {
+        let site = site();
+        let folder = Folder::open(site.path()).unwrap();
+        fs::remove_file(site.path().join("index.html")).unwrap();
+        symlink("/etc/hostname", site.path().join("index.html")).unwrap();
+        assert!(folder.read("index.html").is_err());
+        assert!(folder.read("../x").is_err() && folder.read("/etc/hostname").is_err());
+    }
+
+    #[test]
+    fn what_is_no_site_is_refused() {
+        let empty = tempfile::tempdir().unwrap();
+        assert!(keys(empty.path()).unwrap_err().contains("has no files"));
+        assert!(keys(&empty.path().join("none")).unwrap_err().contains("cannot read"));
+        fs::write(empty.path().join("a\nb"), "").unwrap();
+        assert!(keys(empty.path()).unwrap_err().contains("control character"));
+    }
+}

@@ -1,0 +1,150 @@
+//! What is to be done: the folder held against the bucket.
+
+use std::collections::BTreeMap;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use indicatif::HumanBytes;
+use tokio::task::spawn_blocking;
+
+use super::Site;
+use super::bucket::Stored;
+use super::folder::{File, Folder};
+use super::headers::{Headers, Rules, Turn};
+use super::parts;
+use crate::Console;
+use crate::cli::Publish;
+use crate::failure::Failure;
+use crate::paint::{BOLD, DIM, harmless};
+
+/// How many files are read at once to compare them.
+const AT_ONCE: usize = 8;
+
+/// What is to be done.
+pub(super) struct Plan {
+    /// What is uploaded, in turns.
+    pub(super) turns: Vec<Vec<Upload>>,
+    pub(super) unchanged: usize,
+    /// What the bucket has and the folder has not, where it is to be deleted.
+    pub(super) stale: Vec<String>,
+    /// The same, where it is left.
+    left: usize,
+    delete: bool,
+}
+
+/// A file that is uploaded.
+#[derive(Clone, Debug)]
+pub(super) struct Upload {
+    pub(super) file: File,
+    pub(super) headers: Headers,
+    /// Whether the bucket has had another under its key.
+    replaces: bool,
+}
+
+impl Plan {
+    /// Compares; what has another size is not read for it.
+    pub(super) async fn new(
+        folder: &Folder,
+        rules: &Rules,
+        stored: BTreeMap<String, Stored>,
+        args: &Publish,
+    ) -> Result<Self, Failure> {
+        let compared = stream::iter(&folder.files).map(|file| {
+            let there = stored.get(&file.key).filter(|_| !args.all);
+            async move { Ok::<_, Failure>((file, is_same(folder, file, there).await?)) }
+        });
+        let compared: Vec<(&File, bool)> = compared.buffered(AT_ONCE).try_collect().await?;
+        let changed = compared.iter().filter(|(_, same)| !same).map(|(file, _)| *file);
+        let mut turns = vec![Vec::new(); Turn::ALL.len()];
+        for file in changed {
+            let upload = Upload {
+                file: file.clone(),
+                headers: rules.headers(&file.key),
+                replaces: stored.contains_key(&file.key),
+            };
+            turns[rules.turn(&file.key) as usize].push(upload);
+        }
+        let here = |key: &String| folder.files.binary_search_by(|file| file.key.cmp(key)).is_ok();
+        let stale: Vec<String> = stored.into_keys().filter(|key| !here(key)).collect();
+        let (left, stale) = if args.delete { (0, stale) } else { (stale.len(), Vec::new()) };
+        let unchanged = compared.iter().filter(|(_, same)| *same).count();
+        Ok(Self { turns, unchanged, stale, left, delete: args.delete })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Upload> {
+        self.turns.iter().flatten()
+    }
+
+    /// How many files are uploaded.
+    pub(super) fn uploads(&self) -> usize {
+        self.all().count()
+    }
+
+    /// And of how many bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.all().map(|upload| upload.file.size).sum()
+    }
+
+    /// What looks like a mistake.
+    pub(super) fn notes(&self, console: &mut Console<'_>) -> std::io::Result<()> {
+        const SHOWN: usize = 3;
+        let odd: Vec<&str> = self.turns[Turn::Asset as usize]
+            .iter()
+            .filter(|upload| upload.replaces)
+            .map(|upload| upload.file.key.as_str())
+            .collect();
+        if !odd.is_empty() {
+            let names = odd.iter().take(SHOWN).map(|key| harmless(key)).collect::<Vec<_>>().join(", ");
+            let more =
+                if odd.len() > SHOWN { format!(" and {} more", odd.len() - SHOWN) } else { String::new() };
+            writeln!(
+                console.err,
+                "note: kept by browsers for a year, and yet uploaded anew under the same name: {names}{more}; \
+                 --revalidate GLOB has them asked for each time"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Every step, for a dry run.
+    pub(super) fn print(&self, console: &mut Console<'_>) -> Result<(), Failure> {
+        for Upload { file, headers, .. } in self.all() {
+            let (size, key) = (HumanBytes(file.size).to_string(), harmless(&file.key));
+            let Headers { content_type, cache_control } = headers;
+            writeln!(console.out, "would upload {key}  {DIM}{size}, {content_type}, {cache_control}{DIM:#}")?;
+        }
+        for key in &self.stale {
+            writeln!(console.out, "would delete {}", harmless(key))?;
+        }
+        writeln!(console.out, "nothing is changed: {}", self.counts(["to upload", "to delete"]))?;
+        Ok(())
+    }
+
+    /// The last word.
+    pub(super) fn summary(&self, site: &Site, console: &mut Console<'_>) -> Result<(), Failure> {
+        let counts = self.counts(["uploaded", "deleted"]);
+        writeln!(console.out, "{BOLD}{}{BOLD:#}: {counts}", site.environment)?;
+        if let Some(url) = &site.url {
+            writeln!(console.out, "  {}", harmless(url))?;
+        }
+        console.out.flush()?;
+        Ok(())
+    }
+
+    fn counts(&self, [uploaded, deleted]: [&str; 2]) -> String {
+        let (uploads, bytes) = (self.uploads(), HumanBytes(self.bytes()));
+        let stale = match (self.delete, self.left) {
+            (true, _) => format!(", {} {deleted}", self.stale.len()),
+            (false, 0) => String::new(),
+            (false, left) => format!(", {left} stale: --delete removes them"),
+        };
+        format!("{uploads} {uploaded} ({bytes}), {} unchanged{stale}", self.unchanged)
+    }
+}
+
+/// Whether the bucket has this very file.
+async fn is_same(folder: &Folder, file: &File, there: Option<&Stored>) -> Result<bool, Failure> {
+    let Some(there) = there.filter(|there| there.size == file.size) else { return Ok(false) };
+    let (opened, size) = (folder.read(&file.key).map_err(|error| file.unreadable(&error))?, file.size);
+    let sum = spawn_blocking(move || parts::etag(&opened, size)).await.map_err(std::io::Error::other)?;
+    Ok(sum.map_err(|error| file.unreadable(&error))? == there.etag)
+}

@@ -1,0 +1,94 @@
+//! How far the upload is: a bar on a terminal, a line now and then elsewhere.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::Timestamp;
+
+use crate::Console;
+
+/// After that long a pipeline is told how far it is.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// What is uploaded so far.
+#[derive(Default)]
+pub(super) struct Done {
+    files: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Done {
+    pub(super) fn file(&self) {
+        self.files.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn bytes(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// What is shown of it.
+pub(super) struct Progress {
+    bar: Option<ProgressBar>,
+    files: usize,
+    bytes: u64,
+    spoke: Instant,
+}
+
+impl Progress {
+    /// How often it is looked at.
+    pub(super) const TICK: Duration = Duration::from_millis(100);
+
+    pub(super) fn new(files: usize, bytes: u64, console: &Console<'_>) -> Self {
+        let bar = console.terminal.is_some().then(|| {
+            let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stdout());
+            bar.with_style(style())
+        });
+        Self { bar, files, bytes, spoke: Instant::now() }
+    }
+
+    /// Shows how far it is.
+    pub(super) fn show(&mut self, done: &Done, console: &mut Console<'_>) -> io::Result<()> {
+        let (files, bytes) = (done.files.load(Ordering::Relaxed), done.bytes.load(Ordering::Relaxed));
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("{files}/{} files", self.files));
+            bar.set_position(bytes);
+            return Ok(());
+        }
+        if self.spoke.elapsed() < SILENCE {
+            return Ok(());
+        }
+        self.spoke = Instant::now();
+        let clock = Timestamp::now();
+        let clock = Timestamp::from_second(clock.as_second()).unwrap_or(clock);
+        let (bytes, all) = (HumanBytes(bytes), HumanBytes(self.bytes));
+        writeln!(console.out, "{clock} uploaded {files} of {} files, {bytes} of {all}", self.files)?;
+        console.out.flush()
+    }
+
+    /// Leaves the terminal to what comes next.
+    pub(super) fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// The template is this program's own: that it is one is tested.
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+const TEMPLATE: &str = "{wide_bar} {msg}  {bytes}/{total_bytes}  {binary_bytes_per_sec}  {eta}";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_has_a_style_of_its_own() {
+        assert!(ProgressStyle::with_template(TEMPLATE).is_ok());
+    }
+}

@@ -1,0 +1,157 @@
+//! Uploading, many at once. What is in memory does not grow with what is uploaded.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aws_sdk_s3::types::CompletedPart;
+use futures::{StreamExt, TryStreamExt, stream};
+use tokio::signal;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::bucket::Bucket;
+use super::folder::Folder;
+use super::parts::{self, Part, Sum};
+use super::plan::{Plan, Upload};
+use super::progress::{Done, Progress};
+use crate::Console;
+use crate::failure::Failure;
+
+/// How many files and parts are uploaded at once.
+const AT_ONCE: usize = 16;
+
+/// Uploads what the plan says, turn after turn. On the first failure, or Ctrl-C, the rest is left, and what was begun is
+/// aborted: another run does it.
+pub(super) async fn all(
+    plan: &Plan,
+    folder: &Folder,
+    bucket: &Bucket,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    let hands = Hands {
+        folder,
+        bucket,
+        slots: Semaphore::new(AT_ONCE),
+        done: Done::default(),
+        begun: Mutex::new(BTreeMap::new()),
+    };
+    let mut progress = Progress::new(plan.uploads(), plan.bytes(), console);
+    let mut ended = Ok(());
+    for turn in &plan.turns {
+        ended = hands.turn(turn, &mut progress, console).await;
+        if ended.is_err() {
+            break;
+        }
+    }
+    progress.end();
+    hands.abort().await;
+    ended
+}
+
+/// What all uploads share.
+struct Hands<'a> {
+    folder: &'a Folder,
+    bucket: &'a Bucket,
+    slots: Semaphore,
+    done: Done,
+    /// Uploads in parts that have begun and are not complete: the key of each, by its id.
+    begun: Mutex<BTreeMap<String, String>>,
+}
+
+impl Hands<'_> {
+    async fn turn(
+        &self,
+        uploads: &[Upload],
+        progress: &mut Progress,
+        console: &mut Console<'_>,
+    ) -> Result<(), Failure> {
+        let mut running = stream::iter(uploads).map(|upload| self.upload(upload)).buffer_unordered(AT_ONCE);
+        let mut interrupt = std::pin::pin!(signal::ctrl_c());
+        let mut tick = interval(Progress::TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            tokio::select! {
+                uploaded = running.next() => match uploaded {
+                    Some(uploaded) => uploaded?,
+                    None => return Ok(()),
+                },
+                _ = tick.tick() => progress.show(&self.done, console)?,
+                _ = &mut interrupt => {
+                    let told = "some files are uploaded, no page before what it names; run it again for the rest";
+                    return Err(Failure::Interrupted(told.to_owned()));
+                }
+            }
+        }
+    }
+
+    async fn upload(&self, upload: &Upload) -> Result<(), Failure> {
+        let unreadable = |error: &io::Error| upload.file.unreadable(error);
+        let file = Arc::new(self.folder.read(&upload.file.key).map_err(|error| unreadable(&error))?);
+        if parts::is_whole(upload.file.size) {
+            for part in parts::of(upload.file.size) {
+                self.whole(upload, &file, part).await?;
+            }
+        } else {
+            self.in_parts(upload, &file).await?;
+        }
+        // What has grown since is not whole there: the next run sees it.
+        let now = file.metadata().map_err(|error| unreadable(&error))?.len();
+        if now != upload.file.size {
+            return Err(unreadable(&io::Error::other("changed while it was uploaded")));
+        }
+        self.done.file();
+        Ok(())
+    }
+
+    async fn whole(&self, upload: &Upload, file: &Arc<fs::File>, part: Part) -> Result<(), Failure> {
+        let _slot = self.slots.acquire().await.map_err(io::Error::other)?;
+        let sum = sum(upload, file, part).await?;
+        let body = part.body(Arc::clone(file));
+        self.bucket.put(&upload.file.key, &upload.headers, body, sum).await?;
+        self.done.bytes(part.bytes());
+        Ok(())
+    }
+
+    async fn in_parts(&self, upload: &Upload, file: &Arc<fs::File>) -> Result<(), Failure> {
+        let key = &upload.file.key;
+        let id = self.bucket.begin(key, &upload.headers).await?;
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), key.clone());
+        let sent = stream::iter(parts::of(upload.file.size)).map(|part| self.part(upload, file, part, &id));
+        let sent: Vec<CompletedPart> = sent.buffered(AT_ONCE).try_collect().await?;
+        self.bucket.complete(key, &id, sent).await?;
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        Ok(())
+    }
+
+    async fn part(
+        &self,
+        upload: &Upload,
+        file: &Arc<fs::File>,
+        part: Part,
+        id: &str,
+    ) -> Result<CompletedPart, Failure> {
+        let _slot = self.slots.acquire().await.map_err(io::Error::other)?;
+        let sum = sum(upload, file, part).await?;
+        let body = part.body(Arc::clone(file));
+        let sent = self.bucket.part(&upload.file.key, id, part.number, body, sum).await?;
+        self.done.bytes(part.bytes());
+        Ok(sent)
+    }
+
+    async fn abort(&self) {
+        let begun = std::mem::take(&mut *self.begun.lock().unwrap_or_else(PoisonError::into_inner));
+        stream::iter(begun)
+            .for_each_concurrent(AT_ONCE, |(id, key)| async move { self.bucket.abort(&key, &id).await })
+            .await;
+    }
+}
+
+/// A part's checksum, made where waiting for a disk holds nobody up.
+async fn sum(upload: &Upload, file: &Arc<fs::File>, part: Part) -> Result<Sum, Failure> {
+    let file = Arc::clone(file);
+    let sum = spawn_blocking(move || part.sum(&file)).await.map_err(io::Error::other)?;
+    sum.map_err(|error| upload.file.unreadable(&error))
+}

@@ -1,0 +1,273 @@
+//! What one does with an environment: the way to its machine, cluster or database, as it works from where one sits.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use support::kubernetes::{Cluster, ready};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::process::Command;
+
+/// A cluster with an environment, and a home folder to sit in.
+struct Seat {
+    cluster: Cluster,
+    home: TempDir,
+}
+
+struct Ran {
+    code: i32,
+    told: String,
+}
+
+impl Ran {
+    fn is(self, code: i32, words: &[&str]) -> String {
+        assert_eq!(self.code, code, "{}", self.told);
+        for word in words {
+            assert!(self.told.contains(word), "{word:?} is missing: {}", self.told);
+        }
+        self.told
+    }
+}
+
+impl Seat {
+    async fn with(environment: Value, details: &[(&str, &str)]) -> Self {
+        let data: serde_json::Map<_, _> =
+            details.iter().map(|(key, value)| ((*key).to_owned(), encoded(value).into())).collect();
+        let secret =
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "conn"}, "data": data});
+        let path = |name: &str| format!("/api/v1/namespaces/team/secrets/{name}");
+        let others = ["conn", "shop-unified-environment"].map(|name| (path(name), secret.clone()));
+        let others = others.each_ref().map(|(path, secret)| (path.as_str(), secret.clone()));
+        let cluster =
+            Cluster::with(environment, if details.is_empty() { &[] } else { others.as_slice() }).await;
+        Self { cluster, home: tempfile::tempdir().unwrap() }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_paved"));
+        let (flags, words) = args.split_at(args.iter().position(|arg| *arg == "--").unwrap_or(args.len()));
+        command
+            .args(["connect", "shop", "--kubeconfig"])
+            .arg(self.cluster.kubeconfig())
+            .args(flags)
+            .args(words);
+        // No program but what a test puts there.
+        command.env_clear().env("HOME", self.home.path()).env("PATH", self.home.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    async fn connect(&self, args: &[&str]) -> Ran {
+        let output = self.command(args).output().await.unwrap();
+        let told = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+        Ran { code: output.status.code().unwrap(), told }
+    }
+
+    fn config(&self) -> PathBuf {
+        self.home.path().join(".kube/config")
+    }
+}
+
+fn encoded(text: &str) -> String {
+    serde_json::to_value(k8s_openapi::ByteString(text.into())).unwrap().as_str().unwrap().to_owned()
+}
+
+fn read(path: &Path) -> Value {
+    serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn workspace(status: Value) -> Value {
+    ready("GpuDevWorkspaceClaim", json!({"parameters": {"owner": "ada", "region": "eu-west-1"}}), status)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_is_reached_by_ssh_under_its_own_name() {
+    let status =
+        json!({"instanceId": "i-0abc", "publicIp": "127.0.0.1", "connection": "ssh developer@127.0.0.1"});
+    let seat = Seat::with(workspace(status), &[]).await;
+    let told = seat.connect(&["--print"]).await.is(0, &[]);
+    assert_eq!(told, "ssh -o HostKeyAlias=i-0abc developer@127.0.0.1\n");
+    let told = seat.connect(&["--print", "--ssm"]).await.is(0, &[]);
+    assert_eq!(told, "aws ssm start-session --target i-0abc --region eu-west-1\n");
+    seat.connect(&["--export"]).await.is(1, &["are for databases: GpuDevWorkspaceClaim shop has none"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_public_address_the_aws_cli_takes_over() {
+    let line = "aws ssm start-session --target i-0abc --region eu-west-1";
+    let seat = Seat::with(workspace(json!({"instanceId": "i-0abc", "connection": line})), &[]).await;
+    seat.connect(&[]).await.is(1, &["aws is not installed", "Session Manager plugin"]);
+
+    let aws = seat.home.path().join("aws");
+    fs::write(&aws, "#!/bin/sh\nprintf '%s\\n' \"$@\"\nexit 7\n").unwrap();
+    fs::set_permissions(&aws, fs::Permissions::from_mode(0o755)).unwrap();
+    let told = seat.connect(&["--", "nvidia-smi", "-L"]).await.is(7, &["AWS-StartInteractiveCommand"]);
+    for part in ["/var/lib/paved/ready", "nvidia-smi -L", "sudo -iu developer"] {
+        assert!(told.contains(part), "{part} is missing: {told}");
+    }
+    let told = seat.connect(&["--unprepared"]).await.is(7, &["start-session\n--target\ni-0abc"]);
+    assert!(!told.contains("/var/lib/paved"), "{told}");
+}
+
+const DATABASE: [(&str, &str); 5] = [
+    ("endpoint", "db.example.org:5432"),
+    ("port", "5432"),
+    ("username", "shop"),
+    ("password", "it's @ secret"),
+    ("database", "shop-db"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_is_told_to_whoever_asks_for_it() {
+    let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
+    let seat = Seat::with(ready("EnvironmentClaim", spec, json!({})), &DATABASE).await;
+    let line = "psql 'host=db.example.org port=5432 user=shop dbname=shop-db sslmode=require'";
+    let told = seat.connect(&[]).await.is(0, &[line, "--show-secrets prints it"]);
+    assert!(!told.contains("secret'") && !told.contains("it's"), "{told}");
+    seat.connect(&["--show-secrets"]).await.is(0, &[r"PGPASSWORD='it'\''s @ secret' psql"]);
+    let told = seat.connect(&["--print"]).await.is(0, &[]);
+    assert_eq!(told, format!("{line}\n"));
+
+    let exported = seat.connect(&["--export"]).await.is(0, &[]);
+    let script = format!("{exported}printf '%s|%s|%s' \"$PGHOST\" \"$PGPASSWORD\" \"$DATABASE_URL\"");
+    let output = Command::new("sh").args(["-c", &script]).output().await.unwrap();
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "db.example.org|it's @ secret|postgresql://shop:it%27s%20%40%20secret@db.example.org:5432/shop-db?sslmode=require"
+    );
+    seat.connect(&["--export=dotenv"]).await.is(0, &["\nPGPASSWORD=it's @ secret\n", "PGDATABASE=shop-db\n"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connection_details_lie_where_the_flavour_has_them() {
+    let direct = ready("UnifiedEnvironment", json!({"crossplane": {}}), json!({}));
+    Seat::with(direct.clone(), &DATABASE).await.connect(&[]).await.is(0, &["psql"]);
+    Seat::with(direct, &[]).await.connect(&[]).await.is(4, &["has no Secret shop-unified-environment"]);
+    let bare = ready("EnvironmentClaim", json!({}), json!({}));
+    Seat::with(bare, &DATABASE).await.connect(&[]).await.is(1, &["set spec.writeConnectionSecretToRef.name"]);
+    let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
+    let half = Seat::with(ready("EnvironmentClaim", spec, json!({})), &DATABASE[..3]).await;
+    half.connect(&[]).await.is(4, &["Secret conn has no password nor db_password yet"]);
+}
+
+/// A kubeconfig as a provider writes it, with a token that soon is none.
+fn kubeconfig(server: &str) -> String {
+    json!({"apiVersion": "v1", "kind": "Config", "current-context": "x",
+        "clusters": [{"name": "x", "cluster": {"server": server, "certificate-authority-data": "Q0E="}}],
+        "users": [{"name": "x", "user": {"token": "short-lived"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}]})
+    .to_string()
+}
+
+fn virtual_environment(status: Value) -> Value {
+    ready("Environment", json!({"writeConnectionSecretToRef": {"name": "conn"}}), status)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clouds_cluster_comes_with_the_clouds_own_login() {
+    let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
+    let eks = "https://0A.gr7.eu-west-1.eks.amazonaws.com";
+    let cluster = json!([{"slot": "cluster", "kind": "Cluster", "externalName": "shop-x", "ready": true,
+        "since": "2026-01-01T10:00:00Z"}]);
+    for (environment, server, command, argument) in [
+        (
+            ready("ApplicationEnvironment", spec, json!({})),
+            "https://203.0.113.7",
+            "gke-gcloud-auth-plugin",
+            "",
+        ),
+        (
+            virtual_environment(json!({"type": "eks", "endpoint": eks, "resources": cluster})),
+            eks,
+            "aws",
+            "shop-x",
+        ),
+        (virtual_environment(json!({"type": "aks"})), "https://x.azmk8s.io", "kubelogin", "azurecli"),
+    ] {
+        let seat = Seat::with(environment, &[("kubeconfig", &kubeconfig(server))]).await;
+        seat.connect(&[])
+            .await
+            .is(0, &["is context paved/team/shop in", "kubectl --context paved/team/shop get pods"]);
+        let written = read(&seat.config());
+        assert_eq!(written["clusters"][0]["cluster"]["server"], server);
+        let exec = &written["users"][0]["user"]["exec"];
+        assert_eq!(exec["command"], command);
+        assert!(argument.is_empty() || exec["args"].as_array().unwrap().contains(&argument.into()), "{exec}");
+        assert!(!written.to_string().contains("short-lived"), "{written}");
+        assert_eq!(fs::metadata(seat.config()).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn anothers_context_of_the_same_name_stays() {
+    let environment = virtual_environment(json!({"type": "aks"}));
+    let seat = Seat::with(environment, &[("kubeconfig", &kubeconfig("https://x.azmk8s.io"))]).await;
+    fs::create_dir(seat.home.path().join(".kube")).unwrap();
+    let theirs = kubeconfig("https://theirs").replace("\"x\"", "\"paved/team/shop\"");
+    fs::write(seat.config(), &theirs).unwrap();
+    seat.connect(&[]).await.is(1, &["paved/team/shop among its contexts is another's"]);
+    assert_eq!(fs::read_to_string(seat.config()).unwrap(), theirs);
+    seat.connect(&["--context-name", "shop"]).await.is(0, &["is context shop in"]);
+    seat.connect(&["--context-name", "shop"]).await.is(0, &[]);
+    assert_eq!(read(&seat.config())["current-context"], "paved/team/shop", "it is not switched");
+    seat.connect(&["--replace"]).await.is(0, &[]);
+    assert_eq!(read(&seat.config())["clusters"].as_array().unwrap().len(), 2);
+    let own = seat.home.path().join("own");
+    let told = seat.connect(&["--into", own.to_str().unwrap(), "--print"]).await.is(0, &[]);
+    assert_eq!(told, format!("kubectl --kubeconfig {} --context paved/team/shop\n", own.display()));
+    assert!(!own.exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_virtual_cluster_behind_a_load_balancer_is_reached_there() {
+    let status =
+        json!({"type": "vcluster", "url": "https://preview-x.host.svc", "endpoint": "https://203.0.113.9"});
+    let details = kubeconfig("https://preview-x.host.svc:443");
+    let seat = Seat::with(virtual_environment(status), &[("kubeconfig", &details)]).await;
+    seat.connect(&[]).await.is(0, &["is context paved/team/shop"]);
+    let cluster = read(&seat.config())["clusters"][0]["cluster"].clone();
+    assert_eq!(
+        (&cluster["server"], &cluster["tls-server-name"]),
+        (&json!("https://203.0.113.9"), &json!("preview-x.host.svc"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_virtual_cluster_inside_is_forwarded_until_ctrl_c() {
+    let status = |name: &str| json!({"type": "vcluster", "url": format!("https://{name}.host.svc"), "endpoint": format!("https://{name}.host.svc:443")});
+    let details = kubeconfig("https://preview-x.host.svc:443");
+    let seat = Seat::with(virtual_environment(status("preview-x")), &[("kubeconfig", &details)]).await;
+    let mut run = seat.command(&[]).spawn().unwrap();
+    let mut lines = BufReader::new(run.stdout.take().unwrap()).lines();
+    while !lines.next_line().await.unwrap().unwrap().contains("Ctrl-C ends it") {}
+    let cluster = read(&seat.config())["clusters"][0]["cluster"].clone();
+    assert_eq!(cluster["tls-server-name"], "preview-x.host.svc");
+    let address = cluster["server"].as_str().unwrap().strip_prefix("https://").unwrap().to_owned();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        stream.write_all(b"hello").await.unwrap();
+        let mut answer = [0; 5];
+        tokio::time::timeout(Duration::from_secs(30), stream.read_exact(&mut answer)).await.unwrap().unwrap();
+        assert_eq!(&answer, b"HELLO");
+    }
+    Command::new("kill").args(["-INT", &run.id().unwrap().to_string()]).status().await.unwrap();
+    assert_eq!(run.wait().await.unwrap().code(), Some(0));
+
+    let seat = Seat::with(virtual_environment(status("other")), &[("kubeconfig", &details)]).await;
+    seat.connect(&[]).await.is(6, &["cannot forward to pod other-0 in namespace host", "pods/portforward"]);
+    assert!(!seat.config().exists(), "nothing is written that leads nowhere");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stock_pool_has_nothing_to_connect_to() {
+    let seat = Seat::with(ready("StockPool", json!({"replicas": 1}), json!({})), &[]).await;
+    seat.connect(&[]).await.is(1, &["StockPool shop has nothing to connect to"]);
+}

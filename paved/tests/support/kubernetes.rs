@@ -1,0 +1,199 @@
+//! An API server on loopback, as far as one environment needs it: discovery, the environment itself and watches of it, Secrets,
+//! and forwarding to pods.
+
+use std::fs;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::serve::Listener;
+use futures::{SinkExt, StreamExt, stream};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch::{Receiver, Sender, channel};
+use tokio::task::JoinSet;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::server::{Request, Response as Switched};
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+
+/// A cluster with one environment, for as long as it is held.
+pub struct Cluster {
+    folder: TempDir,
+    shown: Sender<Value>,
+    server: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+impl Cluster {
+    /// With this environment, and further objects under their paths, such as `/api/v1/namespaces/team/secrets/x`.
+    pub async fn with(environment: Value, others: &[(&str, Value)]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (shown, seen) = channel(environment);
+        let others = others.iter().map(|(path, object)| ((*path).to_owned(), object.clone())).collect();
+        let listener = Door { listener, forwarding: Arc::new(Mutex::new(JoinSet::new())) };
+        let router = Router::new().fallback(answer).with_state(Arc::new(Here { seen, others }));
+        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let folder = tempfile::tempdir().unwrap();
+        let named = |kind: &str, body: Value| json!({"name": "c", kind: body});
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [named("cluster", json!({"server": format!("http://{address}")}))],
+            "users": [named("user", json!({}))],
+            "contexts": [named("context", json!({"cluster": "c", "user": "c", "namespace": "team"}))],
+        });
+        fs::write(folder.path().join("kubeconfig"), kubeconfig.to_string()).unwrap();
+        Self { folder, shown, server }
+    }
+
+    /// The way to it.
+    pub fn kubeconfig(&self) -> std::path::PathBuf {
+        self.folder.path().join("kubeconfig")
+    }
+
+    /// What has become of the environment.
+    pub fn becomes(&self, environment: Value) {
+        self.shown.send(environment).unwrap();
+    }
+}
+
+/// An environment that is ready, with these fields in its status.
+pub fn ready(kind: &str, spec: Value, status: Value) -> Value {
+    let mut object = json!({
+        "apiVersion": "platform.acme.io/v1alpha1", "kind": kind,
+        "metadata": {"name": "shop", "namespace": "team", "uid": "u", "generation": 1, "resourceVersion": "1",
+            "creationTimestamp": "2026-01-01T10:00:00Z"},
+    });
+    object["spec"] = spec;
+    object["status"] = status;
+    object["status"]["phase"] = json!("Ready");
+    object["status"]["conditions"] = ["Synced", "Ready", "Provisioned"]
+        .map(|kind| json!({"type": kind, "status": "True", "reason": "Available", "observedGeneration": 1}))
+        .into();
+    object
+}
+
+/// The same, while it is made.
+pub fn waiting(mut object: Value) -> Value {
+    let spec = object["spec"].clone();
+    let kind = object["kind"].as_str().unwrap().to_owned();
+    object = ready(&kind, spec, json!({}));
+    object["status"]["phase"] = json!("Provisioning");
+    object["status"]["conditions"][1]["status"] = json!("False");
+    object["status"]["conditions"][2]["status"] = json!("False");
+    object
+}
+
+struct Here {
+    seen: Receiver<Value>,
+    others: std::collections::BTreeMap<String, Value>,
+}
+
+async fn answer(State(here): State<Arc<Here>>, uri: Uri) -> Response {
+    let now = here.seen.borrow().clone();
+    let kind = now["kind"].as_str().unwrap();
+    let plural = format!("{}s", kind.to_lowercase());
+    let all = format!("/apis/platform.acme.io/v1alpha1/namespaces/team/{plural}");
+    let watches = uri.query().unwrap_or_default().contains("watch=");
+    match uri.path() {
+        "/apis" => object(&discovery(kind, &plural)),
+        path if path == all && watches => changes(here.seen.clone()),
+        path if path == all => object(&json!({
+            "apiVersion": "platform.acme.io/v1alpha1", "kind": format!("{kind}List"),
+            "metadata": {"resourceVersion": "1"}, "items": [now],
+        })),
+        path if path == format!("{all}/shop") => object(&now),
+        path => here.others.get(path).map_or_else(|| missing(path), object),
+    }
+}
+
+fn missing(path: &str) -> Response {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
+        "reason": "NotFound", "message": format!("{path} not found")});
+    (StatusCode::NOT_FOUND, object(&status)).into_response()
+}
+
+/// Each request comes by a connection of its own: a connection is for forwarding or it is not.
+fn object(value: &Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/json"), (header::CONNECTION, "close")], value.to_string())
+        .into_response()
+}
+
+fn discovery(kind: &str, plural: &str) -> Value {
+    let resource = json!({"resource": plural, "responseKind": {"group": "", "version": "", "kind": kind},
+        "scope": "Namespaced", "singularResource": kind.to_lowercase(), "verbs": ["get", "list", "watch"],
+        "categories": ["paved"]});
+    json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": [
+        {"metadata": {"name": "platform.acme.io"}, "versions": [{"version": "v1alpha1", "resources": [resource]}]}]})
+}
+
+/// A watch that goes on for as long as somebody listens.
+fn changes(seen: Receiver<Value>) -> Response {
+    let events = stream::unfold(seen, |mut seen| async move {
+        seen.changed().await.ok()?;
+        let event = json!({"type": "MODIFIED", "object": seen.borrow_and_update().clone()});
+        Some((Ok::<_, std::io::Error>(Bytes::from(format!("{event}\n"))), seen))
+    });
+    Body::from_stream(events.boxed()).into_response()
+}
+
+/// Where connections come in. Those that forward to a pod never reach the others' answers.
+struct Door {
+    listener: TcpListener,
+    forwarding: Arc<Mutex<JoinSet<()>>>,
+}
+
+impl Listener for Door {
+    type Io = TcpStream;
+    type Addr = std::net::SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        loop {
+            let (stream, address) = self.listener.accept().await.unwrap();
+            let mut first = [0; 256];
+            let seen = stream.peek(&mut first).await.unwrap();
+            if !String::from_utf8_lossy(&first[..seen]).contains("/pods/preview-x-0/portforward?") {
+                return (stream, address);
+            }
+            self.forwarding.lock().unwrap().spawn(echo(stream));
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<Self::Addr> {
+        self.listener.local_addr()
+    }
+}
+
+/// A pod whose only port sends back what it gets, in capitals; by Kubernetes' protocol v4.channel.k8s.io, in which every message
+/// begins with its channel, and each channel with the port's number.
+// The library's own type of error.
+#[allow(clippy::result_large_err)]
+async fn echo(stream: TcpStream) {
+    let protocol = |_: &Request, mut answer: Switched| {
+        let protocol = HeaderValue::from_static("v4.channel.k8s.io");
+        answer.headers_mut().insert("Sec-WebSocket-Protocol", protocol);
+        Ok(answer)
+    };
+    let Ok(mut socket) = tokio_tungstenite::accept_hdr_async(stream, protocol).await else { return };
+    let [low, high] = 8443_u16.to_le_bytes();
+    for channel in [0, 1] {
+        socket.send(Message::binary(vec![channel, low, high])).await.unwrap();
+    }
+    while let Some(Ok(message)) = socket.next().await {
+        if let Message::Binary(bytes) = message {
+            let capitals = bytes.to_ascii_uppercase();
+            if socket.send(Message::binary(capitals)).await.is_err() {
+                return;
+            }
+        }
+    }
+}
