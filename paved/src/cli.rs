@@ -1,6 +1,7 @@
 //! Flags.
 
 mod cluster;
+mod offline;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use cluster::{
     Access, Apply, Delete, Doctor, Goal, Kinds, List, Listing, Outputs, Patience, Status, Wait,
 };
+pub(crate) use offline::{Form, Sources, Validate};
 
 /// Self-service environments from small claims: what a claim becomes, and what becomes of it.
 #[derive(Debug, Parser)]
@@ -27,6 +29,12 @@ pub(crate) enum Command {
     /// resource, and never a secret.
     #[command(after_help = EXAMPLES)]
     Preview(Preview),
+    /// Check claims, XRs and Settings, and say everything that is wrong with them: no cluster.
+    ///
+    /// What an API server checks (syntax, unknown fields, types, bounds, CEL rules) and what the function checks, in one
+    /// go and for all documents. Documents of other kinds are left alone.
+    #[command(after_help = offline::VALIDATE_HELP)]
+    Validate(Validate),
     /// Apply claims to the cluster: all of them, or none where one is refused.
     #[command(after_help = cluster::APPLY_HELP)]
     Apply(Apply),
@@ -78,13 +86,8 @@ pub(crate) struct Preview {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Settings: a Settings document, or the EnvironmentConfig that the Composition's settingsFrom names.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) settings: Option<PathBuf>,
-
-    /// The Composition whose input has the Settings [default: a composition.yaml beside the file, else the built-in one].
-    #[arg(long, value_name = "FILE")]
-    pub(crate) composition: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) sources: Sources,
 
     /// What exists: composed resources, and the Secrets with their connection details; a file or a folder, repeatable.
     #[arg(long, value_name = "FILE")]

@@ -19,7 +19,9 @@ mod outputs;
 mod paint;
 mod preview;
 mod status;
+mod subject;
 mod suggest;
+mod validate;
 mod wait;
 
 use std::ffi::OsString;
@@ -61,6 +63,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
     };
     let done = match command {
         Command::Preview(args) => preview::run(&args, console),
+        Command::Validate(args) => validate::run(&args, console),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut self::command(), "paved", &mut console.out);
             Ok(())
@@ -90,7 +93,7 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             Command::Delete(args) => delete::run(&args, console).await,
             Command::Wait(args) => wait::run(&args, console).await,
             Command::Doctor(args) => doctor::run(&args, console).await,
-            Command::Preview(_) | Command::Completions { .. } => Ok(()),
+            Command::Preview(_) | Command::Validate(_) | Command::Completions { .. } => Ok(()),
         }
     })
 }

@@ -38,7 +38,7 @@ fn shown(value: &str) -> String {
 }
 
 /// `https://user:token@host/path?key=value` as `https://…@host/path?…`, and `user:token@host:path` as `…@host:path`.
-fn struck(value: &str) -> String {
+pub(crate) fn struck(value: &str) -> String {
     let (scheme, rest) = match value.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
         None => (String::new(), value),
