@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use cluster::{
     Access, Apply, Delete, Doctor, Goal, Kinds, List, Listing, Outputs, Patience, Status, Wait,
 };
-pub(crate) use offline::{Form, Sources, Validate};
+pub(crate) use offline::{Form, Init, Platform, Sources, Validate};
 
 /// Self-service environments from small claims: what a claim becomes, and what becomes of it.
 #[derive(Debug, Parser)]
@@ -35,6 +35,19 @@ pub(crate) enum Command {
     /// go and for all documents. Documents of other kinds are left alone.
     #[command(after_help = offline::VALIDATE_HELP)]
     Validate(Validate),
+    /// Write a claim, with every field that it could have and what is allowed there.
+    ///
+    /// What is required is asked for on a terminal, elsewhere it comes by --set. What can be left out stands there as a comment,
+    /// with its default. The claim is checked as by `paved validate` before it is written.
+    #[command(after_help = offline::INIT_HELP)]
+    Init(Init),
+    /// For platform teams: write XRDs, Compositions and Settings for Git, or see what a change of Settings does.
+    ///
+    /// Everything that a cluster needs of Paved Road besides the function itself: the XRDs, a Composition for each, and
+    /// the EnvironmentConfig that the Compositions take the Settings from. With --check nothing is written: each
+    /// environment is composed with the old and with the new Settings, and what differs is shown.
+    #[command(after_help = offline::PLATFORM_HELP)]
+    Platform(Platform),
     /// Apply claims to the cluster: all of them, or none where one is refused.
     #[command(after_help = cluster::APPLY_HELP)]
     Apply(Apply),

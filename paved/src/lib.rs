@@ -3,6 +3,7 @@
 //! [`run`] is the whole program, on a [`Console`] of the caller's; the binary hands it the process's own.
 
 mod apply;
+mod changes;
 mod cli;
 mod cluster;
 mod delete;
@@ -12,11 +13,13 @@ mod environment;
 mod failure;
 mod files;
 mod function;
+mod init;
 mod kinds;
 mod list;
 mod live;
 mod outputs;
 mod paint;
+mod platform;
 mod preview;
 mod status;
 mod subject;
@@ -64,6 +67,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
     let done = match command {
         Command::Preview(args) => preview::run(&args, console),
         Command::Validate(args) => validate::run(&args, console),
+        Command::Init(args) => init::run(&args, console),
+        Command::Platform(args) => platform::run(&args, console),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut self::command(), "paved", &mut console.out);
             Ok(())
@@ -93,7 +98,11 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             Command::Delete(args) => delete::run(&args, console).await,
             Command::Wait(args) => wait::run(&args, console).await,
             Command::Doctor(args) => doctor::run(&args, console).await,
-            Command::Preview(_) | Command::Validate(_) | Command::Completions { .. } => Ok(()),
+            Command::Preview(_)
+            | Command::Validate(_)
+            | Command::Init(_)
+            | Command::Platform(_)
+            | Command::Completions { .. } => Ok(()),
         }
     })
 }

@@ -9,7 +9,7 @@ mod source;
 mod text;
 mod veil;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use simulator::schema::Violation;
@@ -43,6 +43,17 @@ pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Fail
 pub(crate) fn settings(path: &Path, console: &mut Console<'_>) -> Result<(), Failure> {
     let mut found = Found::default();
     found.look_at_settings(path, console)?;
+    text::print(&found, console)?;
+    found.verdict()
+}
+
+/// Refuses a text that was just made, as it would be refused in a file.
+pub(crate) fn generated(file: PathBuf, text: &str, console: &mut Console<'_>) -> Result<(), Failure> {
+    let text = files::Text { file, found: false, text: text.to_owned() };
+    let mut found = Found::default();
+    found.look_at(Source::parse(text), &Sources::default(), console)?;
+    found.notes.clear();
+    found.valid.clear();
     text::print(&found, console)?;
     found.verdict()
 }
@@ -132,7 +143,8 @@ impl Found {
         }
         if ours == 0 {
             let known = kind::known().join(", ");
-            let message = format!("{} holds no claim, no XR and no Settings; our kinds: {known}", shown(path));
+            let message =
+                format!("{} holds no claim, no XR and no Settings; our kinds: {known}", shown(path));
             self.unread.push(Failure::Usage(message));
         }
         Ok(())
@@ -159,7 +171,8 @@ impl Found {
                 Sort::Wrong(violation) => vec![problem(index, document, Grade::Schema, violation)],
                 Sort::Settings(part) => settings::check(index, document, part),
                 Sort::Environment => {
-                    let check = environment::Check { index, document, file: &source.file, sources, own: &own };
+                    let check =
+                        environment::Check { index, document, file: &source.file, sources, own: &own };
                     check.run(&mut self.notes, console)?
                 }
             };
@@ -239,7 +252,9 @@ fn names_are_wrong(message: &str) -> bool {
 /// Whether one of two fields is, or holds, the other.
 fn overlap(one: &str, other: &str) -> bool {
     let holds = |outer: &str, inner: &str| {
-        inner.strip_prefix(outer).is_some_and(|rest| outer.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
+        inner
+            .strip_prefix(outer)
+            .is_some_and(|rest| outer.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
     };
     holds(one, other) || holds(other, one)
 }

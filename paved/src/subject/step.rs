@@ -194,7 +194,7 @@ fn step_of(composition: Value) -> Result<Step, Failure> {
 }
 
 /// The document that `--settings` names.
-fn one_settings(path: &Path, console: &mut Console<'_>) -> Result<Value, Failure> {
+pub(crate) fn one_settings(path: &Path, console: &mut Console<'_>) -> Result<Value, Failure> {
     let mut documents = files::read(path, console)?;
     let found = match documents.as_slice() {
         [one] if is(&one.value, KIND, API_VERSION) || is(&one.value, CONFIG, CONFIG_VERSION) => {

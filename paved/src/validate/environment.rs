@@ -29,14 +29,19 @@ pub(super) struct Check<'a> {
 
 impl Check<'_> {
     /// Everything that is wrong. What the function says counts where the schema has not said it before.
-    pub(super) fn run(&self, notes: &mut Vec<String>, console: &mut Console<'_>) -> Result<Vec<Problem>, Failure> {
+    pub(super) fn run(
+        &self,
+        notes: &mut Vec<String>,
+        console: &mut Console<'_>,
+    ) -> Result<Vec<Problem>, Failure> {
         let graded = |grade| move |violation| problem(self.index, self.document, grade, violation);
         let stored = match Stored::of(&self.document.value, &[]) {
             Ok(stored) => stored,
             Err(violation) => return Ok(vec![graded(Grade::Schema)(violation)]),
         };
         let composed = self.composed(&stored, notes, console)?;
-        let new = composed.filter(|fatal| !stored.violations.iter().any(|known| overlap(&known.path, &fatal.path)));
+        let new =
+            composed.filter(|fatal| !stored.violations.iter().any(|known| overlap(&known.path, &fatal.path)));
         let refused = stored.violations.into_iter().map(graded(Grade::Schema));
         Ok(refused.chain(new.map(graded(Grade::Composition))).collect())
     }
@@ -70,14 +75,17 @@ impl Check<'_> {
                 notes.push(note.to_owned());
             }
         }
-        Ok(fatal(&response).filter(|(about_settings, _)| settled || !about_settings).map(|(_, violation)| violation))
+        Ok(fatal(&response)
+            .filter(|(about_settings, _)| settled || !about_settings)
+            .map(|(_, violation)| violation))
     }
 }
 
 /// The fatal result, and whether it is about Settings.
 fn fatal(response: &RunFunctionResponse) -> Option<(bool, Violation)> {
     let fatal = response.results.iter().find(|result| result.severity() == Severity::Fatal)?;
-    let of_settings = Error::InvalidSettings(FieldError { path: String::new(), message: String::new() }).reason();
+    let of_settings =
+        Error::InvalidSettings(FieldError { path: String::new(), message: String::new() }).reason();
     let condition = response.conditions.iter().find(|condition| condition.r#type == CONDITION);
     let about_settings = condition.is_some_and(|condition| condition.reason == of_settings);
     let (path, message) = match fatal.message.split_once(": ") {

@@ -29,16 +29,14 @@ pub(super) fn check(source: usize, document: &Located, part: Part) -> Vec<Proble
     };
     let mut violations = if matches!(part, Part::Data) { envelope(&document.value) } else { Vec::new() };
     violations.extend(inside(body).into_iter().map(|violation| below(&root, violation)));
-    violations
-        .into_iter()
-        .map(|violation| problem(source, document, Grade::Composition, violation))
-        .collect()
+    violations.into_iter().map(|violation| problem(source, document, Grade::Composition, violation)).collect()
 }
 
 /// What is wrong with an EnvironmentConfig around its data.
 fn envelope(config: &Value) -> Vec<Violation> {
     let mut violations = Vec::new();
-    let mut wrong = |path: &str, message: String| violations.push(Violation { path: path.to_owned(), message });
+    let mut wrong =
+        |path: &str, message: String| violations.push(Violation { path: path.to_owned(), message });
     if config["apiVersion"] != CONFIG_VERSION {
         wrong("apiVersion", format!("found {}; allowed: {CONFIG_VERSION}", config["apiVersion"]));
     }

@@ -98,7 +98,11 @@ fn by_themselves(text: &str) -> Vec<Result<Vec<Located>, Broken>> {
     let mut starts = vec![0];
     let mut byte = 0;
     for line in text.split_inclusive('\n') {
-        if byte > 0 && line.strip_prefix("---").is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace)) {
+        if byte > 0
+            && line
+                .strip_prefix("---")
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+        {
             starts.push(byte);
         }
         byte += line.len();
@@ -137,7 +141,8 @@ impl Located {
     /// The items of a List; any other document is one.
     fn items(mut self) -> Vec<Self> {
         let is_list = self.value["kind"] == "List";
-        let Some(values) = self.value["items"].as_array_mut().filter(|_| is_list).map(std::mem::take) else {
+        let items = self.value.get_mut("items").and_then(Value::as_array_mut);
+        let Some(values) = items.filter(|_| is_list).map(std::mem::take) else {
             return vec![self];
         };
         let nodes = match self.node.content {
@@ -163,11 +168,6 @@ impl Located {
     /// Where the name of a field stands.
     pub(super) fn name_at(&self, path: &str) -> Spot {
         self.reach(path).0.named()
-    }
-
-    /// Whether the document has the field.
-    pub(super) fn has(&self, path: &str) -> bool {
-        !self.reach(path).1
     }
 
     /// Goes down a path as far as it is there. The document itself says where a name ends: a name may have dots in it.
@@ -204,7 +204,8 @@ fn step_into<'a>(fields: &'a BTreeMap<String, Field>, rest: &'a str) -> Option<(
     let plain = rest.strip_prefix('.').unwrap_or(rest);
     let ends = |left: &str| left.is_empty() || left.starts_with(['.', '[']);
     let named = |(name, field): (&'a String, &'a Field)| {
-        let bracketed = rest.strip_prefix('[').and_then(|rest| rest.strip_prefix(name.as_str())?.strip_prefix(']'));
+        let bracketed =
+            rest.strip_prefix('[').and_then(|rest| rest.strip_prefix(name.as_str())?.strip_prefix(']'));
         let left = bracketed.or_else(|| plain.strip_prefix(name.as_str()).filter(|left| ends(left)))?;
         Some((name.len(), Reached { name: Some(&field.name), node: &field.node }, left))
     };
@@ -263,7 +264,9 @@ impl Node {
         let first = match &self.content {
             Content::Plain => None,
             Content::List(items) => items.first().map(Self::beginning),
-            Content::Map(fields) => fields.values().map(|field| &field.name).min_by_key(|spot| spot.bytes.start),
+            Content::Map(fields) => {
+                fields.values().map(|field| &field.name).min_by_key(|spot| spot.bytes.start)
+            }
         };
         first.unwrap_or(&self.spot)
     }
@@ -360,8 +363,11 @@ impl<'de> Visitor<'de> for Shape {
                 fields.next_value::<IgnoredAny>()?;
                 continue;
             };
-            let field =
-                Field { name: Spot::default(), location: (name.referenced, name.defined), node: fields.next_value()? };
+            let field = Field {
+                name: Spot::default(),
+                location: (name.referenced, name.defined),
+                node: fields.next_value()?,
+            };
             named.insert(key, field);
         }
         Ok(Content::Map(named))
