@@ -24,13 +24,15 @@ use source::{Located, Source, Spot};
 
 /// Checks every document of every file, and prints all that is wrong.
 pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Failure> {
-    let mut found = Found::default();
+    let mut named = Found::default();
+    for path in [&args.sources.settings, &args.sources.composition].into_iter().flatten() {
+        named.look_at_settings(path, console)?;
+    }
+    let mut found = Found { settings_refused: !named.problems.is_empty(), ..Found::default() };
     for path in &args.files {
         found.look_into(path, &args.sources, console)?;
     }
-    for path in [&args.sources.settings, &args.sources.composition].into_iter().flatten() {
-        found.look_at_settings(path, console)?;
-    }
+    found.add(named);
     match args.output {
         Form::Text => text::print(&found, console)?,
         Form::Json => json::print(&found, console)?,
@@ -69,6 +71,8 @@ struct Found {
     notes: Vec<String>,
     /// What could not be read.
     unread: Vec<Failure>,
+    /// Whether something is wrong with the Settings that count for all files.
+    settings_refused: bool,
 }
 
 /// One thing that is wrong.
@@ -138,14 +142,14 @@ impl Found {
         for text in files::texts(path, console)? {
             match text {
                 Ok(text) => ours += self.look_at(Source::parse(text), sources, console)?,
-                Err(failure) => self.unread.push(failure),
+                Err(failure) => self.could_not_read(failure),
             }
         }
         if ours == 0 {
             let known = kind::known().join(", ");
             let message =
                 format!("{} holds no claim, no XR and no Settings; our kinds: {known}", shown(path));
-            self.unread.push(Failure::Usage(message));
+            self.could_not_read(Failure::Usage(message));
         }
         Ok(())
     }
@@ -161,6 +165,8 @@ impl Found {
         self.syntax(index, &source);
         let mut ours = source.broken.len();
         let own = settings::of_file(&source);
+        let settings_refused = self.settings_refused
+            || source.documents.iter().any(|document| !of_settings(index, document).is_empty());
         for document in &source.documents {
             let name = title(&document.value);
             let problems = match sort::of(document, source.found) {
@@ -171,9 +177,15 @@ impl Found {
                 Sort::Wrong(violation) => vec![problem(index, document, Grade::Schema, violation)],
                 Sort::Settings(part) => settings::check(index, document, part),
                 Sort::Environment => {
-                    let check =
-                        environment::Check { index, document, file: &source.file, sources, own: &own };
-                    check.run(&mut self.notes, console)?
+                    let check = environment::Check {
+                        index,
+                        document,
+                        file: &source.file,
+                        sources,
+                        own: &own,
+                        settings_refused,
+                    };
+                    check.run(self, console)?
                 }
             };
             ours += 1;
@@ -186,9 +198,9 @@ impl Found {
         Ok(ours)
     }
 
-    /// Checks the Settings of a file that is there for them alone. One that was among the files already is not told twice.
+    /// Checks the Settings of a file that is there for them alone. Standard input is read where they are needed.
     fn look_at_settings(&mut self, path: &Path, console: &mut Console<'_>) -> Result<(), Failure> {
-        if self.sources.iter().any(|source| source.file == path) {
+        if path == Path::new("-") {
             return Ok(());
         }
         for text in files::texts(path, console)? {
@@ -196,13 +208,33 @@ impl Found {
             let index = self.sources.len();
             self.syntax(index, &source);
             for document in &source.documents {
-                if let Sort::Settings(part) = sort::of(document, true) {
-                    self.problems.extend(settings::check(index, document, part));
-                }
+                self.problems.extend(of_settings(index, document));
             }
             self.sources.push(source);
         }
         Ok(())
+    }
+
+    /// Adds what was found elsewhere; a file that was among the others already is not told twice.
+    fn add(&mut self, other: Self) {
+        let mut problems = other.problems;
+        for (index, source) in other.sources.into_iter().enumerate() {
+            let (own, rest): (Vec<Problem>, Vec<Problem>) =
+                problems.into_iter().partition(|problem| problem.source == index);
+            problems = rest;
+            if self.sources.iter().all(|known| known.file != source.file) {
+                let index = self.sources.len();
+                self.problems.extend(own.into_iter().map(|problem| Problem { source: index, ..problem }));
+                self.sources.push(source);
+            }
+        }
+    }
+
+    /// Keeps a failure that nobody was told of yet.
+    fn could_not_read(&mut self, failure: Failure) {
+        if self.unread.iter().all(|known| known.to_string() != failure.to_string()) {
+            self.unread.push(failure);
+        }
     }
 
     fn syntax(&mut self, index: usize, source: &Source) {
@@ -234,6 +266,14 @@ impl Found {
             failures.push(Failure::Invalid { count: format!("{count} error{plural}"), composed });
         }
         Failure::of_all(failures)
+    }
+}
+
+/// What is wrong with the Settings of a document, if it has any.
+fn of_settings(source: usize, document: &Located) -> Vec<Problem> {
+    match sort::of(document, true) {
+        Sort::Settings(part) => settings::check(source, document, part),
+        _ => Vec::new(),
     }
 }
 

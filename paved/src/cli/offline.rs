@@ -49,7 +49,8 @@ Exit codes:
 /// Where the platform team's Settings are.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Sources {
-    /// Settings: a Settings document, or the EnvironmentConfig that the Composition's settingsFrom names.
+    /// Settings: a Settings document, or the EnvironmentConfig that the Composition's settingsFrom names [default: those that
+    /// stand in the file itself, laid over the Composition's].
     #[arg(long, value_name = "FILE")]
     pub(crate) settings: Option<PathBuf>,
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use simulator::schema::Violation;
 
 use super::source::Located;
-use super::{Grade, Problem, overlap, problem, title};
+use super::{Found, Grade, Problem, overlap, problem, title};
 use crate::Console;
 use crate::cli::Sources;
 use crate::failure::Failure;
@@ -25,21 +25,26 @@ pub(super) struct Check<'a> {
     pub(super) file: &'a Path,
     pub(super) sources: &'a Sources,
     pub(super) own: &'a [Value],
+    /// Whether something is wrong with the Settings themselves: it is told there, and not of every claim again.
+    pub(super) settings_refused: bool,
 }
 
 impl Check<'_> {
     /// Everything that is wrong. What the function says counts where the schema has not said it before.
-    pub(super) fn run(
-        &self,
-        notes: &mut Vec<String>,
-        console: &mut Console<'_>,
-    ) -> Result<Vec<Problem>, Failure> {
+    pub(super) fn run(&self, found: &mut Found, console: &mut Console<'_>) -> Result<Vec<Problem>, Failure> {
         let graded = |grade| move |violation| problem(self.index, self.document, grade, violation);
         let stored = match Stored::of(&self.document.value, &[]) {
             Ok(stored) => stored,
             Err(violation) => return Ok(vec![graded(Grade::Schema)(violation)]),
         };
-        let composed = self.composed(&stored, notes, console)?;
+        let composed = match self.composed(&stored, &mut found.notes, console) {
+            Err(Failure::Output(error)) => return Err(Failure::Output(error)),
+            Err(failure) => {
+                found.could_not_read(failure);
+                None
+            }
+            Ok(composed) => composed,
+        };
         let new =
             composed.filter(|fatal| !stored.violations.iter().any(|known| overlap(&known.path, &fatal.path)));
         let refused = stored.violations.into_iter().map(graded(Grade::Schema));
@@ -76,7 +81,7 @@ impl Check<'_> {
             }
         }
         Ok(fatal(&response)
-            .filter(|(about_settings, _)| settled || !about_settings)
+            .filter(|(about_settings, _)| settled && !self.settings_refused || !about_settings)
             .map(|(_, violation)| violation))
     }
 }
@@ -89,7 +94,11 @@ fn fatal(response: &RunFunctionResponse) -> Option<(bool, Violation)> {
     let condition = response.conditions.iter().find(|condition| condition.r#type == CONDITION);
     let about_settings = condition.is_some_and(|condition| condition.reason == of_settings);
     let (path, message) = match fatal.message.split_once(": ") {
-        Some((path, message)) if path.starts_with("spec.") && !path.contains(' ') => (path, message),
+        Some((path, message))
+            if !path.contains(' ') && ["spec.", "settings."].iter().any(|root| path.starts_with(root)) =>
+        {
+            (path, message)
+        }
         _ => ("", fatal.message.as_str()),
     };
     Some((about_settings, Violation { path: path.to_owned(), message: message.to_owned() }))
