@@ -19,6 +19,11 @@ use crate::validate;
 /// Writes the manifests, or shows what a change does; invalid Settings are refused with every reason.
 pub(crate) fn run(args: &Platform, console: &mut Console<'_>) -> Result<(), Failure> {
     for settings in std::iter::once(&args.settings).chain(&args.old) {
+        if settings == Path::new("-") {
+            return Err(Failure::Usage(
+                "Settings are read more than once: a file is needed, not -".to_owned(),
+            ));
+        }
         step::one_settings(settings, console)?;
     }
     validate::settings(&args.settings, console)?;

@@ -1,6 +1,7 @@
 //! `paved validate`: everything that is wrong with claims, XRs and Settings, without a cluster.
 
 mod environment;
+mod found;
 mod github;
 mod json;
 mod settings;
@@ -19,6 +20,7 @@ use crate::cli::{Form, Sources, Validate};
 use crate::failure::Failure;
 use crate::files::{self, shown};
 use crate::subject::kind;
+use found::Found;
 use sort::Sort;
 use source::{Located, Source, Spot};
 
@@ -58,21 +60,6 @@ pub(crate) fn generated(file: PathBuf, text: &str, console: &mut Console<'_>) ->
     found.valid.clear();
     text::print(&found, console)?;
     found.verdict()
-}
-
-/// What was found in all files.
-#[derive(Default)]
-struct Found {
-    sources: Vec<Source>,
-    problems: Vec<Problem>,
-    valid: Vec<Valid>,
-    skipped: Vec<Skipped>,
-    /// What people should know although it is no mistake.
-    notes: Vec<String>,
-    /// What could not be read.
-    unread: Vec<Failure>,
-    /// Whether something is wrong with the Settings that count for all files.
-    settings_refused: bool,
 }
 
 /// One thing that is wrong.
@@ -127,145 +114,6 @@ impl Problem {
     /// The field and what is wrong with it.
     fn sentence(&self) -> String {
         if self.path.is_empty() { self.message.clone() } else { format!("{}: {}", self.path, self.message) }
-    }
-}
-
-impl Found {
-    /// Checks the documents of a file, a folder or standard input.
-    fn look_into(
-        &mut self,
-        path: &Path,
-        sources: &Sources,
-        console: &mut Console<'_>,
-    ) -> Result<(), Failure> {
-        let mut ours = 0;
-        for text in files::texts(path, console)? {
-            match text {
-                Ok(text) => ours += self.look_at(Source::parse(text), sources, console)?,
-                Err(failure) => self.could_not_read(failure),
-            }
-        }
-        if ours == 0 {
-            let known = kind::known().join(", ");
-            let message =
-                format!("{} holds no claim, no XR and no Settings; our kinds: {known}", shown(path));
-            self.could_not_read(Failure::Usage(message));
-        }
-        Ok(())
-    }
-
-    /// Checks a file; gives how many of its documents are ours, or were meant to be.
-    fn look_at(
-        &mut self,
-        source: Source,
-        sources: &Sources,
-        console: &mut Console<'_>,
-    ) -> Result<usize, Failure> {
-        let index = self.sources.len();
-        self.syntax(index, &source);
-        let mut ours = source.broken.len();
-        let own = settings::of_file(&source);
-        let settings_refused = self.settings_refused
-            || source.documents.iter().any(|document| !of_settings(index, document).is_empty());
-        for document in &source.documents {
-            let name = title(&document.value);
-            let problems = match sort::of(document, source.found) {
-                Sort::Foreign => {
-                    self.skipped.push(Skipped { source: index, document: name });
-                    continue;
-                }
-                Sort::Wrong(violation) => vec![problem(index, document, Grade::Schema, violation)],
-                Sort::Settings(part) => settings::check(index, document, part),
-                Sort::Environment => {
-                    let check = environment::Check {
-                        index,
-                        document,
-                        file: &source.file,
-                        sources,
-                        own: &own,
-                        settings_refused,
-                    };
-                    check.run(self, console)?
-                }
-            };
-            ours += 1;
-            if problems.is_empty() {
-                self.valid.push(Valid { source: index, document: name });
-            }
-            self.problems.extend(problems);
-        }
-        self.sources.push(source);
-        Ok(ours)
-    }
-
-    /// Checks the Settings of a file that is there for them alone. Standard input is read where they are needed.
-    fn look_at_settings(&mut self, path: &Path, console: &mut Console<'_>) -> Result<(), Failure> {
-        if path == Path::new("-") {
-            return Ok(());
-        }
-        for text in files::texts(path, console)? {
-            let source = Source::parse(text?);
-            let index = self.sources.len();
-            self.syntax(index, &source);
-            for document in &source.documents {
-                self.problems.extend(of_settings(index, document));
-            }
-            self.sources.push(source);
-        }
-        Ok(())
-    }
-
-    /// Adds what was found elsewhere; a file that was among the others already is not told twice.
-    fn add(&mut self, other: Self) {
-        let mut problems = other.problems;
-        for (index, source) in other.sources.into_iter().enumerate() {
-            let (own, rest): (Vec<Problem>, Vec<Problem>) =
-                problems.into_iter().partition(|problem| problem.source == index);
-            problems = rest;
-            if self.sources.iter().all(|known| known.file != source.file) {
-                let index = self.sources.len();
-                self.problems.extend(own.into_iter().map(|problem| Problem { source: index, ..problem }));
-                self.sources.push(source);
-            }
-        }
-    }
-
-    /// Keeps a failure that nobody was told of yet.
-    fn could_not_read(&mut self, failure: Failure) {
-        if self.unread.iter().all(|known| known.to_string() != failure.to_string()) {
-            self.unread.push(failure);
-        }
-    }
-
-    fn syntax(&mut self, index: usize, source: &Source) {
-        let broken = source.broken.iter().map(|broken| Problem {
-            source: index,
-            spot: Spot { bytes: broken.bytes.clone(), used: None },
-            grade: Grade::Syntax,
-            document: String::new(),
-            path: String::new(),
-            message: format!("no YAML: {}", broken.message),
-        });
-        self.problems.extend(broken);
-    }
-
-    /// Problems in the order in which they stand in the files.
-    fn in_order(&self) -> Vec<&Problem> {
-        let mut problems: Vec<&Problem> = self.problems.iter().collect();
-        problems.sort_by_key(|problem| (problem.source, problem.spot.bytes.start));
-        problems
-    }
-
-    /// Whether all of it is valid, and if not, who refuses it.
-    fn verdict(self) -> Result<(), Failure> {
-        let count = self.problems.len();
-        let composed = self.problems.iter().any(|problem| problem.grade == Grade::Composition);
-        let mut failures = self.unread;
-        if count > 0 {
-            let plural = if count == 1 { "" } else { "s" };
-            failures.push(Failure::Invalid { count: format!("{count} error{plural}"), composed });
-        }
-        Failure::of_all(failures)
     }
 }
 
