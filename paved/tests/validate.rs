@@ -166,7 +166,7 @@ fn settings_in_a_file_count_for_its_composites() {
 const BROKEN: [(&str, u8, &str); 16] = [
     ("a: [1,\nb: 2\n", 2, "1:4: no YAML: "),
     ("a: 1\na: 2\n", 2, "2:1: no YAML: "),
-    ("\tx: 1", 2, "no YAML: "),
+    ("a: b\nx: \"1", 2, "2:4: no YAML: "),
     ("- 1", 2, "1:3: found a list; a Kubernetes object is needed"),
     (
         "kind: GpuDevWorkspaceClaim\nspec: {}\n",
@@ -321,7 +321,8 @@ fn what_a_file_says_is_no_command_to_a_terminal_or_to_github() {
     let text = "apiVersion: platform.acme.io/v1alpha1\nkind: StockPool\nmetadata: {name: \"a\\n::error::x\\e[2J\"}\n\
                 spec: {\"x\\n::set-output name=a::b\": 1, specName: a, replicas: 1}\n";
     let run = paved_with(&["validate", "-", "-o", "github"], text);
-    assert!(run.out.lines().all(|line| line.starts_with("::error file=")), "{}", run.out);
+    let commands = ["::error line=", "::notice::the platform team's"];
+    assert!(run.out.lines().all(|line| commands.iter().any(|one| line.starts_with(one))), "{}", run.out);
     assert!(!run.told().contains('\u{1b}'), "{}", run.told());
     let run = paved_with(&["validate", "-"], text);
     assert!(!run.told().contains('\u{1b}'), "{}", run.told());
@@ -340,60 +341,62 @@ mod anything {
 
     use super::support::paved_with;
 
+    /// Parts of YAML, and of our documents.
+    const WORDS: &[&str] = &[
+        "apiVersion: platform.acme.io/v1alpha1",
+        "kind: StockPool",
+        "kind: Settings",
+        "kind: List",
+        "items:",
+        "spec:",
+        "metadata: {name: a}",
+        "apiVersion: paved-road.fn.crossplane.io/v1beta1",
+        "- ",
+        "  ",
+        "\n",
+        "\n---\n",
+        ": ",
+        "&a ",
+        "*a",
+        "<<: *a",
+        "{",
+        "}",
+        "[",
+        "]",
+        "|",
+        ">-",
+        "\"",
+        "'",
+        "#",
+        "\t",
+        "\r\n",
+        "é",
+        "\u{1f600}",
+        "!!str ",
+        "? ",
+        "gpuWorkspace:",
+        "specName: a",
+        "replicas: 1",
+        "parameters:",
+        "kind: Environment",
+        "%YAML 1.2",
+        "...",
+        "null",
+        "~",
+        "1e999",
+        "0x1F",
+        "\u{0}",
+        "\u{feff}",
+        "spec: {parameters: {owner: a}}",
+        "resourceRef: 3",
+        "data: {environment: 3}",
+        "kind: EnvironmentConfig",
+        "apiVersion: apiextensions.crossplane.io/v1beta1",
+    ];
+
     /// Text that looks like YAML, and is more or less.
     fn yaml() -> impl Strategy<Value = String> {
-        let words = [
-            "apiVersion: platform.acme.io/v1alpha1",
-            "kind: StockPool",
-            "kind: Settings",
-            "kind: List",
-            "items:",
-            "spec:",
-            "metadata: {name: a}",
-            "apiVersion: paved-road.fn.crossplane.io/v1beta1",
-            "- ",
-            "  ",
-            "\n",
-            "\n---\n",
-            ": ",
-            "&a ",
-            "*a",
-            "<<: *a",
-            "{",
-            "}",
-            "[",
-            "]",
-            "|",
-            ">-",
-            "\"",
-            "'",
-            "#",
-            "\t",
-            "\r\n",
-            "é",
-            "\u{1f600}",
-            "!!str ",
-            "? ",
-            "gpuWorkspace:",
-            "specName: a",
-            "replicas: 1",
-            "parameters:",
-            "kind: Environment",
-            "%YAML 1.2",
-            "...",
-            "null",
-            "~",
-            "1e999",
-            "0x1F",
-            "\u{0}",
-            "\u{feff}",
-            "spec: {parameters: {owner: a}}",
-            "resourceRef: 3",
-            "data: {environment: 3}",
-            "kind: EnvironmentConfig",
-            "apiVersion: apiextensions.crossplane.io/v1beta1",
-        ];
-        let word = prop_oneof![proptest::sample::select(&words[..]).prop_map(str::to_owned), "\\PC{0,4}"];
+        let word = prop_oneof![proptest::sample::select(WORDS).prop_map(str::to_owned), "\\PC{0,4}"];
         proptest::collection::vec(word, 0..30).prop_map(|words| words.concat())
     }
 

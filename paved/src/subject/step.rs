@@ -47,6 +47,7 @@ pub(crate) fn find(
         Some(path) => Some(named(path, target, console)?),
         None => beside(file, target, console)?,
     };
+    let built_in_only = given.is_none();
     let settled = given.is_some() || sources.settings.is_some() || !own.is_empty();
     let built_in = || manifests::composition(target.api, target.flavour, &target.group);
     let mut step = step_of(given.unwrap_or_else(built_in))?;
@@ -55,6 +56,10 @@ pub(crate) fn find(
         let settings = one_settings(path, console)?;
         step.take(settings, path, sources.composition.as_deref())?;
     } else {
+        if built_in_only && own.iter().any(|settings| settings["kind"] == KIND) {
+            // The file says what counts: there is no EnvironmentConfig to look for.
+            step.input.as_object_mut().and_then(|input| input.remove("settingsFrom"));
+        }
         for settings in own {
             step.lay_over(settings, file)?;
         }

@@ -62,7 +62,8 @@ impl Check<'_> {
         let Some(around) = stored.composite(&[]).ok().filter(|_| is_one) else { return Ok(None) };
         let mut step = step::find(&stored.target, self.file, self.sources, self.own, console)?;
         let mut settled = step.settled;
-        if !settled {
+        if !settled || self.settings_refused {
+            // Whatever else is wrong is found with Settings that work.
             let target = &stored.target;
             let example = manifests::example_composition(target.api, target.flavour, &target.group);
             step.input = example["spec"]["pipeline"][0]["input"].clone();

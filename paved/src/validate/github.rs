@@ -1,5 +1,7 @@
 //! What is wrong, as GitHub's workflow commands: each becomes an annotation at its line.
 
+use std::path::Path;
+
 use super::text::{file, notes};
 use super::{Found, Problem};
 use crate::Console;
@@ -27,9 +29,10 @@ fn command(found: &Found, problem: &Problem) -> String {
     let (line, column) = (source.line(bytes.start).0, source.column(bytes.start));
     let end = source.column(bytes.end.max(bytes.start));
     let title = if problem.document.is_empty() { "YAML" } else { &problem.document };
+    let is_file = source.file != Path::new("-");
+    let file = if is_file { format!("file={},", property(&file(source))) } else { String::new() };
     format!(
-        "::error file={},line={line},col={column},endColumn={end},title={}::{}",
-        property(&file(source)),
+        "::error {file}line={line},col={column},endColumn={end},title={}::{}",
         property(title),
         data(&harmless(&problem.sentence()))
     )
