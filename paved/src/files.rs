@@ -29,7 +29,7 @@ pub(crate) struct Text {
     pub(crate) file: PathBuf,
     /// Whether the file was found in a folder, rather than named.
     pub(crate) found: bool,
-    pub(crate) text: String,
+    pub(crate) content: String,
 }
 
 /// The documents of a file, of a folder's YAML and JSON files, or of standard input. Lists are taken apart.
@@ -48,7 +48,7 @@ pub(crate) fn texts(path: &Path, console: &mut Console<'_>) -> Result<Vec<Result
         let mut text = String::new();
         let unreadable = |error| Failure::Usage(format!("cannot read standard input: {error}"));
         (console.input)(&mut text).map_err(unreadable)?;
-        return Ok(vec![Ok(Text { file: path.to_owned(), found: false, text: without_mark(text) })]);
+        return Ok(vec![Ok(Text { file: path.to_owned(), found: false, content: without_mark(text) })]);
     }
     if !path.is_dir() {
         return Ok(vec![Ok(text_of(path, false)?)]);
@@ -59,7 +59,7 @@ pub(crate) fn texts(path: &Path, console: &mut Console<'_>) -> Result<Vec<Result
 fn text_of(path: &Path, found: bool) -> Result<Text, Failure> {
     let text = fs::read_to_string(path)
         .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
-    Ok(Text { file: path.to_owned(), found, text: without_mark(text) })
+    Ok(Text { file: path.to_owned(), found, content: without_mark(text) })
 }
 
 /// A text without the byte order mark that some editors put before it.
@@ -68,8 +68,8 @@ fn without_mark(text: String) -> String {
 }
 
 fn parse(text: &Text) -> Result<Vec<Document>, Failure> {
-    let Text { file, found, text } = text;
-    let values: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {
+    let Text { file, found, content } = text;
+    let values: Vec<Value> = serde_saphyr::from_multiple(content).map_err(|error| {
         Failure::Usage(format!("{} is no YAML: {}", file.display(), located(&error, file)))
     })?;
     let mut documents = Vec::new();

@@ -52,7 +52,7 @@ pub(crate) fn settings(path: &Path, console: &mut Console<'_>) -> Result<(), Fai
 
 /// Refuses a text that was just made, as it would be refused in a file.
 pub(crate) fn generated(file: PathBuf, text: &str, console: &mut Console<'_>) -> Result<(), Failure> {
-    let text = files::Text { file, found: false, text: text.to_owned() };
+    let text = files::Text { file, found: false, content: text.to_owned() };
     let mut found = Found::default();
     found.look_at(Source::parse(text), &Sources::default(), console)?;
     found.notes.clear();

@@ -7,7 +7,6 @@ use super::target::Target;
 use crate::cli::Init;
 use crate::failure::Failure;
 use crate::subject::Stored;
-use crate::suggest;
 
 /// A claim that is being written.
 pub(super) struct Draft {
@@ -127,8 +126,11 @@ impl Draft {
         match meant.as_slice() {
             [one] => Ok(one.split('.').map(str::to_owned).collect()),
             [] => {
-                let known: Vec<&str> = all.iter().map(String::as_str).collect();
-                Err(Failure::Usage(format!("--set: {}", suggest::names("field", path, &known))))
+                let last = |path: &'_ str| path.rsplit('.').next().unwrap_or_default().to_owned();
+                let ends: Vec<String> = all.iter().map(|field| last(field)).collect();
+                let nearest = simulator::nearest(&last(path), ends.iter().map(String::as_str));
+                let hint = nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+                Err(Failure::Usage(format!("--set: found {path:?}; known: {}{hint}", all.join(", "))))
             }
             many => {
                 let many: Vec<&str> = many.iter().map(|field| field.as_str()).collect();

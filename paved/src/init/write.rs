@@ -144,11 +144,15 @@ fn comment(text: &mut String, words: &str) {
 }
 
 fn indented(text: &str) -> String {
-    let line = |line: &str| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") };
-    text.lines().map(line).collect()
+    beginning(text, |line| if line.is_empty() { "" } else { "  " })
 }
 
 /// Lines as comments: without a space after the #, as a field, so that words and fields are told apart.
 fn commented(text: &str) -> String {
-    text.lines().map(|line| format!("#{line}\n")).collect()
+    beginning(text, |_| "#")
+}
+
+/// Lines with something before each.
+fn beginning(text: &str, with: impl Fn(&str) -> &'static str) -> String {
+    text.lines().flat_map(|line| [with(line), line, "\n"]).collect()
 }

@@ -71,17 +71,23 @@ impl Change<'_> {
         };
         let slots: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         let none = String::new();
-        let (mut told, mut changed) = (String::new(), 0);
+        let (mut told, [mut new, mut changed, mut gone]) = (String::new(), [0, 0, 0]);
         for slot in slots {
-            let (old, new) = (before.get(slot).unwrap_or(&none), after.get(slot).unwrap_or(&none));
-            let difference = between(slot, old, new);
-            changed += usize::from(!difference.is_empty());
+            let difference =
+                between(slot, before.get(slot).unwrap_or(&none), after.get(slot).unwrap_or(&none));
+            match (before.contains_key(slot), after.contains_key(slot)) {
+                _ if difference.is_empty() => {}
+                (false, _) => new += 1,
+                (true, false) => gone += 1,
+                (true, true) => changed += 1,
+            }
             told.push_str(&difference);
         }
-        let of = after.len();
-        match changed {
-            0 => writeln!(console.out, "{BOLD}{title}{BOLD:#}: nothing changes")?,
-            _ => writeln!(console.out, "{BOLD}{title}{BOLD:#}: {changed} of {of} resources change\n{told}")?,
+        if told.is_empty() {
+            writeln!(console.out, "{BOLD}{title}{BOLD:#}: nothing changes")?;
+        } else {
+            let counts = format!("{new} new, {changed} changed, {gone} gone");
+            writeln!(console.out, "{BOLD}{title}{BOLD:#}: {counts}\n{told}")?;
         }
         Ok(())
     }

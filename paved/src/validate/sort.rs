@@ -21,6 +21,7 @@ pub(super) enum Sort {
 }
 
 /// Where a document has its Settings.
+#[derive(Clone, Copy)]
 pub(super) enum Part {
     /// It is Settings.
     Whole,

@@ -46,7 +46,7 @@ pub(super) struct Spot {
 impl Source {
     /// Reads all documents. Where the text is no YAML, each document is read by itself, so that one hides no other.
     pub(super) fn parse(text: Text) -> Self {
-        let Text { file, found, text } = text;
+        let Text { file, found, content: text } = text;
         let whole = documents(&text, 0);
         let parts = if whole.is_ok() { vec![whole] } else { by_themselves(&text) };
         let mut source = Self { file, found, text, documents: Vec::new(), broken: Vec::new() };

@@ -59,7 +59,7 @@ mod tests {
     fn secrets_are_covered_and_places_stay() {
         for (line, shown) in [
             ("  repoURL: \"https://u:pw@h.org/a\"", "  repoURL: \"https://************\""),
-            ("  image: git:pw@h.org:a/b.git é", "  image: ******************* é"),
+            ("  image: git:pw@h.org:a/b.git é", "  image: ******************** é"),
             ("- -----BEGIN OPENSSH PRIVATE KEY-----\\nb3", "******************************************"),
             ("  owner: ada@acme.io", "  owner: ada@acme.io"),
             ("", ""),

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn source(text: &str) -> Source {
-    Source::parse(Text { file: "a.yaml".into(), found: false, text: text.to_owned() })
+    Source::parse(Text { file: "a.yaml".into(), found: false, content: text.to_owned() })
 }
 
 /// Line, column and text of what is marked for a path of a document.
@@ -21,7 +21,7 @@ fn a_value_is_found_in_every_style() {
         ("a:\n  b: 1\n", 0, "a.b", 2, 6, "1"),
         ("a:\n  b: 1\n", 0, "a", 1, 1, "a"),
         ("a: {b: [1, \"two\"]}", 0, "a.b[1]", 1, 12, "\"two\""),
-        ("{\"a\":\n\t{\"b\": null, \"c\": 'x'}}", 0, "a.c", 2, 18, "'x'"),
+        ("{\"a\":\n\t{\"b\": null, \"c\": 'x'}}", 0, "a.c", 2, 19, "'x'"),
         ("x: 1\n---\na: 1\n---\n# why\nb:\n- c: é\n  d: ü\n", 2, "b[0].d", 8, 6, "ü"),
         ("a: |\n  text\n  more\nb: 1\n", 0, "b", 4, 4, "1"),
         ("a: &x [1, two]\nb: *x\n", 0, "b[1]", 1, 11, "two"),
