@@ -14,6 +14,9 @@ use crate::paint::{DIM, GREEN, harmless};
 /// Columns where standard output is no terminal.
 const WIDTH: usize = 80;
 
+/// Bytes of a value that are marked: of a longer one its beginning.
+const LONGEST: usize = 50;
+
 /// Prints a line for each valid document, then what was left alone, then what is wrong.
 pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Failure> {
     for valid in &found.valid {
@@ -74,7 +77,7 @@ fn marked<'a>(
 ) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
     let (number, line, text) = veil::line(source, bytes.start);
     let start = bytes.start.clamp(line.start, line.end) - line.start;
-    let end = bytes.end.clamp(line.start, line.end) - line.start;
-    let annotation = kind.span(start..end.max(start)).label(label);
+    let end = (bytes.end.clamp(line.start, line.end) - line.start).clamp(start, start + LONGEST);
+    let annotation = kind.span(start..text.floor_char_boundary(end)).label(label);
     Snippet::source(text).line_start(number).path(file(source)).annotation(annotation)
 }
