@@ -6,7 +6,9 @@ pub mod stock_pool;
 pub mod unified_environment;
 pub mod virtual_environment;
 
+use std::fmt;
 use std::marker::PhantomData;
+use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -49,6 +51,14 @@ pub fn sections() -> Vec<&'static str> {
     APIS.iter().map(|api| api.info().settings).collect()
 }
 
+/// What is wrong with a body of Settings: an error of each part that has one, the common one first.
+pub fn check_settings(body: Object) -> Vec<Error> {
+    match Settings::read(body, &sections()) {
+        Ok(settings) => APIS.iter().filter_map(|api| api.check_settings(&settings).err()).collect(),
+        Err(error) => vec![error],
+    }
+}
+
 /// An API: its `spec` is `Self`.
 pub trait Api: DeserializeOwned + JsonSchema {
     /// Its names and what the manifests need to know.
@@ -60,6 +70,9 @@ pub trait Api: DeserializeOwned + JsonSchema {
 
     /// Asks for the environment's resources and says what is known of it.
     fn compose(&self, settings: &Self::Settings, cx: &mut Composition<'_>) -> Result<Self::Status, Error>;
+
+    /// What can be said of Settings before anybody asks for an environment.
+    fn check_settings(settings: &Self::Settings) -> Result<(), Error>;
 
     /// Settings with which the examples work: a body of the API's section.
     fn example_settings() -> Self::Settings {
@@ -127,6 +140,29 @@ impl Flavour {
             Self::Namespaced => "platform.m.acme.io",
         }
     }
+
+    /// `claims`, `namespaced`
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claims => "claims",
+            Self::Namespaced => "namespaced",
+        }
+    }
+}
+
+impl fmt::Display for Flavour {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+impl FromStr for Flavour {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = |flavour: &Self| flavour.name() == text;
+        Self::ALL.into_iter().find(named).ok_or_else(|| format!("{text:?}: expected claims or namespaced"))
+    }
 }
 
 /// An API without its types: what the list holds.
@@ -135,6 +171,8 @@ pub trait AnyApi: Sync {
     fn info(&self) -> &'static Info;
     /// Composes with a spec and Settings that are still to be read.
     fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error>;
+    /// What can be said of its section of Settings before anybody asks for an environment.
+    fn check_settings(&self, settings: &Settings) -> Result<(), Error>;
     /// JSON schema of `spec`.
     fn spec_schema(&self, generator: &mut SchemaGenerator) -> Schema;
     /// JSON schema of its own part of `status`.
@@ -163,6 +201,10 @@ impl<A: Api> AnyApi for Entry<A> {
             Ok(Value::Object(status)) => Ok(status),
             _ => Err(Error::Defect(format!("the status of {} is no object", A::INFO.name))),
         }
+    }
+
+    fn check_settings(&self, settings: &Settings) -> Result<(), Error> {
+        A::check_settings(&settings.section(A::INFO.settings)?)
     }
 
     fn spec_schema(&self, generator: &mut SchemaGenerator) -> Schema {

@@ -71,7 +71,43 @@ pub fn xrd(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
 
 /// The Composition of an API that takes its settings from an EnvironmentConfig: the one that is installed.
 pub fn composition(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
-    composition_with(api, flavour, group, json!({"settingsFrom": {"name": ENVIRONMENT_CONFIG}}))
+    installed_composition(api, flavour, group, FUNCTION)
+}
+
+/// The same for a Function that was installed under another name.
+pub fn installed_composition(api: &dyn AnyApi, flavour: Flavour, group: &str, function: &str) -> Value {
+    let settings = json!({"settingsFrom": {"name": ENVIRONMENT_CONFIG}});
+    let mut composition = composition_with(api, flavour, group, settings);
+    composition["spec"]["pipeline"][0]["functionRef"]["name"] = json!(function);
+    composition
+}
+
+/// The EnvironmentConfig from which the installed Compositions take their settings. What belongs to a step's input alone is left out
+/// of its data.
+pub fn environment_config(mut settings: Object) -> Value {
+    for own in ["apiVersion", "kind", "metadata", "schemaRevision", "settingsFrom"] {
+        settings.remove(own);
+    }
+    json!({
+        "apiVersion": "apiextensions.crossplane.io/v1beta1",
+        "kind": "EnvironmentConfig",
+        "metadata": {"name": ENVIRONMENT_CONFIG},
+        "data": settings,
+    })
+}
+
+/// Checks an API group of a company's own.
+pub fn group(text: &str) -> Result<String, String> {
+    let is_label = |label: &str| {
+        let fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !label.is_empty() && label.chars().all(fit) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    let fits = text.len() <= 200 && text.contains('.') && text.split('.').all(is_label);
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("{text:?}: expected a domain in lower case, such as platform.example.org"))
+    }
 }
 
 /// The Composition of an API with settings in the step's input: the one of the examples.
@@ -300,5 +336,28 @@ fn prune(value: &mut Value) {
                 || value.as_array().is_some_and(Vec::is_empty);
             !(empty || value.is_null())
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_a_domain() {
+        assert!(group("platform.example.org").is_ok());
+        for bad in ["", "platform", "Platform.example.org", "a..b", "-a.b", "a.b-", "a.b/c"] {
+            assert!(group(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_environment_config_holds_what_the_platform_team_decides() {
+        let Value::Object(settings) = json!({
+            "apiVersion": settings::API_VERSION, "kind": settings::KIND, "schemaRevision": 1, "tags": {"team": "a"},
+        }) else {
+            unreachable!()
+        };
+        assert_eq!(environment_config(settings)["data"], json!({"tags": {"team": "a"}}));
     }
 }

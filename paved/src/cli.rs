@@ -2,6 +2,7 @@
 
 mod cluster;
 mod connect;
+mod offline;
 mod publish;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ pub(crate) use cluster::{
     Access, Apply, Delete, Doctor, Goal, Kinds, List, Listing, Outputs, Patience, Status, Wait,
 };
 pub(crate) use connect::{Connect, Export};
+pub(crate) use offline::{Form, Init, Platform, Sources, Validate};
 pub(crate) use publish::Publish;
 
 /// Self-service environments from small claims: what a claim becomes, and what becomes of it.
@@ -31,6 +33,25 @@ pub(crate) enum Command {
     /// resource, and never a secret.
     #[command(after_help = EXAMPLES)]
     Preview(Preview),
+    /// Check claims, XRs and Settings, and say everything that is wrong with them: no cluster.
+    ///
+    /// What an API server checks (syntax, unknown fields, types, bounds, CEL rules) and what the function checks, in one
+    /// go and for all documents. Documents of other kinds are left alone.
+    #[command(after_help = offline::VALIDATE_HELP)]
+    Validate(Validate),
+    /// Write a claim, with every field that it could have and what is allowed there.
+    ///
+    /// What is required is asked for on a terminal, elsewhere it comes by --set. What can be left out stands there as a comment,
+    /// with its default. The claim is checked as by `paved validate` before it is written.
+    #[command(after_help = offline::INIT_HELP)]
+    Init(Init),
+    /// For platform teams: write XRDs, Compositions and Settings for Git, or see what a change of Settings does.
+    ///
+    /// Everything that a cluster needs of Paved Road besides the function itself: the XRDs, a Composition for each, and
+    /// the EnvironmentConfig that the Compositions take the Settings from. With --check nothing is written: each
+    /// environment is composed with the old and with the new Settings, and what differs is shown.
+    #[command(after_help = offline::PLATFORM_HELP)]
+    Platform(Platform),
     /// Apply claims to the cluster: all of them, or none where one is refused.
     #[command(after_help = cluster::APPLY_HELP)]
     Apply(Apply),
@@ -88,13 +109,8 @@ pub(crate) struct Preview {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Settings: a Settings document, or the EnvironmentConfig that the Composition's settingsFrom names.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) settings: Option<PathBuf>,
-
-    /// The Composition whose input has the Settings [default: a composition.yaml beside the file, else the built-in one].
-    #[arg(long, value_name = "FILE")]
-    pub(crate) composition: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) sources: Sources,
 
     /// What exists: composed resources, and the Secrets with their connection details; a file or a folder, repeatable.
     #[arg(long, value_name = "FILE")]

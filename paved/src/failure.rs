@@ -21,6 +21,14 @@ pub(crate) enum Failure {
         /// Everything that is wrong.
         violations: Vec<Violation>,
     },
+    /// Documents are invalid; each error was told where it stands.
+    #[error("{count}")]
+    Invalid {
+        /// `3 errors`
+        count: String,
+        /// Whether the composition refuses, and not the API server alone.
+        composed: bool,
+    },
     /// The function would compose nothing.
     #[error("{what}: {message}")]
     Fatal {
@@ -83,8 +91,8 @@ impl Failure {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Absent(_) | Self::Output(_) => 1,
-            Self::Refused { .. } | Self::Declined { .. } => 2,
-            Self::Fatal { .. } => 3,
+            Self::Refused { .. } | Self::Declined { .. } | Self::Invalid { composed: false, .. } => 2,
+            Self::Fatal { .. } | Self::Invalid { .. } => 3,
             Self::Stuck { .. } | Self::Provisioning { .. } => 4,
             Self::TimedOut(_) => 5,
             Self::NoAccess { .. } => 6,

@@ -18,42 +18,68 @@ pub(crate) struct Document {
     pub(crate) value: Value,
 }
 
+/// A path as messages name it.
+pub(crate) fn shown(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// A file's text.
+pub(crate) struct Text {
+    /// The file, as the user named it; `-` for standard input.
+    pub(crate) file: PathBuf,
+    /// Whether the file was found in a folder, rather than named.
+    pub(crate) found: bool,
+    pub(crate) content: String,
+}
+
 /// The documents of a file, of a folder's YAML and JSON files, or of standard input. Lists are taken apart.
 pub(crate) fn read(path: &Path, console: &mut Console<'_>) -> Result<Vec<Document>, Failure> {
-    if path == Path::new("-") {
-        let mut text = String::new();
-        let unreadable = |error| Failure::Usage(format!("cannot read standard input: {error}"));
-        (console.input)(&mut text).map_err(unreadable)?;
-        return parse(path, false, &text);
-    }
-    if !path.is_dir() {
-        return read_file(path, false);
-    }
     let mut documents = Vec::new();
-    for file in files_of(path)? {
-        documents.extend(read_file(&file, true)?);
+    for text in texts(path, console)? {
+        documents.extend(parse(&text?)?);
     }
     Ok(documents)
 }
 
-fn read_file(path: &Path, found: bool) -> Result<Vec<Document>, Failure> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
-    parse(path, found, &text)
+/// The text of a file, of a folder's YAML and JSON files, or of standard input. A file of a folder that cannot be read is in the way of
+/// no other.
+pub(crate) fn texts(path: &Path, console: &mut Console<'_>) -> Result<Vec<Result<Text, Failure>>, Failure> {
+    if path == Path::new("-") {
+        let mut text = String::new();
+        let unreadable = |error| Failure::Usage(format!("cannot read standard input: {error}"));
+        (console.input)(&mut text).map_err(unreadable)?;
+        return Ok(vec![Ok(Text { file: path.to_owned(), found: false, content: without_mark(text) })]);
+    }
+    if !path.is_dir() {
+        return Ok(vec![Ok(text_of(path, false)?)]);
+    }
+    Ok(files_of(path)?.iter().map(|file| text_of(file, true)).collect())
 }
 
-fn parse(path: &Path, found: bool, text: &str) -> Result<Vec<Document>, Failure> {
-    let values: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {
-        Failure::Usage(format!("{} is no YAML: {}", path.display(), located(&error, path)))
+fn text_of(path: &Path, found: bool) -> Result<Text, Failure> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
+    Ok(Text { file: path.to_owned(), found, content: without_mark(text) })
+}
+
+/// A text without the byte order mark that some editors put before it.
+fn without_mark(text: String) -> String {
+    text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)
+}
+
+fn parse(text: &Text) -> Result<Vec<Document>, Failure> {
+    let Text { file, found, content } = text;
+    let values: Vec<Value> = serde_saphyr::from_multiple(content).map_err(|error| {
+        Failure::Usage(format!("{} is no YAML: {}", file.display(), located(&error, file)))
     })?;
     let mut documents = Vec::new();
     for value in values.into_iter().filter(|value| !value.is_null()) {
         if !value.is_object() {
-            let message = format!("{}: found {value}; a Kubernetes object is needed", path.display());
+            let message = format!("{}: found {value}; a Kubernetes object is needed", file.display());
             return Err(Failure::Usage(message));
         }
         let items = if value["kind"] == "List" { value["items"].as_array().cloned() } else { None };
-        let document = |value| Document { file: path.to_owned(), found, value };
+        let document = |value| Document { file: file.clone(), found: *found, value };
         documents.extend(items.unwrap_or_else(|| vec![value]).into_iter().map(document));
     }
     Ok(documents)

@@ -10,11 +10,18 @@ use simulator::core::{RunError, World};
 pub(crate) fn answer(world: &World, input: &Value, now: Timestamp) -> Result<RunFunctionResponse, String> {
     let mut broken = None;
     let mut random = |buffer: &mut [u8]| broken = getrandom::fill(buffer).err().or(broken);
-    let mut outside = Outside { now, random: &mut random };
-    let response =
-        world.run(Some(input), |request| run(request, &mut outside)).map_err(|error| match error {
-            RunError::Function(status) => status.message().to_owned(),
-            RunError::Unstable => error.to_string(),
-        })?;
+    let response = answer_with(world, input, Outside { now, random: &mut random })?;
     broken.map_or(Ok(response), |error| Err(format!("no random numbers: {error}")))
+}
+
+/// The same with random numbers of the caller's.
+pub(crate) fn answer_with(
+    world: &World,
+    input: &Value,
+    mut outside: Outside<'_>,
+) -> Result<RunFunctionResponse, String> {
+    world.run(Some(input), |request| run(request, &mut outside)).map_err(|error| match error {
+        RunError::Function(status) => status.message().to_owned(),
+        RunError::Unstable => error.to_string(),
+    })
 }

@@ -3,6 +3,7 @@
 //! [`run`] is the whole program, on a [`Console`] of the caller's; the binary hands it the process's own.
 
 mod apply;
+mod changes;
 mod cli;
 mod cluster;
 mod connect;
@@ -13,15 +14,19 @@ mod environment;
 mod failure;
 mod files;
 mod function;
+mod init;
 mod kinds;
 mod list;
 mod live;
 mod outputs;
 mod paint;
+mod platform;
 mod preview;
 mod publish;
 mod status;
+mod subject;
 mod suggest;
+mod validate;
 mod wait;
 
 use std::ffi::OsString;
@@ -63,6 +68,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
     };
     let done = match command {
         Command::Preview(args) => preview::run(&args, console),
+        Command::Validate(args) => validate::run(&args, console),
+        Command::Init(args) => init::run(&args, console),
+        Command::Platform(args) => platform::run(&args, console),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut self::command(), "paved", &mut console.out);
             Ok(())
@@ -94,7 +102,11 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             Command::Connect(args) => connect::run(&args, console).await,
             Command::Publish(args) => publish::run(&args, console).await,
             Command::Doctor(args) => doctor::run(&args, console).await,
-            Command::Preview(_) | Command::Completions { .. } => Ok(()),
+            Command::Preview(_)
+            | Command::Validate(_)
+            | Command::Init(_)
+            | Command::Platform(_)
+            | Command::Completions { .. } => Ok(()),
         }
     })
 }

@@ -1,15 +1,8 @@
 //! `paved preview`: from files to what they become.
 
-mod discreet;
 mod documents;
-mod kind;
-mod observed;
 mod rounds;
-mod step;
-mod subject;
 mod tree;
-
-use std::path::Path;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -18,9 +11,9 @@ use simulator::core::rendered;
 use crate::Console;
 use crate::cli::{Format, Preview};
 use crate::failure::Failure;
-use crate::files::{self, Document};
+use crate::files::{self, Document, shown};
 use crate::function;
-use subject::Subject;
+use crate::subject::{Subject, kind, observed, step};
 
 /// Previews every claim and XR of the given files: all that can be is printed, then all that went wrong.
 pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -28,8 +21,8 @@ pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failu
     let format = args.output.unwrap_or(if console.terminal.is_some() { Format::Tree } else { Format::Yaml });
     let mut printed = Vec::new();
     let mut failures = Vec::new();
-    for document in inputs(args, console)? {
-        let shown = Subject::prepare(&document, args, &observed, console)
+    for (document, settings) in inputs(args, console)? {
+        let shown = Subject::prepare(&document, &args.sources, &settings, &observed, console)
             .and_then(|subject| show(subject, args, format, console));
         match shown {
             Ok(documents) => printed.extend(documents),
@@ -41,19 +34,24 @@ pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failu
     Failure::of_all(failures)
 }
 
-/// The documents to preview. A folder also holds other things: those are left alone.
-fn inputs(args: &Preview, console: &mut Console<'_>) -> Result<Vec<Document>, Failure> {
+/// The documents to preview, each with the Settings that stand in its file. A folder also holds other things: those are left
+/// alone.
+fn inputs(args: &Preview, console: &mut Console<'_>) -> Result<Vec<(Document, Vec<Value>)>, Failure> {
     let mut inputs = Vec::new();
     for path in &args.files {
         let documents = files::read(path, console)?;
-        let ours: Vec<Document> = documents
-            .into_iter()
-            .filter(|document| !document.found || kind::find(&document.value).is_ok())
-            .collect();
+        let is_ours = |document: &&Document| {
+            !step::is_settings(&document.value) && (!document.found || kind::find(&document.value).is_ok())
+        };
+        let ours: Vec<&Document> = documents.iter().filter(is_ours).collect();
         if ours.is_empty() {
             return Err(Failure::Usage(format!("{} holds no claim and no XR", shown(path))));
         }
-        inputs.extend(ours);
+        let beside = |document: &Document| {
+            let same = documents.iter().filter(|other| other.file == document.file);
+            same.map(|other| &other.value).filter(|value| step::is_settings(value)).cloned().collect()
+        };
+        inputs.extend(ours.into_iter().map(|document| (document.clone(), beside(document))));
     }
     Ok(inputs)
 }
@@ -78,9 +76,4 @@ fn show(
     }
     tree::results(&response, console.err)?;
     Ok(documents::of(&rendered, args))
-}
-
-/// A path as messages name it.
-fn shown(path: &Path) -> String {
-    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }

@@ -169,6 +169,10 @@ impl Api for ApplicationEnvironment {
         Ok(status)
     }
 
+    fn check_settings(settings: &Self::Settings) -> Result<(), Error> {
+        settings.check()
+    }
+
     fn example_settings() -> Self::Settings {
         ApplicationEnvironmentSettings {
             project_id: Some("acme-dev".to_owned()),

@@ -137,6 +137,10 @@ impl Api for GpuDevWorkspace {
         Ok(status)
     }
 
+    fn check_settings(settings: &Self::Settings) -> Result<(), Error> {
+        settings.check()
+    }
+
     fn example_settings() -> Self::Settings {
         GpuWorkspaceSettings::example()
     }

@@ -112,6 +112,10 @@ impl Api for StockPool {
         cx.dates("lastSyncTime");
         Ok(self.status(cx))
     }
+
+    fn check_settings(settings: &Self::Settings) -> Result<(), Error> {
+        settings.check()
+    }
 }
 
 impl StockPool {

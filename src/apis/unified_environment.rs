@@ -195,6 +195,10 @@ impl Api for UnifiedEnvironment {
         })
     }
 
+    fn check_settings(settings: &Self::Settings) -> Result<(), Error> {
+        settings.check()
+    }
+
     fn example_settings() -> Self::Settings {
         UnifiedEnvironmentSettings::example()
     }

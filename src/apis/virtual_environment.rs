@@ -261,6 +261,10 @@ impl Api for VirtualEnvironment {
         })
     }
 
+    fn check_settings(settings: &Self::Settings) -> Result<(), Error> {
+        settings.check()
+    }
+
     fn example_settings() -> Self::Settings {
         VirtualEnvironmentSettings::example()
     }

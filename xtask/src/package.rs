@@ -51,10 +51,10 @@ pub struct Args {
     #[arg(long, default_value = concat!("v", env!("CARGO_PKG_VERSION")), value_parser = names::release)]
     pub release: String,
     /// Only the Configurations of this flavour.
-    #[arg(long, value_parser = flavour)]
+    #[arg(long)]
     pub flavour: Option<Flavour>,
     /// The API group of a company's own, such as platform.example.org.
-    #[arg(long, requires = "flavour", value_parser = names::group)]
+    #[arg(long, requires = "flavour", value_parser = function_paved_road::manifests::group)]
     pub group: Option<String>,
     /// Pack the ordinary debug binary of this machine: quick, for tests where something else runs the function.
     #[arg(long)]
@@ -202,9 +202,4 @@ impl Architecture {
     fn of_this_machine() -> Self {
         if cfg!(target_arch = "aarch64") { Self::Arm64 } else { Self::Amd64 }
     }
-}
-
-fn flavour(text: &str) -> Result<Flavour, String> {
-    let named = |flavour: &Flavour| names::flavour(*flavour) == text;
-    Flavour::ALL.into_iter().find(named).ok_or_else(|| format!("{text:?}: expected claims or namespaced"))
 }

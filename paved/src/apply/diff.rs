@@ -1,19 +1,13 @@
 //! What changes: in the claim, as the API server would keep it.
 
-use std::fmt::Write as _;
-
 use kube::api::DynamicObject;
 use serde_json::Value;
-use similar::{ChangeTag, TextDiff};
 
 use super::plan::Step;
 use crate::Console;
+use crate::changes::between;
 use crate::documents::{tidy, yaml};
 use crate::failure::Failure;
-use crate::paint::{DIM, GREEN, RED};
-
-/// Lines around a change that are shown with it.
-const CONTEXT: usize = 3;
 
 /// Prints the changes of a step; nothing where there are none.
 pub(super) fn print(step: &Step, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -36,38 +30,4 @@ fn text(object: &DynamicObject) -> Result<String, Failure> {
         }
     }
     yaml(&value)
-}
-
-/// Removed lines with `-`, added ones with `+`, and some lines around them.
-fn between(title: &str, before: &str, after: &str) -> String {
-    let diff = TextDiff::from_lines(before, after);
-    let mut told = String::new();
-    for group in diff.grouped_ops(CONTEXT) {
-        let head = if told.is_empty() { title } else { "…" };
-        _ = writeln!(told, "{DIM}@@ {head} @@{DIM:#}");
-        for change in group.iter().flat_map(|operation| diff.iter_changes(operation)) {
-            let (sign, style) = match change.tag() {
-                ChangeTag::Delete => ('-', RED),
-                ChangeTag::Insert => ('+', GREEN),
-                ChangeTag::Equal => (' ', DIM),
-            };
-            let line = change.value().trim_end_matches('\n');
-            _ = writeln!(told, "{style}{sign} {line}{style:#}");
-        }
-    }
-    told
-}
-
-#[cfg(test)]
-mod tests {
-    use super::between;
-
-    #[test]
-    fn a_diff_shows_what_goes_and_what_comes() {
-        let before = "a: 1\nb: 2\nc: 3\nd: 4\ne: 5\nf: 6\n";
-        let told = between("X a/b", before, &before.replace("e: 5", "e: 9"));
-        let told = anstream::adapter::strip_str(&told).to_string();
-        assert_eq!(told, "@@ X a/b @@\n  b: 2\n  c: 3\n  d: 4\n- e: 5\n+ e: 9\n  f: 6\n");
-        assert_eq!(between("X a/b", before, before), "");
-    }
 }

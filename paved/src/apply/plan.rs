@@ -1,7 +1,7 @@
 //! What is to be applied: every document of the files, checked as far as that is possible without asking.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use simulator::schema::Violation;
 use crate::Console;
 use crate::cluster::{Cluster, Kind, Kinds};
 use crate::failure::Failure;
-use crate::files::{self, Document};
+use crate::files::{self, Document, shown};
 
 /// One document, and what the API server says of it.
 pub(super) struct Step {
@@ -141,10 +141,6 @@ fn refused(document: &Document, path: &str, message: String) -> Failure {
         what: format!("{}: {kind} {name}", shown(&document.file)),
         violations: vec![Violation { path: path.to_owned(), message }],
     }
-}
-
-fn shown(path: &Path) -> String {
-    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ use serde_json::Value;
 use simulator::core::{Applied, Rendered, World, rendered};
 use simulator::provider::{Change, Pace, Provider, State};
 
-use super::subject::Subject;
 use super::{documents, tree};
 use crate::Console;
 use crate::cli::{Format, Preview};
 use crate::failure::Failure;
 use crate::function;
+use crate::subject::Subject;
 
 /// More rounds than any environment needs.
 const LIMIT: usize = 200;

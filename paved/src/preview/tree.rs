@@ -8,8 +8,8 @@ use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
 use serde_json::Value;
 use simulator::core::{Rendered, SLOT};
 
-use super::subject::Subject;
 use crate::paint::{self, BOLD, DIM, Mark, YELLOW, one_line};
+use crate::subject::Subject;
 
 /// Status fields that have their own place in the tree.
 const SHOWN_ELSEWHERE: [&str; 6] =

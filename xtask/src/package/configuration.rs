@@ -133,9 +133,9 @@ fn readme(api: &dyn AnyApi, flavour: Flavour) -> String {
 /// The Composition with the name that the Function gets when it is installed as a dependency. Its revisions are told apart, and can be
 /// chosen, by the release that they came with.
 fn composition(args: &Args, api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
-    let mut composition = manifests::composition(api, flavour, group);
+    let function = args.registry.installed_function();
+    let mut composition = manifests::installed_composition(api, flavour, group, &function);
     composition["metadata"]["labels"]["app.kubernetes.io/version"] = json!(args.release);
-    composition["spec"]["pipeline"][0]["functionRef"]["name"] = json!(args.registry.installed_function());
     composition
 }
 

@@ -59,31 +59,9 @@ impl FromStr for Registry {
     }
 }
 
-/// `claims`, `namespaced`
-pub fn flavour(flavour: Flavour) -> &'static str {
-    match flavour {
-        Flavour::Claims => "claims",
-        Flavour::Namespaced => "namespaced",
-    }
-}
-
 /// The name of an API's Configuration: `configuration-gpu-workspace-claims`.
-pub fn configuration(api: &dyn AnyApi, in_flavour: Flavour) -> String {
-    format!("configuration-{}-{}", api.info().name, flavour(in_flavour))
-}
-
-/// Checks an API group.
-pub(super) fn group(text: &str) -> Result<String, String> {
-    let is_label = |label: &str| {
-        let fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        !label.is_empty() && label.chars().all(fit) && !label.starts_with('-') && !label.ends_with('-')
-    };
-    let fits = text.len() <= 200 && text.contains('.') && text.split('.').all(is_label);
-    if fits {
-        Ok(text.to_owned())
-    } else {
-        Err(format!("{text:?}: expected a domain in lower case, such as platform.example.org"))
-    }
+pub fn configuration(api: &dyn AnyApi, flavour: Flavour) -> String {
+    format!("configuration-{}-{flavour}", api.info().name)
 }
 
 /// Checks a version: Crossplane takes semantic ones only, and compares them.
@@ -154,14 +132,6 @@ mod tests {
         ] {
             let error = bad.parse::<Registry>().unwrap_err();
             assert!(error.contains("expected a registry and a path"), "{bad}: {error}");
-        }
-    }
-
-    #[test]
-    fn a_group_is_a_domain() {
-        assert!(group("platform.example.org").is_ok());
-        for bad in ["", "platform", "Platform.example.org", "a..b", "-a.b", "a.b-", "a.b/c"] {
-            assert!(group(bad).is_err(), "{bad}");
         }
     }
 

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::rule::{Plurals, Rights, WRITE, is_native};
 use crate::package::composed::{self, Composed};
-use crate::package::names;
 
 /// What Crossplane composes natively. Its own role covers part of it today.
 pub fn crossplane(composed: &[Composed]) -> Result<Value> {
@@ -35,11 +34,8 @@ pub fn providers(composed: &[Composed]) -> Result<Vec<Value>> {
         for api in composed.iter().filter(|api| api.flavour == flavour) {
             rights = rights.and(objects(api, &plurals)?);
         }
-        let name = format!("paved-road-provider-kubernetes-{}", names::flavour(flavour));
-        let about = format!(
-            "What provider-kubernetes does in this cluster for the {} flavour.",
-            names::flavour(flavour)
-        );
+        let name = format!("paved-road-provider-kubernetes-{flavour}");
+        let about = format!("What provider-kubernetes does in this cluster for the {flavour} flavour.");
         documents.push(rights.role(&name, &about));
         documents.push(binding(&name, "provider-kubernetes"));
     }

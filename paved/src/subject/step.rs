@@ -2,18 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use function_paved_road::manifests::{self, FUNCTION};
-use function_paved_road::settings::{API_VERSION, KIND};
+use function_paved_road::apis;
+use function_paved_road::manifests::{self, ENVIRONMENT_CONFIG, FUNCTION};
+use function_paved_road::settings::{API_VERSION, KIND, merge};
 use serde_json::{Value, json};
 
 use super::kind::Target;
 use crate::Console;
-use crate::cli::Preview;
+use crate::cli::Sources;
 use crate::failure::Failure;
 use crate::files::{self, Document};
 
-const CONFIG: &str = "EnvironmentConfig";
-const CONFIG_VERSION: &str = "apiextensions.crossplane.io/v1beta1";
+/// The kind that Settings can also come as.
+pub(crate) const CONFIG: &str = "EnvironmentConfig";
+/// Its `apiVersion`.
+pub(crate) const CONFIG_VERSION: &str = "apiextensions.crossplane.io/v1beta1";
 
 /// The step that runs the function.
 pub(crate) struct Step {
@@ -27,27 +30,64 @@ pub(crate) struct Step {
     pub(crate) configs: Vec<Value>,
     /// Other steps' functions, which a preview does not run.
     pub(crate) others: Vec<String>,
+    /// Whether anybody said what the Settings are: nobody did where the Composition is the built-in one.
+    pub(crate) settled: bool,
 }
 
-/// Finds the Settings: `--settings`, else `--composition`, else a composition.yaml beside the file, else those of the
-/// built-in Composition.
+/// Finds the Settings: `--settings`, else those in the file itself laid over those of `--composition`, else of a
+/// composition.yaml beside the file, else of the built-in Composition.
 pub(crate) fn find(
     target: &Target,
     file: &Path,
-    args: &Preview,
+    sources: &Sources,
+    own: &[Value],
     console: &mut Console<'_>,
 ) -> Result<Step, Failure> {
-    let composition = match &args.composition {
-        Some(path) => named(path, target, console)?,
-        None => beside(file, target, console)?
-            .unwrap_or_else(|| manifests::composition(target.api, target.flavour, &target.group)),
+    let given = match &sources.composition {
+        Some(path) => Some(named(path, target, console)?),
+        None => beside(file, target, console)?,
     };
-    let mut step = step_of(composition)?;
-    if let Some(path) = &args.settings {
+    let built_in_only = given.is_none();
+    let settled = given.is_some() || sources.settings.is_some() || !own.is_empty();
+    let built_in = || manifests::composition(target.api, target.flavour, &target.group);
+    let mut step = step_of(given.unwrap_or_else(built_in))?;
+    step.settled = settled;
+    if let Some(path) = &sources.settings {
         let settings = one_settings(path, console)?;
-        step.take(settings, path, args.composition.as_deref())?;
+        step.take(settings, path, sources.composition.as_deref())?;
+    } else {
+        if built_in_only && own.iter().any(|settings| settings["kind"] == KIND) {
+            // The file says what counts: there is no EnvironmentConfig to look for.
+            step.input.as_object_mut().and_then(|input| input.remove("settingsFrom"));
+        }
+        for settings in own {
+            step.lay_over(settings, file)?;
+        }
     }
     Ok(step)
+}
+
+/// Whether a document is Settings, or an EnvironmentConfig with our data.
+pub(crate) fn is_settings(document: &Value) -> bool {
+    document["kind"] == KIND && group(document) == group_of(API_VERSION) || is_our_config(document)
+}
+
+/// An EnvironmentConfig of ours has our name, or a section of one of our APIs in its data.
+pub(crate) fn is_our_config(document: &Value) -> bool {
+    let sections = apis::sections();
+    let is_ours = |key: &String| sections.contains(&key.as_str()) || key == "providerConfigs";
+    document["kind"] == CONFIG
+        && group(document) == group_of(CONFIG_VERSION)
+        && (document["metadata"]["name"] == ENVIRONMENT_CONFIG
+            || document["data"].as_object().is_some_and(|data| data.keys().any(is_ours)))
+}
+
+fn group(document: &Value) -> &str {
+    group_of(document["apiVersion"].as_str().unwrap_or_default())
+}
+
+fn group_of(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 impl Step {
@@ -76,6 +116,17 @@ impl Step {
         }
         self.configs.push(settings);
         Ok(())
+    }
+
+    /// Lays Settings that stand in the same file over the input; an EnvironmentConfig goes where the input looks for it.
+    fn lay_over(&mut self, settings: &Value, file: &Path) -> Result<(), Failure> {
+        match (&mut self.input, settings) {
+            (Value::Object(input), Value::Object(settings)) if settings.get("kind") == Some(&json!(KIND)) => {
+                merge(input, settings.clone());
+                Ok(())
+            }
+            _ => self.take(settings.clone(), file, None),
+        }
     }
 }
 
@@ -142,12 +193,13 @@ fn step_of(composition: Value) -> Result<Step, Failure> {
         input: steps[ours]["input"].clone(),
         configs: Vec::new(),
         others,
+        settled: true,
         composition,
     })
 }
 
 /// The document that `--settings` names.
-fn one_settings(path: &Path, console: &mut Console<'_>) -> Result<Value, Failure> {
+pub(crate) fn one_settings(path: &Path, console: &mut Console<'_>) -> Result<Value, Failure> {
     let mut documents = files::read(path, console)?;
     let found = match documents.as_slice() {
         [one] if is(&one.value, KIND, API_VERSION) || is(&one.value, CONFIG, CONFIG_VERSION) => {

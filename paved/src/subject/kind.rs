@@ -34,19 +34,25 @@ pub(crate) fn find(document: &Value) -> Result<Target, Violation> {
     let kind = document["kind"].as_str().unwrap_or_default();
     let api_version = document["apiVersion"].as_str().unwrap_or_default();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let claim = APIS.iter().find(|api| api.info().claim.kind == kind).filter(|_| group != namespaced_group());
-    let composite = || function_paved_road::apis::find(kind);
-    let Some(api) = claim.copied().or_else(composite) else {
+    let claim = APIS.iter().find(|api| api.info().claim.kind == kind).copied();
+    let composite = function_paved_road::apis::find(kind);
+    let is_claim = claim.is_some() && (group != namespaced_group() || composite.is_none());
+    let Some(api) = claim.filter(|_| is_claim).or(composite) else {
         return Err(violation("kind", suggest::kinds(if kind.is_empty() { "none" } else { kind }, &known())));
     };
-    let is_claim = claim.is_some();
     let flavour = if is_claim { Flavour::Claims } else { flavour(api, kind, group, document) };
-    if version != VERSION || group.is_empty() {
-        let group = if group.is_empty() { flavour.default_group() } else { group };
+    let meant = meant(group, flavour);
+    if version != VERSION || meant != group {
         let found = if api_version.is_empty() { "none" } else { api_version };
-        return Err(violation("apiVersion", format!("found {found}; allowed: {group}/{VERSION}")));
+        return Err(violation("apiVersion", format!("found {found}; allowed: {meant}/{VERSION}")));
     }
     Ok(Target { api, flavour, is_claim, group: group.to_owned() })
+}
+
+/// The group that a kind of this flavour can be in: any domain, unless it is, or was meant to be, one of ours.
+fn meant(group: &str, flavour: Flavour) -> &str {
+    let is_theirs = !is_our_group(group) && manifests::group(group).is_ok();
+    if is_theirs { group } else { flavour.default_group() }
 }
 
 /// A composite's flavour: by its kind or its group where that tells, else by whether it lives in a namespace.
@@ -63,12 +69,18 @@ fn flavour(api: &dyn AnyApi, kind: &str, group: &str, document: &Value) -> Flavo
     }
 }
 
+/// Whether a group is one of ours, or was meant to be.
+pub(crate) fn is_our_group(group: &str) -> bool {
+    let near = |flavour: &Flavour| strsim::damerau_levenshtein(flavour.default_group(), group) <= 1;
+    Flavour::ALL.iter().any(near)
+}
+
 fn namespaced_group() -> &'static str {
     Flavour::Namespaced.default_group()
 }
 
-/// All kinds that can be previewed.
-fn known() -> Vec<&'static str> {
+/// All kinds that people write.
+pub(crate) fn known() -> Vec<&'static str> {
     let claims = APIS.iter().map(|api| api.info().claim.kind);
     let mut known: Vec<_> = claims.chain(function_paved_road::apis::kinds()).collect();
     known.sort_unstable();

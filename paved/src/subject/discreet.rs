@@ -16,6 +16,20 @@ pub(crate) fn discreet(violation: Violation, object: &Value) -> Violation {
     Violation { message, ..violation }
 }
 
+/// An object without the values of Secrets, its own or those of a Secret that it wraps.
+pub(crate) fn without_secrets(object: &mut Value) {
+    if let Some(wrapped) = object.pointer_mut("/spec/forProvider/manifest") {
+        without_secrets(wrapped);
+    }
+    if object["kind"] != "Secret" {
+        return;
+    }
+    for part in ["data", "stringData"] {
+        let values = object.get_mut(part).and_then(Value::as_object_mut);
+        values.into_iter().flatten().for_each(|(_, value)| *value = Value::from("…"));
+    }
+}
+
 /// What the function says of a URL whose pattern is in the message.
 fn location(message: &str, value: &str) -> Option<Refused> {
     if message.contains(location::GIT_REPOSITORY) {
@@ -38,7 +52,7 @@ fn shown(value: &str) -> String {
 }
 
 /// `https://user:token@host/path?key=value` as `https://…@host/path?…`, and `user:token@host:path` as `…@host:path`.
-fn struck(value: &str) -> String {
+pub(crate) fn struck(value: &str) -> String {
     let (scheme, rest) = match value.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
         None => (String::new(), value),

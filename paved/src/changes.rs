@@ -1,0 +1,44 @@
+//! What changes from one text to another, for people.
+
+use std::fmt::Write as _;
+
+use similar::{ChangeTag, TextDiff};
+
+use crate::paint::{DIM, GREEN, RED};
+
+/// Lines around a change that are shown with it.
+const CONTEXT: usize = 3;
+
+/// Removed lines with `-`, added ones with `+`, and some lines around them.
+pub(crate) fn between(title: &str, before: &str, after: &str) -> String {
+    let diff = TextDiff::from_lines(before, after);
+    let mut told = String::new();
+    for group in diff.grouped_ops(CONTEXT) {
+        let head = if told.is_empty() { title } else { "…" };
+        _ = writeln!(told, "{DIM}@@ {head} @@{DIM:#}");
+        for change in group.iter().flat_map(|operation| diff.iter_changes(operation)) {
+            let (sign, style) = match change.tag() {
+                ChangeTag::Delete => ('-', RED),
+                ChangeTag::Insert => ('+', GREEN),
+                ChangeTag::Equal => (' ', DIM),
+            };
+            let line = change.value().trim_end_matches('\n');
+            _ = writeln!(told, "{style}{sign} {line}{style:#}");
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::between;
+
+    #[test]
+    fn a_diff_shows_what_goes_and_what_comes() {
+        let before = "a: 1\nb: 2\nc: 3\nd: 4\ne: 5\nf: 6\n";
+        let told = between("X a/b", before, &before.replace("e: 5", "e: 9"));
+        let told = anstream::adapter::strip_str(&told).to_string();
+        assert_eq!(told, "@@ X a/b @@\n  b: 2\n  c: 3\n  d: 4\n- e: 5\n+ e: 9\n  f: 6\n");
+        assert_eq!(between("X a/b", before, before), "");
+    }
+}

@@ -1,0 +1,91 @@
+//! `paved init`: a claim to begin with, made from the schema.
+
+mod draft;
+mod target;
+mod write;
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+
+use crate::Console;
+use crate::cli::Init;
+use crate::failure::Failure;
+use crate::paint::{BOLD, DIM, YELLOW};
+use crate::validate;
+use draft::{Draft, Needed};
+use target::Target;
+
+/// Writes a claim with what is given, asking for what is required and missing.
+pub(crate) fn run(args: &Init, console: &mut Console<'_>) -> Result<(), Failure> {
+    let target = Target::find(args)?;
+    if let Some(file) = args.file.as_deref().filter(|file| file.exists() && !args.force) {
+        return Err(exists(file));
+    }
+    let mut draft = Draft::new(&target, args)?;
+    for (path, value) in &args.set {
+        draft.set(path, value)?;
+    }
+    let missing = draft.missing();
+    if !missing.is_empty() {
+        complete(&mut draft, &missing, console)?;
+    }
+    let text = write::document(&target, &draft)?;
+    let name = args.file.clone().unwrap_or_else(|| "claim.yaml".into());
+    validate::generated(name, &text, console)?;
+    match &args.file {
+        None => write!(console.out, "{text}")?,
+        Some(file) => {
+            save(file, &text, args.force)?;
+            writeln!(console.err, "{} is written; `paved apply {0}` makes it", file.display())?;
+        }
+    }
+    Ok(())
+}
+
+/// Asks for each field until the answer is allowed; where nobody sits at a terminal, all of them are told.
+fn complete(draft: &mut Draft, missing: &[Needed], console: &mut Console<'_>) -> Result<(), Failure> {
+    if console.answer.is_none() {
+        return Err(needed(missing));
+    }
+    for field in missing {
+        writeln!(console.err, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", field.path, field.about)?;
+        loop {
+            write!(console.err, "> ")?;
+            console.err.flush()?;
+            let Some(answer) = console.answer.as_mut() else { return Err(needed(missing)) };
+            let line = answer()?;
+            if line.is_empty() {
+                return Err(Failure::Usage(format!("there is no answer for {}", field.path)));
+            }
+            match draft.answer(field, line.trim()) {
+                Ok(()) => break,
+                Err(why) => writeln!(console.err, "{YELLOW}{why}{YELLOW:#}")?,
+            }
+        }
+    }
+    // An answer can make more necessary.
+    let missing = draft.missing();
+    if missing.is_empty() { Ok(()) } else { complete(draft, &missing, console) }
+}
+
+fn needed(missing: &[Needed]) -> Failure {
+    let fields: Vec<String> =
+        missing.iter().map(|field| format!("  {}  {}", field.flag(), field.about)).collect();
+    Failure::Usage(format!("these are required:\n{}", fields.join("\n")))
+}
+
+/// A file that is there is replaced only when that is asked for, whoever made it in the meantime.
+fn save(file: &Path, text: &str, force: bool) -> Result<(), Failure> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).create_new(!force);
+    let written = options.open(file).and_then(|mut open| open.write_all(text.as_bytes()));
+    written.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => exists(file),
+        _ => Failure::Usage(format!("cannot write {}: {error}", file.display())),
+    })
+}
+
+fn exists(file: &Path) -> Failure {
+    Failure::Usage(format!("{} is there already; --force replaces it", file.display()))
+}

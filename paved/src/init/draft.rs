@@ -1,0 +1,208 @@
+//! A claim that is being written: what is given, and what is missing.
+
+use serde_json::{Map, Value, json};
+use simulator::schema::Violation;
+
+use super::target::Target;
+use crate::cli::Init;
+use crate::failure::Failure;
+use crate::subject::Stored;
+
+/// A claim that is being written.
+pub(super) struct Draft {
+    /// The schema of `spec`.
+    pub(super) schema: Value,
+    /// What is given, as people write it.
+    pub(super) object: Value,
+}
+
+/// A required field that is missing.
+pub(super) struct Needed {
+    pub(super) path: String,
+    /// What it is, and what is allowed.
+    pub(super) about: String,
+}
+
+impl Needed {
+    /// How it is given without a terminal.
+    pub(super) fn flag(&self) -> String {
+        if self.path == NAME { "NAME".to_owned() } else { format!("--set {}=…", self.path) }
+    }
+}
+
+const NAME: &str = "metadata.name";
+
+impl Draft {
+    pub(super) fn new(target: &Target, args: &Init) -> Result<Self, Failure> {
+        let mut metadata = Map::new();
+        for (key, value) in [("name", &args.name), ("namespace", &args.namespace)] {
+            metadata.extend(value.as_ref().map(|value| (key.to_owned(), json!(value))));
+        }
+        let schema = target.spec();
+        let object = json!({
+            "apiVersion": target.api_version(),
+            "kind": target.kind(),
+            "metadata": metadata,
+            "spec": required(&schema),
+        });
+        let draft = Self { schema, object };
+        let wrong = draft.wrong_at("metadata");
+        match wrong.into_iter().find(|violation| !is_missing(violation)) {
+            Some(violation) => Err(Failure::Usage(violation.to_string())),
+            None => Ok(draft),
+        }
+    }
+
+    /// Gives a field the value of a flag.
+    pub(super) fn set(&mut self, path: &str, text: &str) -> Result<(), Failure> {
+        let keys = self.resolve(path)?;
+        self.put(&keys, text).map_err(|why| Failure::Usage(format!("--set {path}: {why}")))?;
+        let whole = format!("spec.{}", keys.join("."));
+        match self.wrong_at(&whole).into_iter().find(|violation| !is_missing(violation)) {
+            Some(violation) => Err(Failure::Usage(format!("--set {path}: {violation}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives a field what somebody typed; what is not allowed is taken back.
+    pub(super) fn answer(&mut self, field: &Needed, text: &str) -> Result<(), String> {
+        let before = self.object.clone();
+        if field.path == NAME {
+            self.object["metadata"]["name"] = json!(text);
+        } else {
+            let keys: Vec<String> = field.path.split('.').skip(1).map(str::to_owned).collect();
+            self.put(&keys, text)?;
+        }
+        match self.wrong_at(&field.path).first() {
+            None => Ok(()),
+            Some(violation) => {
+                self.object = before;
+                Err(violation.message.clone())
+            }
+        }
+    }
+
+    /// The required fields that are missing, each with what is allowed.
+    pub(super) fn missing(&self) -> Vec<Needed> {
+        let missing = self.wrong().into_iter().filter(is_missing);
+        let mut needed: Vec<Needed> = missing
+            .map(|violation| {
+                let keys: Vec<&str> = violation.path.split('.').skip(1).collect();
+                let described = below(&self.schema, &keys);
+                let about = match described.and_then(|schema| schema["description"].as_str()) {
+                    Some(text) => format!("{} {}", one_line(text), super::write::limits(described)),
+                    None if violation.path == NAME => "The environment's name.".to_owned(),
+                    None => String::new(),
+                };
+                Needed { path: violation.path, about: about.trim().to_owned() }
+            })
+            .collect();
+        needed.sort_by_key(|field| field.path != NAME);
+        needed
+    }
+
+    fn wrong(&self) -> Vec<Violation> {
+        match Stored::of(&self.object, &[]) {
+            Ok(stored) => stored.violations,
+            Err(violation) => vec![violation],
+        }
+    }
+
+    fn wrong_at(&self, path: &str) -> Vec<Violation> {
+        let within = |violation: &Violation| violation.path.starts_with(path);
+        self.wrong().into_iter().filter(within).collect()
+    }
+
+    /// The keys below `spec` of a path: the whole of it, or an end that only one field has.
+    fn resolve(&self, path: &str) -> Result<Vec<String>, Failure> {
+        let whole = path.strip_prefix("spec.").unwrap_or(path);
+        let keys: Vec<&str> = whole.split('.').collect();
+        if below(&self.schema, &keys).is_some() {
+            return Ok(keys.into_iter().map(str::to_owned).collect());
+        }
+        let all = fields(&self.schema, "");
+        let end = format!(".{whole}");
+        let meant: Vec<&String> = all.iter().filter(|field| format!(".{field}").ends_with(&end)).collect();
+        match meant.as_slice() {
+            [one] => Ok(one.split('.').map(str::to_owned).collect()),
+            [] => {
+                let last = |path: &'_ str| path.rsplit('.').next().unwrap_or_default().to_owned();
+                let ends: Vec<String> = all.iter().map(|field| last(field)).collect();
+                let nearest = simulator::nearest(&last(path), ends.iter().map(String::as_str));
+                let hint = nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+                Err(Failure::Usage(format!("--set: found {path:?}; known: {}{hint}", all.join(", "))))
+            }
+            many => {
+                let many: Vec<&str> = many.iter().map(|field| field.as_str()).collect();
+                Err(Failure::Usage(format!("--set {path}: it can be {}", many.join(" or "))))
+            }
+        }
+    }
+
+    /// Writes a value that was typed: YAML, or the text itself where a text is wanted.
+    fn put(&mut self, keys: &[String], text: &str) -> Result<(), String> {
+        let path: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let wants_text = below(&self.schema, &path).is_some_and(|schema| schema["type"] == "string");
+        let value = if wants_text {
+            json!(text)
+        } else {
+            serde_saphyr::from_str(text).map_err(|_| format!("found {text:?}; a value in YAML is needed"))?
+        };
+        let mut here = &mut self.object["spec"];
+        for key in keys {
+            if !here.is_object() {
+                *here = json!({});
+            }
+            here = &mut here[key.as_str()];
+        }
+        *here = value;
+        Ok(())
+    }
+}
+
+fn is_missing(violation: &Violation) -> bool {
+    violation.message.starts_with("is missing")
+}
+
+/// A description in one line.
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The objects that are required, empty: what is missing in them is then told by itself.
+fn required(schema: &Value) -> Value {
+    let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let inner = names.filter_map(|name| {
+        let field = schema["properties"].get(name).filter(|field| field["type"] == "object")?;
+        Some((name.to_owned(), required(field)))
+    });
+    let mut object: Map<String, Value> = inner.collect();
+    let asks_for_none = schema["required"].as_array().is_none_or(Vec::is_empty);
+    if asks_for_none {
+        // An object of comments alone would be none: one of its defaults stands in it.
+        let fields = schema["properties"].as_object().into_iter().flatten();
+        let mut plain =
+            fields.filter(|(_, field)| field["default"].is_string() || field["default"].is_number());
+        object.extend(plain.next().map(|(name, field)| (name.clone(), field["default"].clone())));
+    }
+    Value::Object(object)
+}
+
+/// The schema of a field.
+fn below<'s>(schema: &'s Value, keys: &[&str]) -> Option<&'s Value> {
+    keys.iter().try_fold(schema, |schema, key| {
+        let open = || schema.get("additionalProperties").filter(|open| open.is_object());
+        schema.get("properties").and_then(|fields| fields.get(*key)).or_else(open)
+    })
+}
+
+/// The paths of all fields, from `spec` on.
+fn fields(schema: &Value, prefix: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        paths.extend(fields(field, &path));
+        paths.push(path);
+    }
+    paths
+}

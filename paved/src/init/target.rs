@@ -1,0 +1,66 @@
+//! What is to be made: an API in a flavour.
+
+use function_paved_road::apis::{APIS, AnyApi, Flavour, Names};
+use function_paved_road::manifests;
+use serde_json::Value;
+
+use crate::cli::Init;
+use crate::failure::Failure;
+use crate::suggest;
+
+/// An API in a flavour and a group.
+pub(super) struct Target {
+    pub(super) api: &'static dyn AnyApi,
+    pub(super) flavour: Flavour,
+    pub(super) group: String,
+}
+
+impl Target {
+    /// What the flags ask for. A kind that people write in one flavour only says which one.
+    pub(super) fn find(args: &Init) -> Result<Self, Failure> {
+        let wanted = args.kind.to_lowercase();
+        let is = |names: &Names| {
+            let own = [names.kind, names.plural, names.singular];
+            own.iter().chain(names.short).any(|name| name.to_lowercase() == wanted)
+        };
+        let claimed = APIS.iter().find(|api| api.info().name == wanted || is(&api.info().claim));
+        let composed = APIS.iter().find(|api| is(&api.info().namespaced));
+        let legacy = APIS.iter().find(|api| is(&api.info().composite));
+        let (api, own) = match (claimed, composed, legacy) {
+            (Some(api), ..) | (None, None, Some(api)) => (api, Flavour::Claims),
+            (None, Some(api), _) => (api, Flavour::Namespaced),
+            (None, None, None) => return Err(Failure::Usage(suggest::kinds(&args.kind, &known()))),
+        };
+        let flavour = args.flavour.unwrap_or(own);
+        let group = args.group.clone().unwrap_or_else(|| flavour.default_group().to_owned());
+        Ok(Self { api: *api, flavour, group })
+    }
+
+    /// The kind that people write.
+    pub(super) fn kind(&self) -> &'static str {
+        match self.flavour {
+            Flavour::Claims => self.api.info().claim.kind,
+            Flavour::Namespaced => self.api.info().namespaced.kind,
+        }
+    }
+
+    /// `platform.acme.io/v1alpha1`
+    pub(super) fn api_version(&self) -> String {
+        manifests::api_version(&self.group)
+    }
+
+    /// The schema of `spec`, as people write it: without what Crossplane adds.
+    pub(super) fn spec(&self) -> Value {
+        let xrd = manifests::xrd(self.api, self.flavour, &self.group);
+        xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"].clone()
+    }
+}
+
+/// The kinds that people write, in both flavours.
+fn known() -> Vec<&'static str> {
+    let infos = APIS.iter().map(|api| api.info());
+    let mut known: Vec<&str> = infos.flat_map(|info| [info.claim.kind, info.namespaced.kind]).collect();
+    known.sort_unstable();
+    known.dedup();
+    known
+}

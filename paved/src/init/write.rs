@@ -1,0 +1,158 @@
+//! The claim as text: what is given, what is required first, and everything else as comments.
+
+use std::fmt::Write as _;
+
+use function_paved_road::apis::Flavour;
+use serde_json::{Map, Value, json};
+
+use super::draft::{Draft, one_line};
+use super::target::Target;
+use crate::documents::yaml;
+use crate::failure::Failure;
+
+/// Columns of a comment's line, from its # on.
+const WIDTH: usize = 90;
+
+/// The whole document.
+pub(super) fn document(target: &Target, draft: &Draft) -> Result<String, Failure> {
+    let object = &draft.object;
+    let mut text = String::new();
+    comment(&mut text, target.api.info().summary);
+    comment(
+        &mut text,
+        "A field that begins with # can be left out; what stands there is its default, or an example.",
+    );
+    for key in ["apiVersion", "kind", "metadata"] {
+        text.push_str(&yaml(&json!({key: object[key]}))?);
+    }
+    text.push_str("spec:\n");
+    text.push_str(&indented(&block(&draft.schema, &object["spec"])?));
+    let keys = target.api.info().connection_keys;
+    if target.flavour == Flavour::Claims && !keys.is_empty() {
+        text.push('\n');
+        text.push_str(&indented(&connection(&object["metadata"]["name"], &keys.join(", "))));
+    }
+    Ok(text)
+}
+
+/// Where a claim's connection details go.
+fn connection(name: &Value, keys: &str) -> String {
+    let mut text = String::new();
+    comment(&mut text, &format!("A Secret in the claim's namespace for the connection details: {keys}."));
+    let name = name.as_str().unwrap_or_default();
+    _ = write!(text, "#writeConnectionSecretToRef:\n#  name: {name}-connection\n");
+    text
+}
+
+/// The fields of an object, the required ones first; what is given is live, everything else a comment.
+fn block(schema: &Value, given: &Value) -> Result<String, Failure> {
+    let mut text = String::new();
+    let fields = schema["properties"].as_object().cloned().unwrap_or_default();
+    let required = |name: &String| {
+        schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one.as_str() == Some(name)))
+    };
+    let mut names: Vec<&String> = fields.keys().collect();
+    names.sort_by_key(|name| !required(name));
+    for (index, name) in names.into_iter().enumerate() {
+        if index > 0 {
+            text.push('\n');
+        }
+        let field = &fields[name];
+        let about = field["description"].as_str().map(one_line).unwrap_or_default();
+        let is_required = if required(name) { " Required." } else { "" };
+        comment(&mut text, format!("{about}{is_required} {}", limits(Some(field))).trim());
+        let (value, is_given) = match given.get(name) {
+            Some(value) => (value.clone(), true),
+            None => (stand_in(field), false),
+        };
+        let lines = lines(name, field, &value)?;
+        text.push_str(&if is_given { lines } else { commented(&lines) });
+    }
+    for (name, value) in
+        given.as_object().into_iter().flatten().filter(|(name, _)| !fields.contains_key(*name))
+    {
+        text.push_str(&yaml(&json!({name: value}))?);
+    }
+    Ok(text)
+}
+
+/// A field with its value; an object shows its own fields.
+fn lines(name: &str, schema: &Value, value: &Value) -> Result<String, Failure> {
+    let has_fields = schema["properties"].as_object().is_some_and(|fields| !fields.is_empty());
+    if has_fields && value.is_object() {
+        let inner = block(schema, value)?;
+        return Ok(format!("{name}:\n{}", indented(&inner)));
+    }
+    yaml(&json!({name: value}))
+}
+
+/// A field's default, else something that it could be; an object with its required fields, which stand there as examples.
+fn stand_in(schema: &Value) -> Value {
+    if schema["properties"].is_object() {
+        let default = schema["default"].as_object();
+        let fields = schema["properties"].as_object().into_iter().flatten();
+        let shown = fields.map(|(name, field)| {
+            let own = default.and_then(|default| default.get(name)).cloned();
+            (name.clone(), own.unwrap_or_else(|| stand_in(field)))
+        });
+        return Value::Object(shown.collect());
+    }
+    if let Some(default) = schema.get("default") {
+        return default.clone();
+    }
+    match (schema["enum"].get(0), schema["type"].as_str()) {
+        (Some(first), _) => first.clone(),
+        (None, Some("integer" | "number")) => schema.get("minimum").cloned().unwrap_or(json!(0)),
+        (None, Some("boolean")) => json!(false),
+        (None, Some("array")) => json!([]),
+        (None, Some("object")) => Value::Object(Map::new()),
+        _ => json!(""),
+    }
+}
+
+/// What a schema allows, in a sentence.
+pub(super) fn limits(schema: Option<&Value>) -> String {
+    let Some(schema) = schema else { return String::new() };
+    if let Some(names) = schema["enum"].as_array() {
+        let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+        return format!("One of {}.", names.join(", "));
+    }
+    match (schema.get("minimum"), schema.get("maximum")) {
+        (Some(least), Some(most)) => format!("{least} to {most}."),
+        (Some(least), None) => format!("{least} or more."),
+        (None, Some(most)) => format!("At most {most}."),
+        (None, None) => String::new(),
+    }
+}
+
+/// A comment in lines of [`WIDTH`] columns at most, but for longer words.
+fn comment(text: &mut String, words: &str) {
+    let mut line = String::new();
+    for word in words.split_whitespace() {
+        if !line.is_empty() && 2 + line.chars().count() + 1 + word.chars().count() > WIDTH {
+            _ = writeln!(text, "# {line}");
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if !line.is_empty() {
+        _ = writeln!(text, "# {line}");
+    }
+}
+
+fn indented(text: &str) -> String {
+    beginning(text, |line| if line.is_empty() { "" } else { "  " })
+}
+
+/// Lines as comments: without a space after the #, as a field, so that words and fields are told apart.
+fn commented(text: &str) -> String {
+    beginning(text, |_| "#")
+}
+
+/// Lines with something before each.
+fn beginning(text: &str, with: impl Fn(&str) -> &'static str) -> String {
+    text.lines().flat_map(|line| [with(line), line, "\n"]).collect()
+}

@@ -1,0 +1,92 @@
+//! `paved platform`: what a platform team keeps in its own Git, and what a change of its Settings does.
+
+mod check;
+
+use std::fs;
+use std::path::Path;
+
+use function_paved_road::apis::APIS;
+use function_paved_road::manifests;
+use serde_json::{Map, Value};
+
+use crate::Console;
+use crate::cli::Platform;
+use crate::documents::yaml;
+use crate::failure::Failure;
+use crate::subject::step::{self, CONFIG};
+use crate::validate;
+
+/// Writes the manifests, or shows what a change does; invalid Settings are refused with every reason.
+pub(crate) fn run(args: &Platform, console: &mut Console<'_>) -> Result<(), Failure> {
+    for settings in std::iter::once(&args.settings).chain(&args.old) {
+        if settings == Path::new("-") {
+            return Err(Failure::Usage(
+                "Settings are read more than once: a file is needed, not -".to_owned(),
+            ));
+        }
+        step::one_settings(settings, console)?;
+    }
+    validate::settings(&args.settings, console)?;
+    if !args.check.is_empty() {
+        return check::run(args, console);
+    }
+    let files = manifests(args, step::one_settings(&args.settings, console)?);
+    match &args.output {
+        None => print(&files, console),
+        Some(folder) => write(&files, folder, console),
+    }
+}
+
+/// A file and its documents.
+struct File {
+    name: String,
+    documents: Vec<Value>,
+}
+
+/// An XRD for each API, their Compositions, and the EnvironmentConfig that these take the Settings from.
+fn manifests(args: &Platform, mut settings: Value) -> Vec<File> {
+    let flavour = args.flavour;
+    let group = args.group.as_deref().unwrap_or_else(|| flavour.default_group());
+    let mut files: Vec<File> = APIS
+        .iter()
+        .map(|api| File {
+            name: format!("xrd/{}.yaml", api.info().name),
+            documents: vec![manifests::xrd(*api, flavour, group)],
+        })
+        .collect();
+    let compositions = APIS
+        .iter()
+        .map(|api| manifests::installed_composition(*api, flavour, group, &args.function))
+        .collect();
+    files.push(File { name: "composition.yaml".to_owned(), documents: compositions });
+    if settings["kind"] == CONFIG {
+        settings = settings["data"].take();
+    }
+    let body: Map<String, Value> = settings.as_object().cloned().unwrap_or_default();
+    let config = manifests::environment_config(body);
+    files.push(File { name: "environmentconfig.yaml".to_owned(), documents: vec![config] });
+    files
+}
+
+fn print(files: &[File], console: &mut Console<'_>) -> Result<(), Failure> {
+    for document in files.iter().flat_map(|file| &file.documents) {
+        write!(console.out, "---\n{}", yaml(document)?)?;
+    }
+    Ok(())
+}
+
+fn write(files: &[File], folder: &Path, console: &mut Console<'_>) -> Result<(), Failure> {
+    for file in files {
+        let path = folder.join(&file.name);
+        let unwritable = |error| Failure::Usage(format!("cannot write {}: {error}", path.display()));
+        let mut text = "# Written by `paved platform`.\n".to_owned();
+        for document in &file.documents {
+            text.push_str("---\n");
+            text.push_str(&yaml(document)?);
+        }
+        fs::create_dir_all(path.parent().unwrap_or(folder)).map_err(unwritable)?;
+        fs::write(&path, text).map_err(unwritable)?;
+        writeln!(console.out, "{}", path.display())?;
+    }
+    Ok(())
+}

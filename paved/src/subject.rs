@@ -1,0 +1,158 @@
+//! One claim or XR, checked, and the world around it.
+
+pub(crate) mod discreet;
+pub(crate) mod kind;
+pub(crate) mod observed;
+pub(crate) mod step;
+
+use function_paved_road::apis::Flavour;
+use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
+use serde_json::{Value, json};
+use simulator::core::{World, composite_from_claim};
+use simulator::schema::{Schemas, Violation};
+
+use crate::Console;
+use crate::cli::Sources;
+use crate::failure::Failure;
+use crate::files::{Document, shown};
+use discreet::discreet;
+use kind::Target;
+use step::Step;
+
+/// One claim or XR, checked, and the world around it.
+pub(crate) struct Subject {
+    /// File, kind and name, for messages.
+    pub(crate) title: String,
+    /// Namespace and name of the claim, if it is one.
+    pub(crate) claim: Option<String>,
+    pub(crate) step: Step,
+    pub(crate) world: World,
+}
+
+/// A claim or an XR with its defaults, as an API server would store it.
+pub(crate) struct Stored {
+    pub(crate) target: Target,
+    pub(crate) object: Value,
+    /// Everything that an API server would refuse, without secrets.
+    pub(crate) violations: Vec<Violation>,
+    xrd: Value,
+}
+
+impl Subject {
+    /// Applies defaults, validates, makes the composite of a claim, and puts the observed world around it. `own` are the
+    /// Settings that stand in the document's file.
+    pub(crate) fn prepare(
+        document: &Document,
+        sources: &Sources,
+        own: &[Value],
+        seen: &[Value],
+        console: &mut Console<'_>,
+    ) -> Result<Self, Failure> {
+        let refused = |violations| Failure::Refused { what: title(document), violations };
+        let stored = Stored::of(&document.value, seen).map_err(|violation| refused(vec![violation]))?;
+        if !stored.violations.is_empty() {
+            return Err(refused(stored.violations));
+        }
+        let composite = stored.composite(seen).map_err(refused)?;
+        let step = step::find(&stored.target, &document.file, sources, own, console)?;
+        for other in &step.others {
+            writeln!(
+                console.err,
+                "note: {}: a preview does not run {other}, another step of the Composition",
+                title(document)
+            )?;
+        }
+        Ok(stored.among(composite, step, title(document)))
+    }
+
+    /// A fatal failure of this subject.
+    pub(crate) fn fatal(&self, message: String) -> Failure {
+        Failure::Fatal { what: self.title.clone(), message }
+    }
+
+    /// Refuses a response with a fatal result; what the function warns of may be the cause.
+    pub(crate) fn check(
+        &self,
+        response: &RunFunctionResponse,
+        console: &mut Console<'_>,
+    ) -> Result<(), Failure> {
+        let graded = |severity| response.results.iter().filter(move |result| result.severity() == severity);
+        let Some(fatal) = graded(Severity::Fatal).next() else { return Ok(()) };
+        for warning in graded(Severity::Warning) {
+            writeln!(console.err, "warning: {}: {}", self.title, warning.message)?;
+        }
+        Err(self.fatal(fatal.message.clone()))
+    }
+}
+
+/// File, kind and name of a document.
+fn title(document: &Document) -> String {
+    let kind = document.value["kind"].as_str().unwrap_or("a document without kind");
+    let name = document.value["metadata"]["name"].as_str().unwrap_or("without name");
+    format!("{}: {kind} {name}", shown(&document.file))
+}
+
+/// A composite, and what is observed of it.
+pub(crate) type Surrounded = (Value, Vec<Value>);
+
+impl Stored {
+    /// Applies defaults and checks; the one violation of a document of which nothing more can be said.
+    pub(crate) fn of(document: &Value, seen: &[Value]) -> Result<Self, Violation> {
+        let target = kind::find(document)?;
+        let xrd = target.xrd();
+        let violation = |path: &str, message: String| Violation { path: path.to_owned(), message };
+        let schemas = Schemas::new([&xrd]).map_err(|error| violation("", error.to_string()))?;
+        let Some(definition) = schemas.of(document) else {
+            let known: Vec<String> =
+                schemas.iter().map(|one| format!("{} {}", one.api_version(), one.kind())).collect();
+            return Err(violation("apiVersion", format!("allowed: {}", known.join(", "))));
+        };
+        let mut object = document.clone();
+        let in_namespace = target.is_claim || target.flavour == Flavour::Namespaced;
+        if let Some(Value::Object(metadata)) = object.get_mut("metadata").filter(|_| in_namespace) {
+            metadata.entry("namespace").or_insert_with(|| json!("default"));
+        }
+        definition.apply_defaults(&mut object);
+        let mut violations = definition.validate(&object, observed::stored(&object, seen));
+        if object["metadata"]["name"].is_null() {
+            violations.push(violation("metadata.name", "is missing; a string is needed".to_owned()));
+            violations.sort();
+        }
+        let violations = violations.into_iter().map(|violation| discreet(violation, &object)).collect();
+        Ok(Self { target, object, violations, xrd })
+    }
+
+    /// The composite, which core makes of a claim, and what is observed of it.
+    pub(crate) fn composite(&self, seen: &[Value]) -> Result<Surrounded, Vec<Violation>> {
+        let mut object = self.object.clone();
+        if !self.target.is_claim {
+            observed::recall(&mut object, seen);
+            let seen = observed::of_composite(&object, seen);
+            return Ok((object, seen));
+        }
+        if let Some(name) = observed::bound_name(&object, seen) {
+            object["spec"]["resourceRef"]["name"] = json!(name);
+        }
+        let refused = |message: String| vec![Violation { path: String::new(), message }];
+        let mut composite =
+            composite_from_claim(&object, &self.xrd).map_err(|error| refused(error.to_string()))?;
+        observed::recall(&mut composite, seen);
+        let seen = observed::of_composite(&composite, seen);
+        observed::adopt_secret(&mut composite, &seen);
+        Ok((composite, seen))
+    }
+
+    /// The composite in its world, where a step composes it.
+    pub(crate) fn among(&self, (composite, seen): Surrounded, step: Step, title: String) -> Subject {
+        let claim = self.target.is_claim.then(|| {
+            let part = |key: &str| self.object["metadata"][key].as_str().unwrap_or_default();
+            format!("{}/{}", part("namespace"), part("name"))
+        });
+        let world = World::from_documents(composite, seen)
+            .defined_by(&self.xrd)
+            .select(&step.composition)
+            .running(&step.name)
+            .with_others(step.configs.clone());
+        Subject { title, claim, step, world }
+    }
+}

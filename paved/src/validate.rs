@@ -1,0 +1,156 @@
+//! `paved validate`: everything that is wrong with claims, XRs and Settings, without a cluster.
+
+mod environment;
+mod found;
+mod github;
+mod json;
+mod settings;
+mod sort;
+mod source;
+mod text;
+mod veil;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use simulator::schema::Violation;
+
+use crate::Console;
+use crate::cli::{Form, Sources, Validate};
+use crate::failure::Failure;
+use crate::files;
+use found::Found;
+use sort::Sort;
+use source::{Located, Source, Spot};
+
+/// Checks every document of every file, and prints all that is wrong.
+pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Failure> {
+    let mut named = Found::default();
+    for path in [&args.sources.settings, &args.sources.composition].into_iter().flatten() {
+        named.look_at_settings(path, console)?;
+    }
+    let mut found = Found { settings_refused: !named.problems.is_empty(), ..Found::default() };
+    for path in &args.files {
+        found.look_into(path, &args.sources, console)?;
+    }
+    found.add(named);
+    match args.output {
+        Form::Text => text::print(&found, console)?,
+        Form::Json => json::print(&found, console)?,
+        Form::Github => github::print(&found, console)?,
+    }
+    found.verdict()
+}
+
+/// Refuses a file of Settings with everything that is wrong with it.
+pub(crate) fn settings(path: &Path, console: &mut Console<'_>) -> Result<(), Failure> {
+    let mut found = Found::default();
+    found.look_at_settings(path, console)?;
+    text::print(&found, console)?;
+    found.verdict()
+}
+
+/// Refuses a text that was just made, as it would be refused in a file.
+pub(crate) fn generated(file: PathBuf, text: &str, console: &mut Console<'_>) -> Result<(), Failure> {
+    let text = files::Text { file, found: false, content: text.to_owned() };
+    let mut found = Found::default();
+    found.look_at(Source::parse(text), &Sources::default(), console)?;
+    found.notes.clear();
+    found.valid.clear();
+    text::print(&found, console)?;
+    found.verdict()
+}
+
+/// One thing that is wrong.
+struct Problem {
+    /// Which of the sources it is in.
+    source: usize,
+    spot: Spot,
+    grade: Grade,
+    /// Kind and name of the document.
+    document: String,
+    /// The field, as `spec.parameters.diskGB`; empty for a whole document.
+    path: String,
+    /// What was found and what is allowed.
+    message: String,
+}
+
+/// Who refuses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grade {
+    /// The parser: it is no YAML.
+    Syntax,
+    /// An API server.
+    Schema,
+    /// The function.
+    Composition,
+}
+
+/// A document that nothing is wrong with.
+struct Valid {
+    source: usize,
+    document: String,
+}
+
+/// A document that is none of ours.
+struct Skipped {
+    source: usize,
+    document: String,
+}
+
+impl Grade {
+    /// As other programs read it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Syntax => "syntax",
+            Self::Schema => "schema",
+            Self::Composition => "composition",
+        }
+    }
+}
+
+impl Problem {
+    /// The field and what is wrong with it.
+    fn sentence(&self) -> String {
+        if self.path.is_empty() { self.message.clone() } else { format!("{}: {}", self.path, self.message) }
+    }
+}
+
+/// What is wrong with the Settings of a document, if it has any.
+fn of_settings(source: usize, document: &Located) -> Vec<Problem> {
+    match sort::of(document, true) {
+        Sort::Settings(part) => settings::check(source, document, part),
+        _ => Vec::new(),
+    }
+}
+
+/// A violation at its place: that of the name where the name is what is wrong.
+fn problem(source: usize, document: &Located, grade: Grade, violation: Violation) -> Problem {
+    let Violation { path, message } = violation;
+    let spot = if names_are_wrong(&message) { document.name_at(&path) } else { document.value_at(&path) };
+    Problem { source, spot, grade, document: title(&document.value), path, message }
+}
+
+/// Whether a message speaks of a field's name: the schema's words, and the function's.
+fn names_are_wrong(message: &str) -> bool {
+    message.starts_with("is not a known field") || message.starts_with("there is no such field")
+}
+
+/// Whether one of two fields is, or holds, the other.
+fn overlap(one: &str, other: &str) -> bool {
+    let holds = |outer: &str, inner: &str| {
+        inner
+            .strip_prefix(outer)
+            .is_some_and(|rest| outer.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    holds(one, other) || holds(other, one)
+}
+
+/// Kind and name of a document.
+fn title(document: &Value) -> String {
+    let kind = document["kind"].as_str().unwrap_or("a document without kind");
+    match document["metadata"]["name"].as_str() {
+        Some(name) => crate::paint::one_line(&crate::paint::harmless(&format!("{kind} {name}"))),
+        None => crate::paint::one_line(&crate::paint::harmless(kind)),
+    }
+}

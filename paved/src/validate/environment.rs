@@ -1,0 +1,106 @@
+//! What is wrong with a claim or an XR: what an API server refuses, and what the function does.
+
+use std::path::Path;
+
+use function_paved_road::error::{Error, FieldError};
+use function_paved_road::function::CONDITION;
+use function_paved_road::manifests;
+use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
+use jiff::Timestamp;
+use serde_json::Value;
+use simulator::schema::Violation;
+
+use super::source::Located;
+use super::{Found, Grade, Problem, overlap, problem, title};
+use crate::Console;
+use crate::cli::Sources;
+use crate::failure::Failure;
+use crate::function;
+use crate::subject::{Stored, step};
+
+/// A document to check, and where its Settings are.
+pub(super) struct Check<'a> {
+    pub(super) index: usize,
+    pub(super) document: &'a Located,
+    pub(super) file: &'a Path,
+    pub(super) sources: &'a Sources,
+    pub(super) own: &'a [Value],
+    /// Whether something is wrong with the Settings themselves: it is told there, and not of every claim again.
+    pub(super) settings_refused: bool,
+}
+
+impl Check<'_> {
+    /// Everything that is wrong. What the function says counts where the schema has not said it before.
+    pub(super) fn run(&self, found: &mut Found, console: &mut Console<'_>) -> Result<Vec<Problem>, Failure> {
+        let graded = |grade| move |violation| problem(self.index, self.document, grade, violation);
+        let stored = match Stored::of(&self.document.value, &[]) {
+            Ok(stored) => stored,
+            Err(violation) => return Ok(vec![graded(Grade::Schema)(violation)]),
+        };
+        let composed = match self.composed(&stored, &mut found.notes, console) {
+            Err(Failure::Output(error)) => return Err(Failure::Output(error)),
+            Err(failure) => {
+                found.could_not_read(failure);
+                None
+            }
+            Ok(composed) => composed,
+        };
+        let new =
+            composed.filter(|fatal| !stored.violations.iter().any(|known| overlap(&known.path, &fatal.path)));
+        let refused = stored.violations.into_iter().map(graded(Grade::Schema));
+        Ok(refused.chain(new.map(graded(Grade::Composition))).collect())
+    }
+
+    /// What the function refuses. A document that is hardly one is not shown to it.
+    fn composed(
+        &self,
+        stored: &Stored,
+        notes: &mut Vec<String>,
+        console: &mut Console<'_>,
+    ) -> Result<Option<Violation>, Failure> {
+        let is_one = stored.object["spec"].is_object() && stored.object["metadata"]["name"].is_string();
+        let Some(around) = stored.composite(&[]).ok().filter(|_| is_one) else { return Ok(None) };
+        let mut step = step::find(&stored.target, self.file, self.sources, self.own, console)?;
+        let mut settled = step.settled;
+        if !settled || self.settings_refused {
+            // Whatever else is wrong is found with Settings that work.
+            let target = &stored.target;
+            let example = manifests::example_composition(target.api, target.flavour, &target.group);
+            step.input = example["spec"]["pipeline"][0]["input"].clone();
+        }
+        let subject = stored.among(around, step, title(&self.document.value));
+        let response = match function::answer(&subject.world, &subject.step.input, Timestamp::now()) {
+            Ok(response) => response,
+            Err(message) => return Ok(Some(Violation { path: String::new(), message })),
+        };
+        settled &= !response.results.iter().any(|result| result.reason() == "SettingsNotFound");
+        if !settled {
+            let note = "the platform team's Settings are not known here: what depends on them is not checked; \
+                        --settings or --composition says where they are";
+            if !notes.iter().any(|known| known == note) {
+                notes.push(note.to_owned());
+            }
+        }
+        Ok(fatal(&response)
+            .filter(|(about_settings, _)| settled && !self.settings_refused || !about_settings)
+            .map(|(_, violation)| violation))
+    }
+}
+
+/// The fatal result, and whether it is about Settings.
+fn fatal(response: &RunFunctionResponse) -> Option<(bool, Violation)> {
+    let fatal = response.results.iter().find(|result| result.severity() == Severity::Fatal)?;
+    let of_settings =
+        Error::InvalidSettings(FieldError { path: String::new(), message: String::new() }).reason();
+    let condition = response.conditions.iter().find(|condition| condition.r#type == CONDITION);
+    let about_settings = condition.is_some_and(|condition| condition.reason == of_settings);
+    let (path, message) = match fatal.message.split_once(": ") {
+        Some((path, message))
+            if !path.contains(' ') && ["spec.", "settings."].iter().any(|root| path.starts_with(root)) =>
+        {
+            (path, message)
+        }
+        _ => ("", fatal.message.as_str()),
+    };
+    Some((about_settings, Violation { path: path.to_owned(), message: message.to_owned() }))
+}

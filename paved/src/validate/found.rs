@@ -1,0 +1,161 @@
+//! What was found in all files.
+
+use std::path::Path;
+
+use super::environment::Check;
+use super::sort::{self, Sort};
+use super::source::{Source, Spot};
+use super::{Grade, Problem, Skipped, Valid, of_settings, problem, settings, title};
+use crate::Console;
+use crate::cli::Sources;
+use crate::failure::Failure;
+use crate::files::{self, shown};
+use crate::subject::kind;
+
+/// What was found in all files.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) sources: Vec<Source>,
+    pub(super) problems: Vec<Problem>,
+    pub(super) valid: Vec<Valid>,
+    pub(super) skipped: Vec<Skipped>,
+    /// What people should know although it is no mistake.
+    pub(super) notes: Vec<String>,
+    /// What could not be read.
+    pub(super) unread: Vec<Failure>,
+    /// Whether something is wrong with the Settings that count for all files.
+    pub(super) settings_refused: bool,
+}
+
+impl Found {
+    /// Checks the documents of a file, a folder or standard input.
+    pub(super) fn look_into(
+        &mut self,
+        path: &Path,
+        sources: &Sources,
+        console: &mut Console<'_>,
+    ) -> Result<(), Failure> {
+        let mut ours = 0;
+        for text in files::texts(path, console)? {
+            match text {
+                Ok(text) => ours += self.look_at(Source::parse(text), sources, console)?,
+                Err(failure) => self.could_not_read(failure),
+            }
+        }
+        if ours == 0 {
+            let known = kind::known().join(", ");
+            let message =
+                format!("{} holds no claim, no XR and no Settings; our kinds: {known}", shown(path));
+            self.could_not_read(Failure::Usage(message));
+        }
+        Ok(())
+    }
+
+    /// Checks a file; gives how many of its documents are ours, or were meant to be.
+    pub(super) fn look_at(
+        &mut self,
+        source: Source,
+        sources: &Sources,
+        console: &mut Console<'_>,
+    ) -> Result<usize, Failure> {
+        let index = self.sources.len();
+        self.syntax(index, &source);
+        let mut ours = source.broken.len();
+        let own = settings::of_file(&source);
+        let settings_refused = self.settings_refused
+            || source.documents.iter().any(|document| !of_settings(index, document).is_empty());
+        for document in &source.documents {
+            let name = title(&document.value);
+            let problems = match sort::of(document, source.found) {
+                Sort::Foreign => {
+                    self.skipped.push(Skipped { source: index, document: name });
+                    continue;
+                }
+                Sort::Wrong(violation) => vec![problem(index, document, Grade::Schema, violation)],
+                Sort::Settings(part) => settings::check(index, document, part),
+                Sort::Environment => {
+                    let check =
+                        Check { index, document, file: &source.file, sources, own: &own, settings_refused };
+                    check.run(self, console)?
+                }
+            };
+            ours += 1;
+            if problems.is_empty() {
+                self.valid.push(Valid { source: index, document: name });
+            }
+            self.problems.extend(problems);
+        }
+        self.sources.push(source);
+        Ok(ours)
+    }
+
+    /// Checks the Settings of a file that is there for them alone. Standard input is read where they are needed.
+    pub(super) fn look_at_settings(&mut self, path: &Path, console: &mut Console<'_>) -> Result<(), Failure> {
+        if path == Path::new("-") {
+            return Ok(());
+        }
+        for text in files::texts(path, console)? {
+            let source = Source::parse(text?);
+            let index = self.sources.len();
+            self.syntax(index, &source);
+            for document in &source.documents {
+                self.problems.extend(of_settings(index, document));
+            }
+            self.sources.push(source);
+        }
+        Ok(())
+    }
+
+    /// Adds what was found elsewhere; a file that was among the others already is not told twice.
+    pub(super) fn add(&mut self, other: Self) {
+        let mut problems = other.problems;
+        for (index, source) in other.sources.into_iter().enumerate() {
+            let (own, rest): (Vec<Problem>, Vec<Problem>) =
+                problems.into_iter().partition(|problem| problem.source == index);
+            problems = rest;
+            if self.sources.iter().all(|known| known.file != source.file) {
+                let index = self.sources.len();
+                self.problems.extend(own.into_iter().map(|problem| Problem { source: index, ..problem }));
+                self.sources.push(source);
+            }
+        }
+    }
+
+    /// Keeps a failure that nobody was told of yet.
+    pub(super) fn could_not_read(&mut self, failure: Failure) {
+        if self.unread.iter().all(|known| known.to_string() != failure.to_string()) {
+            self.unread.push(failure);
+        }
+    }
+
+    fn syntax(&mut self, index: usize, source: &Source) {
+        let broken = source.broken.iter().map(|broken| Problem {
+            source: index,
+            spot: Spot { bytes: broken.bytes.clone(), used: None },
+            grade: Grade::Syntax,
+            document: String::new(),
+            path: String::new(),
+            message: format!("no YAML: {}", broken.message),
+        });
+        self.problems.extend(broken);
+    }
+
+    /// Problems in the order in which they stand in the files.
+    pub(super) fn in_order(&self) -> Vec<&Problem> {
+        let mut problems: Vec<&Problem> = self.problems.iter().collect();
+        problems.sort_by_key(|problem| (problem.source, problem.spot.bytes.start));
+        problems
+    }
+
+    /// Whether all of it is valid, and if not, who refuses it.
+    pub(super) fn verdict(self) -> Result<(), Failure> {
+        let count = self.problems.len();
+        let composed = self.problems.iter().any(|problem| problem.grade == Grade::Composition);
+        let mut failures = self.unread;
+        if count > 0 {
+            let plural = if count == 1 { "" } else { "s" };
+            failures.push(Failure::Invalid { count: format!("{count} error{plural}"), composed });
+        }
+        Failure::of_all(failures)
+    }
+}

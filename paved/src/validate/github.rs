@@ -1,0 +1,60 @@
+//! What is wrong, as GitHub's workflow commands: each becomes an annotation at its line.
+
+use std::path::Path;
+
+use super::text::{file, notes};
+use super::{Found, Problem};
+use crate::Console;
+use crate::failure::Failure;
+use crate::paint::harmless;
+
+/// Prints a command for each problem; what cannot be read has no place.
+pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Failure> {
+    for problem in found.in_order() {
+        writeln!(console.out, "{}", command(found, problem))?;
+    }
+    for note in notes(found) {
+        writeln!(console.out, "::notice::{}", data(&note))?;
+    }
+    for valid in &found.valid {
+        writeln!(console.out, "{}: {} is valid", file(&found.sources[valid.source]), valid.document)?;
+    }
+    Ok(())
+}
+
+/// `::error file=…,line=…,col=…,endColumn=…,title=…::message`
+fn command(found: &Found, problem: &Problem) -> String {
+    let source = &found.sources[problem.source];
+    let bytes = &problem.spot.bytes;
+    let (line, column) = (source.line(bytes.start).0, source.column(bytes.start));
+    let end = source.column(bytes.end.max(bytes.start));
+    let title = if problem.document.is_empty() { "YAML" } else { &problem.document };
+    let is_file = source.file != Path::new("-");
+    let file = if is_file { format!("file={},", property(&file(source))) } else { String::new() };
+    format!(
+        "::error {file}line={line},col={column},endColumn={end},title={}::{}",
+        property(title),
+        data(&harmless(&problem.sentence()))
+    )
+}
+
+/// A message as a workflow command takes it.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A property's value as a workflow command takes it.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{data, property};
+
+    #[test]
+    fn what_github_would_read_as_its_own_is_escaped() {
+        assert_eq!(data("100%\r\n::error::x"), "100%25%0D%0A::error::x");
+        assert_eq!(property("a:b,c%"), "a%3Ab%2Cc%25");
+    }
+}

@@ -1,0 +1,108 @@
+//! What is wrong with Settings, wherever they stand.
+
+use function_paved_road::apis;
+use function_paved_road::error::Error;
+use function_paved_road::manifests;
+use function_paved_road::settings::{API_VERSION, KIND};
+use serde_json::{Map, Value, json};
+use simulator::schema::{Schemas, Violation};
+
+use super::sort::Part;
+use super::source::{Located, Source};
+use super::{Grade, Problem, overlap, problem};
+use crate::subject::step::{self, CONFIG, CONFIG_VERSION};
+
+/// The Settings that stand in a file count for the claims and XRs of that file.
+pub(super) fn of_file(source: &Source) -> Vec<Value> {
+    let values = source.documents.iter().map(|document| &document.value);
+    values.filter(|value| step::is_settings(value)).cloned().collect()
+}
+
+/// Everything that is wrong with the Settings of a document.
+pub(super) fn check(source: usize, document: &Located, part: Part) -> Vec<Problem> {
+    let (root, body) = match part {
+        Part::Whole => (String::new(), &document.value),
+        Part::Data => ("data".to_owned(), &document.value["data"]),
+        Part::Input(index) => {
+            (format!("spec.pipeline[{index}].input"), &document.value["spec"]["pipeline"][index]["input"])
+        }
+    };
+    let mut violations = if matches!(part, Part::Data) { envelope(&document.value) } else { Vec::new() };
+    violations.extend(inside(body).into_iter().map(|violation| below(&root, violation)));
+    violations.into_iter().map(|violation| problem(source, document, Grade::Composition, violation)).collect()
+}
+
+/// What is wrong with an EnvironmentConfig around its data.
+fn envelope(config: &Value) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let mut wrong =
+        |path: &str, message: String| violations.push(Violation { path: path.to_owned(), message });
+    if config["apiVersion"] != CONFIG_VERSION {
+        wrong("apiVersion", format!("found {}; allowed: {CONFIG_VERSION}", config["apiVersion"]));
+    }
+    if !config["metadata"]["name"].is_string() {
+        wrong("metadata.name", "is missing; a string is needed".to_owned());
+    }
+    for name in config.as_object().into_iter().flat_map(Map::keys) {
+        if !["apiVersion", "kind", "metadata", "data"].contains(&name.as_str()) {
+            wrong(name, format!("is not a known field; the Settings of {CONFIG} stand in data"));
+        }
+    }
+    violations
+}
+
+/// Everything that the schema refuses, and what the APIs know beyond it.
+fn inside(body: &Value) -> Vec<Violation> {
+    let Value::Object(body) = body else {
+        return match body {
+            Value::Null => Vec::new(),
+            _ => vec![Violation { path: String::new(), message: "an object is needed".to_owned() }],
+        };
+    };
+    let mut whole = body.clone();
+    for (key, value) in [("apiVersion", API_VERSION), ("kind", KIND)] {
+        whole.entry(key).or_insert_with(|| json!(value));
+    }
+    let mut violations = by_schema(&Value::Object(whole.clone()));
+    for error in apis::check_settings(whole) {
+        let violation = violation_of(&error);
+        if !violations.iter().any(|known| overlap(&known.path, &violation.path)) {
+            violations.push(violation);
+        }
+    }
+    violations
+}
+
+fn by_schema(settings: &Value) -> Vec<Violation> {
+    let definition = manifests::input();
+    let schemas = match Schemas::new([&definition]) {
+        Ok(schemas) => schemas,
+        Err(error) => return vec![Violation { path: String::new(), message: error.to_string() }],
+    };
+    match schemas.get(API_VERSION, KIND) {
+        Some(definition) => definition.validate(settings, None),
+        None => Vec::new(),
+    }
+}
+
+/// An error of the function's as a violation of the Settings themselves.
+fn violation_of(error: &Error) -> Violation {
+    match error {
+        Error::InvalidSettings(field) => {
+            let path = field.path.strip_prefix("settings.").unwrap_or(&field.path);
+            Violation { path: path.to_owned(), message: field.message.clone() }
+        }
+        other => Violation { path: String::new(), message: other.to_string() },
+    }
+}
+
+fn below(root: &str, violation: Violation) -> Violation {
+    let Violation { path, message } = violation;
+    let path = match (root, path.as_str()) {
+        ("", path) => path.to_owned(),
+        (root, "") => root.to_owned(),
+        (root, path) if path.starts_with('[') => format!("{root}{path}"),
+        (root, path) => format!("{root}.{path}"),
+    };
+    Violation { path, message }
+}

@@ -1,0 +1,83 @@
+//! What is wrong, for people: the line in question with a mark below.
+
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+use super::source::Source;
+use super::{Found, Problem, veil};
+use crate::Console;
+use crate::failure::Failure;
+use crate::files::shown;
+use crate::paint::{DIM, GREEN, harmless};
+
+/// Columns where standard output is no terminal.
+const WIDTH: usize = 80;
+
+/// Bytes of a value that are marked: of a longer one its beginning.
+const LONGEST: usize = 50;
+
+/// Prints a line for each valid document, then what was left alone, then what is wrong.
+pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Failure> {
+    for valid in &found.valid {
+        let file = file(&found.sources[valid.source]);
+        writeln!(console.out, "{file}: {} is {GREEN}valid{GREEN:#}", valid.document)?;
+    }
+    console.out.flush()?;
+    for note in notes(found) {
+        writeln!(console.err, "{DIM}note:{DIM:#} {note}")?;
+    }
+    let width = console.terminal.as_ref().map_or(WIDTH, |terminal| (terminal.size)().1);
+    let renderer = Renderer::styled().term_width(width.max(WIDTH / 2));
+    for problem in found.in_order() {
+        let report = group(&found.sources[problem.source], problem);
+        writeln!(console.err, "{}\n", renderer.render(&[report]))?;
+    }
+    Ok(())
+}
+
+/// What people should know: what was left alone, a line for each file.
+pub(super) fn notes(found: &Found) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (index, source) in found.sources.iter().enumerate() {
+        let skipped = found.skipped.iter().filter(|skipped| skipped.source == index);
+        let names: Vec<&str> = skipped.map(|skipped| skipped.document.as_str()).collect();
+        if !names.is_empty() {
+            notes.push(format!("{}: skipped, not ours: {}", file(source), names.join(", ")));
+        }
+    }
+    notes.extend(found.notes.iter().cloned());
+    notes
+}
+
+/// A file as it is shown.
+pub(super) fn file(source: &Source) -> String {
+    harmless(&shown(&source.file)).replace('\n', " ")
+}
+
+/// The sentence, and the line with a mark below.
+fn group<'a>(source: &Source, problem: &Problem) -> Group<'a> {
+    let title = Level::ERROR.primary_title(harmless(&problem.sentence()));
+    if veil::hides(source, problem) {
+        let place = Origin::path(file(source)).line(source.line(problem.spot.bytes.start).0);
+        return title.element(place.char_column(source.column(problem.spot.bytes.start)));
+    }
+    let mut group = title.element(marked(source, &problem.spot.bytes, AnnotationKind::Primary, None));
+    if let Some(used) = &problem.spot.used {
+        group = group.element(marked(source, used, AnnotationKind::Context, Some("used here")));
+    }
+    group
+}
+
+fn marked<'a>(
+    source: &Source,
+    bytes: &Range<usize>,
+    kind: AnnotationKind,
+    label: Option<&'static str>,
+) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+    let (number, line, text) = veil::line(source, bytes.start);
+    let start = bytes.start.clamp(line.start, line.end) - line.start;
+    let end = (bytes.end.clamp(line.start, line.end) - line.start).clamp(start, start + LONGEST);
+    let annotation = kind.span(start..text.floor_char_boundary(end)).label(label);
+    Snippet::source(text).line_start(number).path(file(source)).annotation(annotation)
+}

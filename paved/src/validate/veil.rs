@@ -1,0 +1,70 @@
+//! Lines of files without the secrets that may stand in them.
+
+use std::ops::Range;
+
+use super::{Grade, Problem, source::Source};
+use crate::subject::discreet::struck;
+
+/// The line of a byte as it may be shown: its number, its beginning in the file, and its text, in which a secret is covered byte by byte.
+pub(super) fn line(source: &Source, byte: usize) -> (usize, Range<usize>, String) {
+    let (number, bytes) = source.line(byte);
+    let text = &source.text[bytes.clone()];
+    (number, bytes, veiled(text))
+}
+
+/// Whether the document around a syntax error is a Secret: nothing of it is shown.
+pub(super) fn hides(source: &Source, problem: &Problem) -> bool {
+    if problem.grade != Grade::Syntax {
+        return false;
+    }
+    let byte = source.text.floor_char_boundary(problem.spot.bytes.start.min(source.text.len()));
+    let start = source.text[..byte].rfind("\n---").unwrap_or(0);
+    let end = source.text[byte..].find("\n---").map_or(source.text.len(), |end| byte + end);
+    let document = &source.text[start..end];
+    let is_secret = |line: &str| {
+        let line: String = line.chars().filter(|c| c.is_alphanumeric() || *c == ':').collect();
+        line.contains("kind:Secret")
+    };
+    document.lines().any(is_secret)
+}
+
+/// A line with `*` over credentials in URLs, and over keys.
+fn veiled(line: &str) -> String {
+    if line.contains("PRIVATE KEY") {
+        let indent = line.len() - line.trim_start().len();
+        return covered(line, indent..line.len());
+    }
+    let mut shown = line.to_owned();
+    let mut start = 0;
+    for word in line.split(|c: char| c.is_whitespace() || "\"',[]{}".contains(c)) {
+        if struck(word) != word {
+            let scheme = word.find("://").map_or(0, |end| end + "://".len());
+            shown = covered(&shown, start + scheme..start + word.len());
+        }
+        // What parts words is one byte long, or a wider space.
+        start += word.len() + line[start + word.len()..].chars().next().map_or(0, char::len_utf8);
+    }
+    shown
+}
+
+fn covered(line: &str, bytes: Range<usize>) -> String {
+    format!("{}{}{}", &line[..bytes.start], "*".repeat(bytes.len()), &line[bytes.end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::veiled;
+
+    #[test]
+    fn secrets_are_covered_and_places_stay() {
+        for (line, shown) in [
+            ("  repoURL: \"https://u:pw@h.org/a\"", "  repoURL: \"https://************\""),
+            ("  image: git:pw@h.org:a/b.git é", "  image: ******************** é"),
+            ("- -----BEGIN OPENSSH PRIVATE KEY-----\\nb3", "*****************************************"),
+            ("  owner: ada@acme.io", "  owner: ada@acme.io"),
+            ("", ""),
+        ] {
+            assert_eq!((veiled(line).len(), veiled(line).as_str()), (line.len(), shown));
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! `paved init`: what it writes is valid, and says what could be written there.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+
+use anstream::StripStream;
+use paved::Console;
+use support::{Run, assert_golden, folder, paved, paved_with, within};
+
+/// Every kind that people write, with what is required of it.
+const KINDS: [(&str, &str, &[&str]); 10] = [
+    ("GpuDevWorkspaceClaim", "claims", &["owner=ada"]),
+    ("gpu-workspace", "namespaced", &["spec.parameters.owner=ada", "diskGB=200", "sshPublicKeys=[]"]),
+    ("ApplicationEnvironment", "claims", &["nodeSize=small"]),
+    ("application-environment", "namespaced", &["parameters.nodeSize=large"]),
+    ("EnvironmentClaim", "claims", &["image=ghcr.io/acme/shop:1", "database.size=small", "appName=shop"]),
+    (
+        "UnifiedEnvironment",
+        "namespaced",
+        &["image=a", "database.size=small", "appName=shop", "backend.env.LOG=1"],
+    ),
+    ("stockpools", "claims", &["specName=a100", "replicas=2"]),
+    ("pool", "namespaced", &["specName=4.8", "replicas=0"]),
+    ("environment", "claims", &[]),
+    ("virtual-environment", "namespaced", &["gitops.repoURL=https://git.example.org/a.git"]),
+];
+
+#[test]
+fn what_is_written_is_valid_once_the_required_fields_are_given() {
+    for (kind, flavour, set) in KINDS {
+        let mut args = vec!["init", kind, "ada", "--flavour", flavour, "-n", "team"];
+        args.extend(set.iter().flat_map(|set| ["--set", set]));
+        let run = paved(&args);
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{kind} {flavour}");
+        let valid = paved_with(&["validate", "-"], &run.out);
+        assert_eq!(valid.code, 0, "{kind}: {}\n{}", valid.err, run.out);
+        assert!(
+            run.out.lines().all(|line| line.chars().count() <= 110 || !line.contains("# ")),
+            "{}",
+            run.out
+        );
+    }
+}
+
+#[test]
+fn a_comment_that_becomes_a_field_is_valid_where_it_has_a_default() {
+    for (kind, flavour, set) in KINDS {
+        let mut args = vec!["init", kind, "ada", "--flavour", flavour];
+        args.extend(set.iter().flat_map(|set| ["--set", set]));
+        let text = paved(&args).out;
+        let single = |line: &str| {
+            let field = line.trim_start().strip_prefix('#').filter(|field| !field.starts_with([' ', '#']))?;
+            let (_, value) = field.split_once(": ")?;
+            let indent = &line[..line.len() - line.trim_start().len()];
+            (!["\"\"", "{}"].contains(&value)).then(|| format!("{indent}{field}"))
+        };
+        for line in text.lines() {
+            let Some(field) = single(line) else { continue };
+            let valid = paved_with(&["validate", "-"], &text.replace(line, &field));
+            assert_eq!(valid.code, 0, "{kind}: {field}: {}", valid.err);
+        }
+    }
+}
+
+#[test]
+fn a_claim_reads_well() {
+    assert_golden(
+        "init-gpu-workspace",
+        &paved(&["init", "gpu-workspace", "ada", "--set", "owner=ada@acme.io"]).told(),
+    );
+    assert_golden(
+        "init-virtual-environment",
+        &paved(&[
+            "init",
+            "Environment",
+            "preview",
+            "--flavour",
+            "namespaced",
+            "--group",
+            "platform.example.org",
+        ])
+        .told(),
+    );
+}
+
+#[test]
+fn what_is_missing_is_listed_where_nobody_can_be_asked() {
+    assert_golden("init-missing", &paved(&["init", "EnvironmentClaim"]).told());
+}
+
+#[test]
+fn on_a_terminal_the_required_fields_are_asked_for() {
+    let run = typed(
+        &["init", "EnvironmentClaim"],
+        &["shop", "not an image", "ghcr.io/acme/shop:1", "tiny", "small", "shop"],
+    );
+    assert_golden("init-asked", &run.told());
+    let run = typed(&["init", "stockpool", "x"], &["3"]);
+    assert_eq!(run.code, 1, "{}", run.told());
+}
+
+#[test]
+fn a_file_is_never_replaced_unasked() {
+    let folder = folder(&[("claim.yaml", "mine")]);
+    let file = within(&folder, "claim.yaml");
+    let args = ["init", "gpu-workspace", "ada", "--set", "owner=ada", "-f", &file];
+    let run = paved(&args);
+    assert_eq!(run.code, 1, "{}", run.told());
+    assert!(run.err.contains("is there already; --force replaces it"), "{}", run.err);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+    assert_eq!(paved(&[&args[..], &["--force"]].concat()).code, 0);
+    assert_eq!(paved(&["validate", &file]).code, 0);
+    let new = within(&folder, "new.yaml");
+    assert_eq!(paved(&["init", "gpu-workspace", "ada", "--set", "owner=ada", "-f", &new]).code, 0);
+    assert_eq!(paved(&["validate", &new]).code, 0);
+}
+
+#[test]
+fn a_mistake_is_told() {
+    for (args, code, told) in [
+        (&["init"][..], 1, "KIND"),
+        (&["init", "GpuWorkspace", "a"], 1, "did you mean"),
+        (&["init", "gpu-workspace", "Ada", "--set", "owner=a"], 1, "metadata.name: found \"Ada\""),
+        (&["init", "gpu-workspace", "a", "--set", "owner"], 1, "expected PATH=VALUE"),
+        (&["init", "gpu-workspace", "a", "--set", "ownr=a"], 1, "did you mean"),
+        (
+            &["init", "gpu-workspace", "a", "--set", "diskGB=1"],
+            1,
+            "spec.parameters.diskGB: found 1; allowed: 75 to 16384",
+        ),
+        (
+            &["init", "gpu-workspace", "a", "--set", "diskGB=[", "--set", "owner=a"],
+            1,
+            "a value in YAML is needed",
+        ),
+        (&["init", "environment", "a", "--set", "name=x"], 1, "spec.parameters.app.chart.repository"),
+        (
+            &["init", "gpu-workspace", "a", "--set", "owner=a", "--set", "instanceType=g4dn.huge"],
+            3,
+            "instanceType: found",
+        ),
+        (
+            &["init", "environment", "a", "--set", "type=gke", "--set", "expose=loadBalancer"],
+            2,
+            "spec.parameters",
+        ),
+        (&["init", "gpu-workspace", "a", "--set", "owner=a", "--group", "NO"], 1, "expected a domain"),
+        (
+            &["init", "gpu-workspace", "a", "--set", "owner=a", "--flavour", "x"],
+            1,
+            "expected claims or namespaced",
+        ),
+    ] {
+        let run = paved(args);
+        assert_eq!((run.code, run.out.as_str()), (code, ""), "{args:?}: {}", run.err);
+        assert!(run.err.contains(told), "{args:?}: {}", run.err);
+    }
+}
+
+/// Runs it where somebody sits at a terminal and types these lines.
+fn typed(args: &[&str], lines: &[&str]) -> Run {
+    let mut lines: VecDeque<String> = lines.iter().map(|line| format!("{line}\n")).collect();
+    let mut answer = || Ok(lines.pop_front().unwrap_or_default());
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut console = Console {
+        input: &mut |_| Ok(0),
+        out: &mut StripStream::new(&mut out),
+        err: &mut StripStream::new(&mut err),
+        terminal: None,
+        answer: Some(&mut answer),
+    };
+    let args = std::iter::once("paved").chain(args.iter().copied()).map(OsString::from);
+    let code = paved::run(args, &mut console);
+    Run { code, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
+}

@@ -1,0 +1,168 @@
+//! `paved platform`: what a platform team keeps in Git, and what a change of its Settings does.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use function_paved_road::apis::{APIS, Flavour};
+use function_paved_road::manifests;
+use serde_json::{Value, json};
+use support::{assert_golden, example, folder, paved, within};
+
+const SETTINGS: &str = "\
+apiVersion: paved-road.fn.crossplane.io/v1beta1
+kind: Settings
+schemaRevision: 1
+tags:
+  cost-center: \"4711\"
+gpuWorkspace:
+  amis:
+    us-east-1:
+      default: ami-0123456789abcdef0
+  allowedCidrs: [203.0.113.0/24]
+";
+
+#[test]
+fn the_manifests_are_those_that_are_packaged() {
+    let folder = folder(&[("settings.yaml", SETTINGS)]);
+    let settings = within(&folder, "settings.yaml");
+    for flavour in Flavour::ALL {
+        let run = paved(&["platform", "--settings", &settings, "--flavour", flavour.name()]);
+        assert_eq!((run.code, run.err.as_str()), (0, ""));
+        let group = flavour.default_group();
+        let mut expected: Vec<Value> = APIS.iter().map(|api| manifests::xrd(*api, flavour, group)).collect();
+        expected.extend(APIS.iter().map(|api| manifests::composition(*api, flavour, group)));
+        let mut documents = run.documents();
+        let config = documents.pop().unwrap();
+        assert_eq!(documents, expected);
+        assert_eq!(config["metadata"]["name"], "paved-road");
+        assert_eq!(config["data"]["tags"], json!({"cost-center": "4711"}));
+        assert!(config["data"].get("schemaRevision").is_none() && config["data"].get("kind").is_none());
+    }
+}
+
+#[test]
+fn a_companys_own_group_and_function_are_in_every_manifest() {
+    let folder = folder(&[("settings.yaml", SETTINGS)]);
+    let settings = within(&folder, "settings.yaml");
+    let out = within(&folder, "platform");
+    let args =
+        ["platform", "--settings", &settings, "--group", "platform.example.org", "--flavour", "namespaced"];
+    let run = paved(&[&args[..], &["--function", "acme-function", "-o", &out]].concat());
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    assert_golden("platform-files", &run.out.replace(&out, "platform"));
+    let read = |name: &str| std::fs::read_to_string(format!("{out}/{name}")).unwrap();
+    for text in [read("xrd/gpu-workspace.yaml"), read("composition.yaml")] {
+        assert!(text.contains("platform.example.org") && !text.contains("acme.io"), "{text}");
+    }
+    let compositions: Vec<Value> = serde_saphyr::from_multiple(&read("composition.yaml")).unwrap();
+    assert_eq!(compositions.len(), APIS.len());
+    for composition in compositions {
+        assert_eq!(composition["spec"]["pipeline"][0]["functionRef"]["name"], "acme-function");
+        assert!(composition["metadata"]["labels"]["provider"].is_string());
+    }
+    let config = within(&folder, "platform/environmentconfig.yaml");
+    assert_eq!(paved(&["validate", &config]).code, 0);
+    // What was written is what it can be written from, and it can be written again.
+    let again = paved(
+        &[&["platform", "--settings", &config][..], &args[3..], &["--function", "acme-function", "-o", &out]]
+            .concat(),
+    );
+    assert_eq!(again.told(), run.told());
+}
+
+#[test]
+fn invalid_settings_are_refused_with_every_reason() {
+    let wrong =
+        SETTINGS.replace("default: ami-0123456789abcdef0", "default: nope").replace("tags:\n", "tagz:\n")
+            + "stockPool: 3\n";
+    let folder = folder(&[("settings.yaml", &wrong), ("two.yaml", &format!("{SETTINGS}---\n{SETTINGS}"))]);
+    let settings = within(&folder, "settings.yaml");
+    for more in [&[][..], &["--check", &example("gpu-workspace/claim.yaml")]] {
+        let run = paved(&[&["platform", "--settings", &settings][..], more].concat());
+        assert_eq!((run.code, run.out.as_str()), (3, ""), "{}", run.err);
+        for told in
+            ["settings.yaml:4:1", "gpuWorkspace.amis.us-east-1.default: found \"nope\"", "stockPool: found 3"]
+        {
+            assert!(run.err.contains(told), "{told}: {}", run.err);
+        }
+    }
+    for args in [
+        &["platform"][..],
+        &["platform", "--settings", "/no/such"],
+        &["platform", "--settings", &within(&folder, "two.yaml")],
+    ] {
+        let run = paved(args);
+        assert_eq!((run.code, run.out.as_str()), (1, ""), "{args:?} {}", run.err);
+    }
+}
+
+#[test]
+fn a_check_shows_what_a_change_of_settings_does() {
+    let folder = folder(&[
+        ("old.yaml", SETTINGS),
+        ("new.yaml", &SETTINGS.replace("4711", "4712").replace("203.0.113", "198.51.100")),
+    ]);
+    let (old, new) = (within(&folder, "old.yaml"), within(&folder, "new.yaml"));
+    let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();
+    std::fs::write(within(&folder, "claim.yaml"), claim.split("    allowedCidrs").next().unwrap()).unwrap();
+    let claim = within(&folder, "claim.yaml");
+    let shown = |text: String| text.replace(&claim, "claim.yaml");
+    let run = paved(&["platform", "--settings", &new, "--old", &old, "--check", &claim]);
+    assert_golden("platform-check", &shown(run.told()));
+    let run = paved(&["platform", "--settings", &new, "--old", &new, "--check", &claim]);
+    assert_eq!(shown(run.told()), "claim.yaml: GpuDevWorkspaceClaim ada: nothing changes\n--- exit code 0\n");
+    let run = paved(&["platform", "--settings", &new, "--check", &claim]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(
+        run.err.contains("without the new Settings: settings.gpuWorkspace.amis.us-east-1: missing"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn what_runs_keeps_what_it_has() {
+    let (old, new) =
+        (SETTINGS.to_owned(), SETTINGS.replace("ami-0123456789abcdef0", "ami-0fedcba9876543210"));
+    let folder = folder(&[("old.yaml", &old), ("new.yaml", &new)]);
+    let (old, new) = (within(&folder, "old.yaml"), within(&folder, "new.yaml"));
+    let (claim, ready) = (example("gpu-workspace/claim.yaml"), example("gpu-workspace/observed/ready.yaml"));
+    let args = ["platform", "--settings", &new, "--old", &old, "--check", &claim];
+    let fresh = paved(&args);
+    assert!(fresh.out.contains("ami-0fedcba9876543210"), "{}", fresh.told());
+    let running = paved(&[&args[..], &["--observed", &ready]].concat());
+    assert_eq!((running.code, running.err.as_str()), (0, ""));
+    assert!(running.out.ends_with(": nothing changes\n"), "{}", running.out);
+}
+
+#[test]
+fn an_environment_that_cannot_be_composed_any_more_is_told() {
+    let none = "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\ngpuWorkspace: {}\n";
+    let folder = folder(&[("old.yaml", SETTINGS), ("new.yaml", none)]);
+    let (old, new) = (within(&folder, "old.yaml"), within(&folder, "new.yaml"));
+    let (claim, pool) = (example("gpu-workspace/claim.yaml"), example("stock-pool/claim.yaml"));
+    let run = paved(&["platform", "--settings", &new, "--old", &old, "--check", &claim, &pool]);
+    assert_eq!(run.code, 3, "{}", run.told());
+    assert!(run.err.contains("settings.gpuWorkspace.amis.us-east-1: missing"), "{}", run.err);
+    assert!(
+        run.out.contains("stock-pool/claim.yaml: StockPool"),
+        "the others are told all the same: {}",
+        run.out
+    );
+}
+
+#[test]
+fn no_secret_is_shown() {
+    let invalid = "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\n\
+                   applicationEnvironment: {databaseVersion: MYSQL_8}\n";
+    let folder = folder(&[("new.yaml", SETTINGS), ("old.yaml", invalid)]);
+    let (old, new) = (within(&folder, "old.yaml"), within(&folder, "new.yaml"));
+    let xr = example("application-environment/namespaced/xr.yaml");
+    // Without what was refused everything is new, also the Secret with the database's password.
+    let run = paved(&["platform", "--settings", &new, "--old", &old, "--check", &xr]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let secret = run.out.split("@@ ").find(|part| part.contains("kind: Secret")).unwrap();
+    let data = secret.split("+ data:\n").nth(1).unwrap();
+    let values: Vec<&str> = data.lines().take_while(|line| line.starts_with("+   ")).collect();
+    assert!(!values.is_empty() && values.iter().all(|line| line.ends_with(": …")), "{secret}");
+}

@@ -1,0 +1,415 @@
+//! `paved validate`: what is wrong is told at its place.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use std::path::Path;
+
+use serde_json::Value;
+use support::{assert_golden, example, folder, paved, paved_with, within};
+
+const EXAMPLES: [&str; 5] =
+    ["application-environment", "gpu-workspace", "stock-pool", "unified-environment", "virtual-environment"];
+
+/// Many documents, most of them wrong, in every style that YAML has.
+const WRONG: &str = r#"apiVersion: platform.acme.io/v1alpha1
+kind: GpuDevWorkspaceClaim
+metadata:
+  name: Ada
+spec:
+  parameters:
+    opencvVersion: 4.8
+    diskGb: 200
+    diskGB: 1
+    sshPublicKeys: nope
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: beside-it}
+---
+# A typing error in the group, and one in the kind.
+apiVersion: platfrom.acme.io/v1alpha1
+kind: GpuWorkspaceClaim
+metadata: {name: why}
+---
+apiVersion: platform.m.acme.io/v1alpha1
+kind: XStockPool
+metadata: {name: wrong-flavour}
+spec: {replicas: 1, specName: a100}
+---
+{"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "metadata": {"name": "json"},
+  "spec": {"specName": "a/b", "replicas": -1}}
+---
+apiVersion: platform.acme.io/v1alpha1
+kind: StockPool
+metadata: {name: anchors}
+spec:
+  specName: &name "two words"
+  image: *name
+  replicas: 1
+---
+apiVersion: platform.acme.io/v1alpha1
+kind: EnvironmentClaim
+metadata: {name: shop}
+spec:
+  backend: &backend
+    image: ghcr.io/acme/shop:1
+    env:
+      TEXT: |
+        a block
+        of text
+      we.ird key: 7
+  database:
+    size: tiny
+  frontend:
+    <<: *backend
+---
+apiVersion: platform.acme.io/v1alpha1
+kind: Environment
+metadata: {name: cel}
+spec:
+  parameters:
+    type: aks
+    expose: loadBalancer
+    gitops: {repoURL: "https://user:hunter2@git.example.org/a.git"}
+---
+kind: no
+ yaml: here
+---
+kind: List
+items:
+- apiVersion: platform.acme.io/v1alpha1
+  kind: GpuDevWorkspaceClaim
+  metadata: {name: in-a-list}
+  spec:
+    parameters:
+      owner: ada
+      instanceType: g4dn.huge
+---
+apiVersion: paved-road.fn.crossplane.io/v1beta1
+kind: Settings
+gpuWorkspace:
+  amis: {us-east-1: {default: ami-1, byfamily: {}}}
+  networks:
+    us-east-1: {subnetId: subnet-0123456789abcdef0}
+stockpool: {}
+---
+apiVersion: apiextensions.crossplane.io/v1beta1
+kind: EnvironmentConfig
+metadata: {name: paved-road}
+data:
+  environment: {charts: {vcluster: "0.10.0"}}
+"#;
+
+#[test]
+fn everything_is_told_with_its_place() {
+    let folder = folder(&[("claims.yaml", WRONG)]);
+    let file = within(&folder, "claims.yaml");
+    let shown = |told: String| told.replace(&file, "claims.yaml");
+    assert_golden("validate-text", &shown(paved(&["validate", &file]).told()));
+    assert_golden("validate-github", &shown(paved(&["validate", &file, "-o", "github"]).told()));
+    let json = paved(&["validate", &file, "-o", "json"]).told();
+    assert_golden("validate-json", &shown(json));
+}
+
+#[test]
+fn line_ends_and_byte_order_marks_move_nothing() {
+    let windows = format!("\u{feff}{}", WRONG.replace('\n', "\r\n"));
+    let folder = folder(&[("claims.yaml", WRONG)]);
+    let other = self::folder(&[("claims.yaml", &windows)]);
+    let told =
+        |file: String| paved(&["validate", "-o", "github", &file]).told().replace(&file, "claims.yaml");
+    assert_eq!(told(within(&folder, "claims.yaml")), told(within(&other, "claims.yaml")));
+}
+
+#[test]
+fn every_example_is_valid() {
+    for name in EXAMPLES {
+        for flavour in ["", "namespaced/"] {
+            let of = |path: &str| example(&format!("{name}/{flavour}{path}"));
+            let run = paved(&["validate", &example(&format!("{name}/{flavour}"))]);
+            assert_eq!(run.code, 0, "{name} {flavour}: {}", run.err);
+            let lines: Vec<&str> = run.out.lines().collect();
+            assert_eq!(lines.len(), if flavour.is_empty() { 3 } else { 2 }, "{}", run.out);
+            assert!(lines.iter().all(|line| line.ends_with(" is valid")), "{}", run.out);
+            assert!(run.err.starts_with("note: ") && run.err.lines().count() == 1, "{}", run.err);
+            if Path::new(&of("variants")).is_dir() {
+                let run = paved(&["validate", &of("variants"), "--composition", &of("composition.yaml")]);
+                assert_eq!((run.code, run.err.as_str()), (0, ""), "{name} {flavour}");
+            }
+        }
+    }
+    let run = paved(&["validate", &example("gpu-workspace/claim.yaml")]);
+    assert_eq!(
+        run.told(),
+        "examples/gpu-workspace/claim.yaml: GpuDevWorkspaceClaim ada is valid\n--- exit code 0\n"
+    );
+}
+
+#[test]
+fn settings_in_a_file_count_for_its_composites() {
+    for flavour in ["", "namespaced/"] {
+        let rds = example(&format!("unified-environment/{flavour}variants/rds.yaml"));
+        let run = paved(&["validate", &rds]);
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{}", run.out);
+        let text = std::fs::read_to_string(&rds).unwrap();
+        let broken = paved_with(&["validate", "-"], &text.replace("subnetGroup: environments", ""));
+        assert_eq!(broken.code, 3, "{}", broken.err);
+        assert!(broken.err.contains("subnetGroup: missing"), "{}", broken.err);
+        let tree = paved(&["preview", &rds, "-o", "tree"]);
+        assert_eq!(tree.code, 0, "{}", tree.err);
+        assert!(tree.out.contains("postgres-instance"), "a server of its own: {}", tree.out);
+    }
+}
+
+/// A broken claim or Settings: what is in the file, the exit code, and the line and column with what is said there.
+const BROKEN: [(&str, u8, &str); 16] = [
+    ("a: [1,\nb: 2\n", 2, "1:4: no YAML: "),
+    ("a: 1\na: 2\n", 2, "2:1: no YAML: "),
+    ("a: b\nx: \"1", 2, "2:4: no YAML: "),
+    ("- 1", 2, "1:3: found a list; a Kubernetes object is needed"),
+    (
+        "kind: GpuDevWorkspaceClaim\nspec: {}\n",
+        2,
+        "1:1: apiVersion: found none; allowed: platform.acme.io/v1alpha1",
+    ),
+    (
+        "apiVersion: platform.acme.io/v1\nkind: StockPool\n",
+        2,
+        "1:13: apiVersion: found platform.acme.io/v1; allowed: platform.acme.io/v1alpha1",
+    ),
+    (
+        "apiVersion: platform.m.acme.io/v1alpha1\nkind: GpuDevWorkspaceClaim\n",
+        2,
+        "1:13: apiVersion: found platform.m.acme.io/v1alpha1; allowed: platform.acme.io/v1alpha1",
+    ),
+    (
+        "apiVersion: platform.acme.oi/v1alpha1\nkind: StockPool\n",
+        2,
+        "1:13: apiVersion: found platform.acme.oi/v1alpha1; allowed: platform.acme.io/v1alpha1",
+    ),
+    ("apiVersion: platform.acme.io/v1alpha1\nkind: StokPool\n", 2, "2:7: kind: found StokPool; known: "),
+    (
+        "apiVersion: platform.acme.io/v1alpha1\nkind: StockPool\nmetadata: {name: a}\nspec: {specName: a}\n",
+        2,
+        "4:1: spec.replicas: is missing; an integer is needed",
+    ),
+    (
+        "apiVersion: platform.example.org/v1alpha1\nkind: StockPool\nmetadata: {name: a}\n",
+        2,
+        "1:1: spec: is missing",
+    ),
+    (
+        "apiVersion: platform.acme.io/v1alpha1\nkind: StockPool\nspec: {specName: a, replicas: 1}\n",
+        2,
+        "1:1: metadata.name: is missing; a string is needed",
+    ),
+    (
+        "apiVersion: platform.acme.io/v1alpha1\nkind: GpuDevWorkspaceClaim\nmetadata: {name: a}\n\
+         spec: {parameters: {owner: a, allowedCidrs: [10.0.0.0/8, x]}}\n",
+        3,
+        "4:58: spec.parameters.allowedCidrs[1]: found \"x\"; allowed: ",
+    ),
+    (
+        "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\ngpuWorkspace: {allowedCidrs: [x]}\n",
+        3,
+        "3:31: gpuWorkspace.allowedCidrs[0]: found \"x\"; allowed: ",
+    ),
+    (
+        "kind: Settings\ntags: {}\n",
+        2,
+        "1:1: apiVersion: found \"\"; allowed: paved-road.fn.crossplane.io/v1beta1",
+    ),
+    (
+        "apiVersion: apiextensions.crossplane.io/v1beta1\nkind: EnvironmentConfig\nmetadata: {name: paved-road}\n\
+         spec: {tags: {}}\n",
+        3,
+        "4:1: spec: is not a known field; the Settings of EnvironmentConfig stand in data",
+    ),
+];
+
+#[test]
+fn a_mistake_is_told_where_it_is() {
+    for (text, code, told) in BROKEN {
+        let run = paved_with(&["validate", "-", "-o", "github"], text);
+        let commands: Vec<String> = run.out.lines().map(unescaped).collect();
+        assert_eq!(run.code, code, "{text}: {commands:?} {}", run.err);
+        assert!(commands.iter().any(|command| command.contains(told)), "{text}: {commands:?}");
+    }
+}
+
+/// `line:column: message` of a workflow command.
+fn unescaped(command: &str) -> String {
+    let part =
+        |key: &str| command.split(key).nth(1).and_then(|rest| rest.split(',').next()).unwrap_or_default();
+    let message = command.splitn(3, "::").nth(2).unwrap_or_default();
+    format!("{}:{}: {message}", part("line="), part("col="))
+}
+
+#[test]
+fn a_claim_is_checked_without_the_platforms_settings_as_far_as_that_goes() {
+    let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();
+    let elsewhere = claim.replace("    owner:", "    region: eu-west-1\n    owner:");
+    let run = paved_with(&["validate", "-"], &elsewhere);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.err.starts_with("note: the platform team's Settings are not known here"), "{}", run.err);
+    let run = paved_with(
+        &["validate", "-", "--composition", &example("gpu-workspace/composition.yaml")],
+        &elsewhere,
+    );
+    assert_eq!(run.code, 3, "{}", run.err);
+    assert!(run.err.contains("settings.gpuWorkspace.amis.eu-west-1: missing"), "{}", run.err);
+}
+
+#[test]
+fn settings_that_are_named_are_checked_too() {
+    let settings =
+        "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\ntags: [a]\nstockPool: {x: 1}\n";
+    let folder = folder(&[("settings.yaml", settings)]);
+    let file = within(&folder, "settings.yaml");
+    let run = paved(&["validate", &example("stock-pool/claim.yaml"), "--settings", &file]);
+    assert_eq!(run.code, 3, "{}", run.err);
+    for told in ["settings.yaml:3:1", "settings.yaml:4:13", "stockPool.x: is not a known field"] {
+        assert!(run.err.contains(told), "{told}: {}", run.err);
+    }
+}
+
+#[test]
+fn what_is_not_ours_is_left_alone_and_nothing_of_ours_is_a_mistake() {
+    let foreign = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n";
+    let files = folder(&[("web.yaml", foreign), ("values.yaml", "replicas: 1\n"), ("list.yaml", "- 1\n")]);
+    let run = paved(&["validate", &files.path().display().to_string()]);
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert!(
+        run.err.contains("holds no claim, no XR and no Settings; our kinds: ApplicationEnvironment, "),
+        "{}",
+        run.err
+    );
+    assert!(run.err.contains("web.yaml: skipped, not ours: Deployment web"), "{}", run.err);
+    let claim = std::fs::read_to_string(example("stock-pool/claim.yaml")).unwrap();
+    let run = paved_with(&["validate", "-"], &format!("{claim}---\n{foreign}"));
+    assert_eq!(run.code, 0, "{}", run.err);
+    for args in [&["validate"][..], &["validate", "/no/such/file"], &["validate", "-", "-o", "xml"]] {
+        assert_eq!(paved(args).code, 1, "{args:?}");
+    }
+}
+
+#[test]
+fn no_secret_is_shown() {
+    let key = "-----BEGIN OPENSSH PRIVATE KEY-----";
+    for text in [
+        "apiVersion: v1\nkind: Secret\nstringData: {a: hunter2: }\n x\n".to_owned(),
+        "{\"kind\": \"Secret\", \"data\": {\"a\": \"hunter2\" \"b\"}}\n".to_owned(),
+        format!(
+            "apiVersion: platform.acme.io/v1alpha1\nkind: GpuDevWorkspaceClaim\nmetadata: {{name: a}}\n\
+             spec: {{parameters: {{owner: a, sshPublicKeys: [\"{key} hunter2\"]}}}}\n"
+        ),
+        "apiVersion: platform.acme.io/v1alpha1\nkind: Environment\nmetadata: {name: a}\n\
+         spec: {parameters: {gitops: {repoURL: \"https://u:hunter2@h.org/a\"}, tupe: \"https://h.org/a?token=hunter2\"}}\n"
+            .to_owned(),
+    ] {
+        for form in ["text", "json", "github"] {
+            let run = paved_with(&["validate", "-", "-o", form], &text);
+            assert!([2, 3].contains(&run.code), "{text}: {}", run.told());
+            assert!(!run.told().contains("hunter2"), "{text}: {}", run.told());
+        }
+    }
+}
+
+#[test]
+fn what_a_file_says_is_no_command_to_a_terminal_or_to_github() {
+    let text = "apiVersion: platform.acme.io/v1alpha1\nkind: StockPool\nmetadata: {name: \"a\\n::error::x\\e[2J\"}\n\
+                spec: {\"x\\n::set-output name=a::b\": 1, specName: a, replicas: 1}\n";
+    let run = paved_with(&["validate", "-", "-o", "github"], text);
+    let commands = ["::error line=", "::notice::the platform team's"];
+    assert!(run.out.lines().all(|line| commands.iter().any(|one| line.starts_with(one))), "{}", run.out);
+    assert!(!run.told().contains('\u{1b}'), "{}", run.told());
+    let run = paved_with(&["validate", "-"], text);
+    assert!(!run.told().contains('\u{1b}'), "{}", run.told());
+}
+
+#[test]
+fn json_is_one_object() {
+    let run = paved_with(&["validate", "-", "-o", "json"], "a: [");
+    let all: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(all["errors"][0]["refusedBy"], "syntax");
+    assert_eq!(all["valid"], serde_json::json!([]));
+}
+
+mod anything {
+    use proptest::prelude::*;
+
+    use super::support::paved_with;
+
+    /// Parts of YAML, and of our documents.
+    const WORDS: &[&str] = &[
+        "apiVersion: platform.acme.io/v1alpha1",
+        "kind: StockPool",
+        "kind: Settings",
+        "kind: List",
+        "items:",
+        "spec:",
+        "metadata: {name: a}",
+        "apiVersion: paved-road.fn.crossplane.io/v1beta1",
+        "- ",
+        "  ",
+        "\n",
+        "\n---\n",
+        ": ",
+        "&a ",
+        "*a",
+        "<<: *a",
+        "{",
+        "}",
+        "[",
+        "]",
+        "|",
+        ">-",
+        "\"",
+        "'",
+        "#",
+        "\t",
+        "\r\n",
+        "é",
+        "\u{1f600}",
+        "!!str ",
+        "? ",
+        "gpuWorkspace:",
+        "specName: a",
+        "replicas: 1",
+        "parameters:",
+        "kind: Environment",
+        "%YAML 1.2",
+        "...",
+        "null",
+        "~",
+        "1e999",
+        "0x1F",
+        "\u{0}",
+        "\u{feff}",
+        "spec: {parameters: {owner: a}}",
+        "resourceRef: 3",
+        "data: {environment: 3}",
+        "kind: EnvironmentConfig",
+        "apiVersion: apiextensions.crossplane.io/v1beta1",
+    ];
+
+    /// Text that looks like YAML, and is more or less.
+    fn yaml() -> impl Strategy<Value = String> {
+        let word = prop_oneof![proptest::sample::select(WORDS).prop_map(str::to_owned), "\\PC{0,4}"];
+        proptest::collection::vec(word, 0..30).prop_map(|words| words.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// No text makes it panic, and whatever it says is one of its answers.
+        #[test]
+        fn any_text_is_answered(text in yaml()) {
+            for form in ["text", "json", "github"] {
+                let run = paved_with(&["validate", "-", "-o", form], &text);
+                prop_assert!([0, 1, 2, 3].contains(&run.code), "{}", run.told());
+            }
+        }
+    }
+}
