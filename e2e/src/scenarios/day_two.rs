@@ -286,7 +286,7 @@ pub(super) async fn a_function_that_is_killed_is_missed_by_nobody(stage: Stage) 
 }
 
 /// Reconciles of composites in which each of those that stand has been looked at more than once.
-const SEVERAL: f64 = 30.0;
+const SEVERAL: f64 = 20.0;
 
 pub(super) async fn crossplane_restarted_makes_nothing_anew(stage: Stage) -> Result<()> {
     let environments = stage.standing().await?;
