@@ -1,5 +1,7 @@
 //! What a scenario plays on: a namespace of its own, people with the rights that we ship, and the clouds.
 
+mod add_ons;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,10 +9,10 @@ use anyhow::{Context, Result, bail};
 use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
-use tokio::sync::OwnedMutexGuard;
 
+pub use self::add_ons::{AddOns, is_part};
 use crate::control_plane::ControlPlane;
-use crate::environment::{Environment, is_ready};
+use crate::environment::Environment;
 use crate::examples;
 use crate::kubectl::Kubectl;
 use crate::objects::Objects;
@@ -229,40 +231,6 @@ impl Stage {
         let patch = json!([{"op": "replace", "path": "/data", "value": data}]).to_string();
         self.operator().run(&["patch", SETTINGS[0], SETTINGS[1], "--type=json", "-p", &patch]).await.map(drop)
     }
-}
-
-/// The turn to have add-ons inside virtual clusters: it ends when this is dropped.
-pub struct AddOns {
-    parameters: Value,
-    _turn: OwnedMutexGuard<()>,
-}
-
-impl AddOns {
-    /// What an example has to be changed by to have them.
-    pub fn change(&self) -> Value {
-        json!({"spec": {"parameters": self.parameters}})
-    }
-
-    /// Gives them to an environment, and waits until they are there.
-    pub async fn join(&self, environment: &Environment) -> Result<()> {
-        environment.edit(&self.change()).await?;
-        let with = |object: &Value| ["argocd", "gitops", "knative"].iter().all(|one| is_part(object, one));
-        environment.until("ready with add-ons", |object| is_ready(object) && with(object)).await.map(drop)
-    }
-
-    /// Takes them from an environment, and waits until they are gone.
-    pub async fn leave(self, environment: &Environment) -> Result<()> {
-        let without = json!({"gitops": null, "knative": null});
-        environment.edit(&json!({"spec": {"parameters": without}})).await?;
-        let with = |object: &Value| ["argocd", "gitops", "knative"].iter().any(|one| is_part(object, one));
-        environment.until("ready without add-ons", |object| is_ready(object) && !with(object)).await.map(drop)
-    }
-}
-
-/// Whether an environment's status knows a part whose slot begins so.
-pub fn is_part(object: &Value, slot: &str) -> bool {
-    let parts = object["status"]["resources"].as_array().into_iter().flatten();
-    parts.into_iter().any(|part| part["slot"].as_str().is_some_and(|name| name.starts_with(slot)))
 }
 
 /// Waits until `check` gives something; `what` says what was waited for.

@@ -76,6 +76,13 @@ pub(super) async fn what_may_change_changes(stage: Stage) -> Result<()> {
             let add_ons = stage.add_ons().await?;
             add_ons.join(&environment).await?;
             environment.edit(&json!({"spec": {"parameters": {"gitops": {"path": "deploy/other"}}}})).await?;
+            eventually("Argo CD follows another folder", async || {
+                Ok(environment.slot("gitops").await?["spec"]
+                    .to_string()
+                    .contains("deploy/other")
+                    .then_some(()))
+            })
+            .await?;
             environment.edit(&json!({"spec": {"parameters": {"knative": {"enabled": false}}}})).await?;
             environment
                 .until("ready without Knative", |object| is_ready(object) && !is_part(object, "knative"))
@@ -285,7 +292,7 @@ pub(super) async fn a_function_that_is_killed_is_missed_by_nobody(stage: Stage) 
     Ok(())
 }
 
-/// Reconciles of composites in which each of those that stand has been looked at more than once.
+/// More reconciles of composites than it takes to look at each of those that stand.
 const SEVERAL: f64 = 20.0;
 
 pub(super) async fn crossplane_restarted_makes_nothing_anew(stage: Stage) -> Result<()> {
