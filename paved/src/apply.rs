@@ -31,7 +31,7 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
     rehearse(&cluster, &mut steps, args.force_conflicts).await?;
     if args.diff {
         for step in &steps {
-            diff::print(step, console)?;
+            diff::print(step, args, &cluster, console).await?;
         }
     }
     if args.dry_run.is_some() {

@@ -1,6 +1,8 @@
 //! The cluster: how it is reached, what kinds of environment it makes, and which of them a name means.
 
+mod composition;
 mod kinds;
+mod reference;
 mod search;
 mod trouble;
 mod watch;
@@ -11,7 +13,9 @@ use std::time::Duration;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
+pub(crate) use composition::compositions;
 pub(crate) use kinds::{Kind, Kinds, MARK};
+pub(crate) use reference::Reference;
 pub(crate) use search::{Found, find, find_all, find_each, pages};
 pub(crate) use trouble::{explain, is_denied, refusal};
 pub(crate) use watch::{cause, watch};

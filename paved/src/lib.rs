@@ -6,6 +6,7 @@ mod apply;
 mod changes;
 mod cli;
 mod cluster;
+mod composed;
 mod connect;
 mod delete;
 mod doctor;

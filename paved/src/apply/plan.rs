@@ -14,7 +14,7 @@ use crate::files::{self, Document, shown};
 
 /// One document, and what the API server says of it.
 pub(super) struct Step {
-    file: PathBuf,
+    pub(super) file: PathBuf,
     pub(super) kind: Kind,
     pub(super) namespace: String,
     pub(super) name: String,

@@ -227,9 +227,17 @@ pub(crate) struct Apply {
     #[arg(long, value_name = "WHERE", num_args = 0..=1, default_missing_value = "server", require_equals = true)]
     pub(crate) dry_run: Option<DryRun>,
 
-    /// Show what changes, in the claim and in what is made of it.
+    /// Show what changes, in the claim and, by a preview, in what is composed of it.
     #[arg(long)]
     pub(crate) diff: bool,
+
+    /// The platform's Settings, for the preview of --diff [default: the cluster's].
+    #[arg(long, value_name = "FILE", requires = "diff")]
+    pub(crate) settings: Option<PathBuf>,
+
+    /// The Composition, for the preview of --diff [default: the cluster's].
+    #[arg(long, value_name = "FILE", requires = "diff")]
+    pub(crate) composition: Option<PathBuf>,
 
     /// Wait until everything is ready, or has failed.
     #[arg(long, conflicts_with = "dry_run")]

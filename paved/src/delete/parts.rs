@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
+use kube::Api;
 use kube::api::DynamicObject;
-use kube::core::{ApiResource, GroupVersionKind};
-use kube::discovery::{Scope, pinned_kind};
-use kube::{Api, Client};
 use serde_json::Value;
 
-use crate::cluster::{Cluster, Found, is_denied};
+use crate::cluster::{Cluster, Found, Reference, is_denied};
 use crate::environment::age;
 use crate::failure::Failure;
 use crate::paint::{Leaf, Mark, harmless, one_line};
@@ -81,10 +79,10 @@ impl Parts {
         let namespace = found.object.metadata.namespace.as_deref();
         let mut references = Vec::new();
         match Reference::of(&found.object.data["spec"]["resourceRef"]) {
-            None => references = of_composite(&found.object.data),
+            None => references = Reference::all_of(&found.object.data),
             Some(bound) => match bound.read(&cluster.client, None).await {
                 Ok(Some(composite)) => {
-                    references = of_composite(&composite.data);
+                    references = Reference::all_of(&composite.data);
                     references.push(bound);
                 }
                 Ok(None) => {}
@@ -233,40 +231,6 @@ fn refusal(data: &Value) -> Option<String> {
     of("LastAsyncOperation").or_else(|| of("Synced")).map(harmless)
 }
 
-/// A reference to an object.
-struct Reference {
-    api_version: String,
-    kind: String,
-    name: String,
-}
-
-impl Reference {
-    fn of(value: &Value) -> Option<Self> {
-        let text = |key: &str| value[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-        Some(Self { api_version: text("apiVersion")?, kind: text("kind")?, name: text("name")? })
-    }
-
-    async fn api(&self, client: &Client, namespace: Option<&str>) -> kube::Result<Api<DynamicObject>> {
-        let (group, version) = self.api_version.split_once('/').unwrap_or(("", &self.api_version));
-        let wanted = GroupVersionKind::gvk(group, version, &self.kind);
-        let (resource, capabilities): (ApiResource, _) = pinned_kind(client, &wanted).await?;
-        Ok(match namespace.filter(|_| capabilities.scope == Scope::Namespaced) {
-            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-            None => Api::all_with(client.clone(), &resource),
-        })
-    }
-
-    async fn read(&self, client: &Client, namespace: Option<&str>) -> kube::Result<Option<DynamicObject>> {
-        self.api(client, namespace).await?.get_opt(&self.name).await
-    }
-}
-
-/// The references of a composite, of either flavour.
-fn of_composite(data: &Value) -> Vec<Reference> {
-    let lists = [&data["spec"]["crossplane"]["resourceRefs"], &data["spec"]["resourceRefs"]];
-    lists.into_iter().filter_map(Value::as_array).flatten().filter_map(Reference::of).collect()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -328,13 +292,5 @@ mod tests {
     fn what_may_not_be_seen_is_said() {
         let parts = Parts { parts: Vec::new(), hidden: BTreeSet::from(["GpuDevWorkspace".to_owned()]) };
         assert!(parts.head().contains("you may not read its parts"), "{}", parts.head());
-    }
-
-    #[test]
-    fn references_of_both_flavours_are_found_and_strange_ones_left_out() {
-        let one = json!({"apiVersion": "v1", "kind": "Secret", "name": "a"});
-        assert_eq!(of_composite(&json!({"spec": {"resourceRefs": [one, 3, {"kind": "X"}]}})).len(), 1);
-        assert_eq!(of_composite(&json!({"spec": {"crossplane": {"resourceRefs": [one]}}})).len(), 1);
-        assert_eq!(of_composite(&json!({"spec": "text"})).len(), 0);
     }
 }

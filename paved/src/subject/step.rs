@@ -19,6 +19,7 @@ pub(crate) const CONFIG: &str = "EnvironmentConfig";
 pub(crate) const CONFIG_VERSION: &str = "apiextensions.crossplane.io/v1beta1";
 
 /// The step that runs the function.
+#[derive(Clone)]
 pub(crate) struct Step {
     /// Its Composition.
     pub(crate) composition: Value,
@@ -50,7 +51,7 @@ pub(crate) fn find(
     let built_in_only = given.is_none();
     let settled = given.is_some() || sources.settings.is_some() || !own.is_empty();
     let built_in = || manifests::composition(target.api, target.flavour, &target.group);
-    let mut step = step_of(given.unwrap_or_else(built_in))?;
+    let mut step = Step::of(given.unwrap_or_else(built_in))?;
     step.settled = settled;
     if let Some(path) = &sources.settings {
         let settings = one_settings(path, console)?;
@@ -91,6 +92,37 @@ fn group_of(api_version: &str) -> &str {
 }
 
 impl Step {
+    /// The step of ours: by its function's name, else by its input's kind; the only one is ours in any case.
+    pub(crate) fn of(composition: Value) -> Result<Self, Failure> {
+        let steps = composition["spec"]["pipeline"].as_array().cloned().unwrap_or_default();
+        let ours = steps
+            .iter()
+            .position(|step| step["functionRef"]["name"] == FUNCTION)
+            .or_else(|| steps.iter().position(|step| step["input"]["kind"] == KIND))
+            .or_else(|| (steps.len() == 1).then_some(0));
+        let name = composition["metadata"]["name"].as_str().unwrap_or_default();
+        let Some(ours) = ours else {
+            return Err(Failure::Usage(format!(
+                "Composition {name} has no step with functionRef.name {FUNCTION}"
+            )));
+        };
+        let function = |step: &Value| step["functionRef"]["name"].as_str().unwrap_or_default().to_owned();
+        let others = steps
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| *index != ours)
+            .map(|(_, step)| function(step))
+            .collect();
+        Ok(Self {
+            name: steps[ours]["step"].as_str().unwrap_or_default().to_owned(),
+            input: steps[ours]["input"].clone(),
+            configs: Vec::new(),
+            others,
+            settled: true,
+            composition,
+        })
+    }
+
     /// Puts what `--settings` names in place of the input, or where the input looks for it.
     fn take(&mut self, settings: Value, path: &Path, composition: Option<&Path>) -> Result<(), Failure> {
         let file = path.display();
@@ -165,37 +197,6 @@ fn composed_type(document: &Document) -> Option<String> {
     let composes = document.value["kind"] == "Composition";
     composes
         .then(|| Some(format!("{} {}", reference["apiVersion"].as_str()?, reference["kind"].as_str()?)))?
-}
-
-/// The step of ours: by its function's name, else by its input's kind; the only one is ours in any case.
-fn step_of(composition: Value) -> Result<Step, Failure> {
-    let steps = composition["spec"]["pipeline"].as_array().cloned().unwrap_or_default();
-    let ours = steps
-        .iter()
-        .position(|step| step["functionRef"]["name"] == FUNCTION)
-        .or_else(|| steps.iter().position(|step| step["input"]["kind"] == KIND))
-        .or_else(|| (steps.len() == 1).then_some(0));
-    let name = composition["metadata"]["name"].as_str().unwrap_or_default();
-    let Some(ours) = ours else {
-        return Err(Failure::Usage(format!(
-            "Composition {name} has no step with functionRef.name {FUNCTION}"
-        )));
-    };
-    let function = |step: &Value| step["functionRef"]["name"].as_str().unwrap_or_default().to_owned();
-    let others = steps
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| *index != ours)
-        .map(|(_, step)| function(step))
-        .collect();
-    Ok(Step {
-        name: steps[ours]["step"].as_str().unwrap_or_default().to_owned(),
-        input: steps[ours]["input"].clone(),
-        configs: Vec::new(),
-        others,
-        settled: true,
-        composition,
-    })
 }
 
 /// The document that `--settings` names.
