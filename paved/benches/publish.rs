@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use support::kubernetes::Cluster;
-use support::s3::{S3, program};
+use support::s3::S3;
 use support::site::{asset, environment, site, write};
+use xtask::python::program;
 
 /// The command line that is compared with.
 const AWS: &str = "awscli==1.46.3";
@@ -28,7 +29,7 @@ const STEPS: [&str; 3] = ["everything is new", "nothing has changed", "20 files 
 #[tokio::main]
 async fn main() {
     let (s3, site) = (S3::start().await, site(FILES));
-    let aws = program(AWS, "aws");
+    let aws = program(AWS, "aws").unwrap();
     let mut times: Vec<[[Duration; 2]; STEPS.len()]> = Vec::new();
     for round in 0..ROUNDS {
         let buckets = ["paved", "aws"].map(|name| format!("{name}-{round}"));

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod forward;
 pub mod generate;
 pub mod package;
+pub mod python;
 pub mod render;
 pub mod schemas;
 pub mod tools;

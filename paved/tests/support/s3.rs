@@ -1,19 +1,16 @@
-//! A real S3 API on loopback: moto, from PyPI, in a virtual environment that is made once and kept under `target/`.
+//! A real S3 API on loopback: moto, from PyPI.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use serde_json::json;
 use tempfile::TempDir;
-
-/// What is installed. A new version gets an environment of its own.
-const MOTO: &str = "moto[server]==5.2.5";
+use xtask::python::{MOTO, program};
 
 /// The bucket of the environment.
 pub const BUCKET: &str = "acme-mfe-shop-0123abcd";
@@ -38,7 +35,7 @@ impl S3 {
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/s3.py");
-        let mut process = Command::new(program(MOTO, "python"))
+        let mut process = Command::new(program(MOTO, "python").unwrap())
             .arg(script)
             .arg(folder.path())
             .stdout(Stdio::piped())
@@ -105,25 +102,4 @@ impl S3 {
         }
         keys
     }
-}
-
-/// A program of a virtual environment that has `requirement`, which is made where it is not there yet.
-pub fn program(requirement: &str, name: &str) -> PathBuf {
-    static MAKING: Mutex<()> = Mutex::new(());
-    let _alone = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let kept: String = requirement.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(kept);
-    let python = home.join("bin/python");
-    let whole = home.join("whole");
-    if !whole.exists() {
-        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home));
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", requirement]));
-        fs::write(whole, "").unwrap();
-    }
-    home.join("bin").join(name)
-}
-
-fn run(command: &mut Command) {
-    let done = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; Python 3 is needed"));
-    assert!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
