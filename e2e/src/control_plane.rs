@@ -13,7 +13,7 @@ mod ground;
 mod inside;
 mod metrics;
 pub mod packages;
-mod pki;
+pub mod pki;
 mod ports;
 pub mod postgres;
 mod process;

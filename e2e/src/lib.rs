@@ -2,6 +2,7 @@
 //! prove the product on both.
 
 pub mod control_plane;
+pub mod edge;
 pub mod environment;
 pub mod examples;
 pub mod kubectl;

@@ -1,10 +1,11 @@
 //! `paved`, as a person or a pipeline runs it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 use xtask::workspace;
@@ -66,6 +67,26 @@ impl Paved {
     pub async fn apply(&self, environment: &Environment, flags: &[&str]) -> Result<Ran> {
         let text = environment.manifest.to_string();
         self.start(&[&["apply", "-"], flags].concat(), &text).await?.ends().await
+    }
+
+    /// Runs a script in a folder, in which `paved` finds cluster, person and namespace by its kubeconfig.
+    pub async fn script(&self, script: &str, folder: &Path, variables: &[(&str, String)]) -> Result<Ran> {
+        let text = std::fs::read_to_string(&self.kubeconfig).context("reading a kubeconfig")?;
+        let mut kubeconfig: Value = serde_saphyr::from_str(&text).context("reading a kubeconfig")?;
+        kubeconfig["contexts"][0]["context"]["namespace"] = self.namespace.as_str().into();
+        kubeconfig["users"][0]["user"]["as"] = self.person.as_deref().into();
+        let own = folder.join("kubeconfig");
+        std::fs::write(&own, kubeconfig.to_string()).context("writing a kubeconfig")?;
+        let programs = self.program.parent().context("paved lies nowhere")?;
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+        let mut command = Command::new("bash");
+        command.args(["-c", script]).current_dir(folder).env_remove("GITHUB_OUTPUT");
+        command
+            .env("KUBECONFIG", own)
+            .env("PATH", path)
+            .envs(variables.iter().map(|(key, value)| (key, value)));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        Running(command.spawn().context("starting bash")?).ends().await
     }
 
     /// Starts it, with a text on its standard input.

@@ -6,8 +6,10 @@ use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::Flavour;
 use futures::future::join_all;
 use serde_json::{Value, json};
+use xtask::workspace;
 
 use super::in_both_flavours;
+use crate::edge::Edge;
 use crate::environment::Environment;
 use crate::paved::{Paved, address};
 use crate::stage::{Stage, eventually};
@@ -40,6 +42,39 @@ async fn rule(stage: &Stage, rule: Rule) -> Result<()> {
 async fn no_rule(stage: &Stage) -> Result<()> {
     stage.no_rule("claims").await?;
     stage.no_rule("direct").await
+}
+
+pub(super) async fn the_documented_pipeline_ends_with_a_site(stage: Stage) -> Result<()> {
+    let documented = std::fs::read_to_string(workspace::root().join("docs/pipelines.md"))?;
+    let script = documented.split("```bash\n").nth(1).and_then(|rest| rest.split("```").next());
+    let script = format!("set -eux\n{}", script.context("docs/pipelines.md has no script")?);
+    in_both_flavours(async |flavour| {
+        let edge = Edge::start().await?;
+        let shop = stage.example("unified-environment", flavour, json!({}))?;
+        let folder = tempfile::tempdir()?;
+        for (path, text) in [
+            ("environment/claim.yaml", shop.manifest.to_string().as_str()),
+            ("dist/index.html", "<p>the shop</p>"),
+            ("dist/assets/app-0123abcd.js", "export default 1;"),
+        ] {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().context("a folder")?)?;
+            std::fs::write(path, text)?;
+        }
+        let paved = Paved::of(&stage)?;
+        let name = [("NAME", address(&shop))];
+        let variables: Vec<_> = edge.variables().into_iter().chain(name).collect();
+        let run = async || paved.script(&script, folder.path(), &variables).await;
+        run().await?.is(0, &["is ready after", "2 uploaded", "+ curl"])?;
+        // Again, nothing is left to do.
+        run().await?.is(0, &["unchanged", "2 unchanged"])?;
+        // Whatever fails ends it.
+        std::fs::remove_dir_all(folder.path().join("dist"))?;
+        let ran = run().await?;
+        ensure!(ran.code == 1 && !ran.told.contains("+ curl"), "it went on without a site: {}", ran.told);
+        Ok(())
+    })
+    .await
 }
 
 pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) -> Result<()> {
@@ -161,7 +196,9 @@ pub(super) async fn what_is_refused_is_not_applied_at_all(stage: Stage) -> Resul
     paved
         .apply(&good, &["--dry-run=server", "--diff"])
         .await?
-        .is(0, &["created (server dry run)", "+ kind:"])?;
+        .is(0, &["created (server dry run)", "+ kind:", "is not compared: you may not read Compositions"])?;
+    let parts = ["parts\n+ ", "+ instance Instance", "+ egress SecurityGroupEgressRule"];
+    paved.by(None).apply(&good, &["--dry-run=server", "--diff"]).await?.is(0, &parts)?;
     ensure!(good.found().await?.is_none(), "a dry run made something");
     Ok(())
 }
@@ -174,6 +211,12 @@ pub(super) async fn another_managers_fields_are_not_taken_by_accident(stage: Sta
     let theirs = workspace(&stage, Flavour::Claims, "shared", text)?;
     let words = ["spec.parameters.allowedCidrs: is set by kubectl", "--force-conflicts"];
     paved.apply(&theirs, &[]).await?.is(2, &words)?;
+    let changes = ["of its parts 1 new, 0 changed, 1 gone", "@@ ssh-198.51.100.0/24 @@"];
+    paved
+        .by(None)
+        .apply(&theirs, &["--force-conflicts", "--dry-run=server", "--diff"])
+        .await?
+        .is(0, &changes)?;
     paved
         .apply(&theirs, &["--force-conflicts", "--diff"])
         .await?
