@@ -106,7 +106,7 @@ impl Database {
             .needs(place.ready, NAMESPACE_READY)
             .add()?;
         grants(cx)?;
-        // The Secret goes with the role, the role owns what is in the database, and a grant is taken back inside of it.
+        // The Secret goes with the role, the role owns what is in the database, and a grant is looked at inside of it.
         place.outlives(ROLE, cx)?;
         cx.usage(ROLE, DATABASE)?;
         cx.usage(DATABASE, GRANT)?;
@@ -165,6 +165,9 @@ impl Database {
 
 /// The role may use its database, which is nobody else's: PostgreSQL would let every role of the server in. In the schema that
 /// every database has, it may make tables.
+///
+/// What was granted goes with the database, so nothing is taken back: provider-sql would do that inside of the database, and a
+/// grant whose database went first (deleted half made, before a Usage held it) would wait for it for ever.
 fn grants(cx: &mut Composition<'_>) -> Result<(), Error> {
     let may = |privileges: &[&str]| sql::Grant {
         role_selector: Some(SIBLING),
@@ -173,9 +176,9 @@ fn grants(cx: &mut Composition<'_>) -> Result<(), Error> {
         ..sql::Grant::default()
     };
     let database = sql::Grant { revoke_public_on_db: Some(true), ..may(&["CONNECT", "CREATE", "TEMPORARY"]) };
-    cx.managed(GRANT, database).add()?;
+    cx.managed(GRANT, database).orphan(true).add()?;
     let schema = sql::Grant { schema: Some("public".to_owned()), ..may(&["CREATE", "USAGE"]) };
-    cx.managed(SCHEMA_GRANT, schema).add().map(|_| ())
+    cx.managed(SCHEMA_GRANT, schema).orphan(true).add().map(|_| ())
 }
 
 /// Where the password is made: beside the Secret that the server's whole connection is written to.
