@@ -157,11 +157,12 @@ impl Environment {
     /// this machine's clock, which may differ from the cluster's by some seconds.
     pub(crate) fn may_lag(&self, now: Timestamp) -> bool {
         const RECENT: i64 = 60;
+        // Crossplane writes into a composite on its own account too: a refusal of the older spec is repeated then, under a new date.
+        const REPEATED: i64 = 5;
         let Some(edited) = self.edited.filter(|edited| self.created != Some(*edited)) else { return false };
         let refused_since = self.refused().and_then(|refused| refused.last_transition_time);
         let recently = now.as_second() - edited.as_second() < RECENT;
-        // Times are whole seconds: in the same one, either may have been first.
-        recently && refused_since.is_none_or(|since| since <= edited)
+        recently && refused_since.is_none_or(|since| since.as_second() <= edited.as_second() + REPEATED)
     }
 
     /// One word for where it stands.

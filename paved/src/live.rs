@@ -1,8 +1,10 @@
 //! A picture on a terminal that is drawn over and over in the same place.
 
+use std::borrow::Cow;
 use std::io;
 
 use crate::Console;
+use crate::paint::Mark;
 
 /// What stands on the terminal now.
 #[derive(Default)]
@@ -12,7 +14,8 @@ pub(crate) struct Live {
 
 impl Live {
     /// Draws a frame in place of the last one. Lines are cut to the terminal's width, and a frame that is too high to its
-    /// height: what has scrolled away cannot be drawn over. Without a terminal frames follow each other.
+    /// height, as what has scrolled away cannot be drawn over: there what is awaited has its place before what is ready.
+    /// Without a terminal frames follow each other.
     pub(crate) fn draw(&mut self, frame: &[u8], console: &mut Console<'_>) -> io::Result<()> {
         let text = String::from_utf8_lossy(frame);
         let Some(terminal) = &mut console.terminal else {
@@ -45,20 +48,54 @@ fn fit(text: &str, rows: usize, columns: usize) -> Vec<String> {
     // The last row is the cursor's, the last column may wrap.
     let (rows, columns) = (rows.max(4) - 1, columns.max(20) - 1);
     let all: Vec<&str> = text.lines().collect();
-    let shown = if all.len() > rows { rows - 1 } else { all.len() };
-    let mut lines: Vec<String> = all[..shown]
-        .iter()
-        .map(|line| format!("{}{}", console::truncate_str(line, columns, "…"), anstyle::Reset))
-        .collect();
-    if shown < all.len() {
-        lines.push(format!("  … {} more lines", all.len() - shown));
+    let shown = if all.len() > rows { give_way(&all, rows - 1) } else { all.clone() };
+    let mut lines: Vec<String> =
+        shown.iter().map(|line| format!("{}{}", cut(line, columns), anstyle::Reset)).collect();
+    if shown.len() < all.len() {
+        lines.push(format!("  … {} more lines", all.len() - shown.len()));
     }
     lines
 }
 
+/// So many lines: what is as it should be gives way to what is awaited, the last first.
+fn give_way<'l>(all: &[&'l str], rows: usize) -> Vec<&'l str> {
+    let is_good = |line: &&&str| {
+        let plain = console::strip_ansi_codes(line);
+        plain.trim_start_matches(['├', '└', '─', ' ']).starts_with(Mark::Good.sign())
+    };
+    let excess = all.len() - rows;
+    let good = all.iter().filter(is_good).count();
+    let kept = good.saturating_sub(excess);
+    let mut seen = 0;
+    let mut shown: Vec<&str> = all
+        .iter()
+        .filter(|line| {
+            seen += usize::from(is_good(line));
+            !is_good(line) || seen <= kept
+        })
+        .copied()
+        .collect();
+    shown.truncate(rows);
+    shown
+}
+
+/// A line that takes no more columns. A last cell of which hardly anything would be left goes whole.
+fn cut(line: &str, columns: usize) -> Cow<'_, str> {
+    const LEAST: usize = 8;
+    let plain = console::strip_ansi_codes(line);
+    let visible = console::truncate_str(&plain, columns, "");
+    let before = visible.rfind("  ").map(|gap| console::measure_text_width(&visible[..gap]));
+    match before {
+        Some(before) if visible.len() < plain.len() && columns - before < LEAST + 2 => {
+            console::truncate_str(line, before, "")
+        }
+        _ => console::truncate_str(line, columns, "…"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::fit;
+    use super::{cut, fit};
 
     fn plain(lines: &[String]) -> Vec<String> {
         lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
@@ -73,6 +110,26 @@ mod tests {
         assert!(lines.iter().all(|line| line.chars().count() <= 79), "{lines:?}");
         assert!(lines[0].starts_with("line 0 mmm") && lines[0].ends_with('…'));
         assert_eq!(lines[22], "  … 38 more lines");
+    }
+
+    #[test]
+    fn a_cell_of_which_hardly_anything_is_left_goes_whole() {
+        let line = "├─ \u{1b}[32m✓\u{1b}[0m egress  Ready  6s  \u{1b}[2msgr-0123456789\u{1b}[0m";
+        let shown = |columns| plain(&[cut(line, columns).into_owned()]).remove(0);
+        assert_eq!(shown(28), "├─ ✓ egress  Ready  6s");
+        assert_eq!(shown(34), "├─ ✓ egress  Ready  6s  sgr-01234…");
+        assert_eq!(shown(80), "├─ ✓ egress  Ready  6s  sgr-0123456789");
+    }
+
+    #[test]
+    fn what_is_awaited_is_seen_among_many_that_are_ready() {
+        let leaf = |n: usize| format!("├─ {} part-{n}", if n % 20 == 19 { "…" } else { "✓" });
+        let text =
+            format!("shop  Provisioning\n{}\n  url: x", (0..60).map(leaf).collect::<Vec<_>>().join("\n"));
+        let lines = plain(&fit(&text, 10, 80));
+        let expected = ["shop  Provisioning", "├─ ✓ part-0", "├─ ✓ part-1", "├─ ✓ part-2", "├─ … part-19"];
+        assert_eq!(lines[..5], expected);
+        assert_eq!(lines[5..], ["├─ … part-39", "├─ … part-59", "  url: x", "  … 54 more lines"]);
     }
 
     #[test]

@@ -120,7 +120,9 @@ fn what_was_just_edited_may_show_an_older_status() {
     let mut refused = object.clone();
     set(&mut refused, "Provisioned", "False", "InvalidSpec", "");
     assert!(environment(&refused).may_lag(now), "it may have been refused before");
-    refused["status"]["conditions"][2]["lastTransitionTime"] = json!("2026-01-01T11:59:51Z");
+    refused["status"]["conditions"][2]["lastTransitionTime"] = json!("2026-01-01T11:59:52Z");
+    assert!(environment(&refused).may_lag(now), "the older spec may have been refused again");
+    refused["status"]["conditions"][2]["lastTransitionTime"] = json!("2026-01-01T11:59:56Z");
     assert!(!environment(&refused).may_lag(now), "it was refused since");
     let mut new = object.clone();
     new["metadata"]["creationTimestamp"] = json!("2026-01-01T11:59:50Z");

@@ -63,7 +63,7 @@ fn a_cluster_that_is_well_has_no_red_line() {
     ✓ Function fn  v1.2.3
     ✓ Provider provider-aws-ec2  v1.2.3
     ✓ ClusterProviderConfig.aws.m.upbound.io  team
-    ✓ XRD environments.dev.example.org  environments
+    ✓ XRD environments.dev.example.org  Composition environments
     ✓ Settings paved-road  EnvironmentConfig
     ");
 }
