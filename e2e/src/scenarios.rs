@@ -110,6 +110,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(cli::an_interrupted_wait_leaves_what_was_applied),
     scenario!(cli::a_deletion_that_hangs_says_what_holds_it),
     scenario!(figures::each_becomes_ready_by_itself, Asked),
+    scenario!(figures::two_thousand_are_listed_and_waited_for, Asked),
     // From here on the same environments look on.
     scenario!(bulk::a_hundred_environments_come_and_go, Apart),
     scenario!(quiet::nothing_is_written_while_nothing_happens, Apart),

@@ -18,6 +18,11 @@ impl Metrics {
         Ok(Self { client: Client::try_from(Config::new(address))? })
     }
 
+    /// Those of an API server.
+    pub fn of(client: Client) -> Self {
+        Self { client }
+    }
+
     /// A metric's samples by their labels, as they are printed: `controller="composite/xgpudevworkspaces.platform.acme.io"`. A metric that
     /// nothing was counted in yet has none.
     pub async fn samples(&self, metric: &str) -> Result<BTreeMap<String, f64>> {

@@ -155,28 +155,32 @@ pub(super) async fn new_tags_and_publishers_reach_what_runs(stage: Stage) -> Res
         "unifiedEnvironment": {"publisherRoleArns": [publisher]},
     }});
     stage.patch_settings(&followed).await?;
-    let played = async {
-        try_join_all(environments.iter().map(Environment::poke)).await?;
-        for environment in &environments {
-            for (slot, value) in [("instance", "4711"), ("frontend-bucket-policy", publisher)] {
-                if !is_part(&environment.object().await?, slot) {
-                    continue;
-                }
-                eventually(&format!("{slot} says {value}"), async || {
-                    Ok(environment.slot(slot).await?["spec"].to_string().contains(value).then_some(()))
-                })
-                .await?;
-            }
-        }
-        settled(&environments).await
-    }
-    .await;
+    let played = says(&environments, publisher, true).await;
     stage.put_settings(&old).await?;
     played?;
-    settled(&environments).await?;
+    // What is taken back goes.
+    says(&environments, publisher, false).await?;
     let after = try_join_all(environments.iter().map(Environment::uids)).await?;
     ensure!(before == after, "something was made anew for a tag");
     Ok(())
+}
+
+/// Waits until machines have the tag and sites the publisher, or neither.
+async fn says(environments: &[Environment], publisher: &str, wanted: bool) -> Result<()> {
+    try_join_all(environments.iter().map(Environment::poke)).await?;
+    for environment in environments {
+        for (slot, value) in [("instance", "4711"), ("frontend-bucket-policy", publisher)] {
+            if !is_part(&environment.object().await?, slot) {
+                continue;
+            }
+            eventually(&format!("{slot} says {value}: {wanted}"), async || {
+                let says = environment.slot(slot).await?["spec"].to_string().contains(value);
+                Ok((says == wanted).then_some(()))
+            })
+            .await?;
+        }
+    }
+    settled(environments).await
 }
 
 /// Settings of every section that are other than those of the examples.
@@ -308,6 +312,9 @@ pub(super) async fn crossplane_restarted_makes_nothing_anew(stage: Stage) -> Res
     })
     .await?;
     try_join_all(environments.iter().map(Environment::poke)).await?;
-    ensure!(desired(&environments).await? == before, "something was made anew, or otherwise");
+    for (environment, before) in environments.iter().zip(before) {
+        let after = environment.desired().await?;
+        ensure!(after == before, "{} is another: {before:?}, {after:?}", environment.resource());
+    }
     Ok(())
 }

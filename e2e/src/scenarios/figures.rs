@@ -1,13 +1,20 @@
-//! What an environment costs until it is ready, one after the other.
+//! What things cost: an environment until it is ready, one after the other; the command line among two thousand.
 
-use std::time::Instant;
+use std::collections::BTreeMap;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use function_paved_road::apis::{AnyApi, Flavour};
+use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, copy, sink};
+use tokio::process::Command;
+use xtask::workspace;
 
-use crate::control_plane::ControlPlane;
+use crate::control_plane::{ControlPlane, Metrics};
 use crate::examples;
+use crate::objects::Objects;
 use crate::stage::Stage;
 
 pub(super) async fn each_becomes_ready_by_itself(stage: Stage) -> Result<()> {
@@ -53,4 +60,133 @@ impl Counts {
             events: plane.metrics.sum("circuit_breaker_events_total", &controller).await?,
         })
     }
+}
+
+/// They stand in an API server where nobody composes anything, with the status that each example came to. The command line is the
+/// released one, where `cargo build --release` has made it.
+pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Result<()> {
+    const OF_EACH: usize = 200;
+    let inner = &stage.plane.inner;
+    let objects = Objects::new(inner.client.clone());
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": stage.namespace}});
+    objects.apply(&namespace).await?;
+    let environments = stage.standing().await?;
+    copy_kinds(&stage.objects, &objects).await?;
+    let mut names = Vec::new();
+    let mut copies = Vec::new();
+    for environment in environments {
+        let object = environment.object().await?;
+        for number in 0..OF_EACH {
+            let mut copy = object.clone();
+            let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
+            let group = object["apiVersion"].as_str().and_then(|version| version.split('/').next());
+            let name = format!("{}-{number}", environment.name());
+            names.push(format!("{kind}.{}/{name}", group.unwrap_or_default()));
+            copy["metadata"] = json!({"name": name, "namespace": stage.namespace});
+            copies.push(copy);
+        }
+    }
+    let written = stream::iter(&copies).map(|copy| objects.apply(copy)).buffer_unordered(8);
+    written.try_collect::<()>().await?;
+    let list = ["list"].map(str::to_owned).to_vec();
+    let json = ["list", "-o", "json"].map(str::to_owned).to_vec();
+    let wait = [&["wait", "--for=deleted", "--timeout=5s"].map(str::to_owned)[..], &names].concat();
+    for (what, args) in [("list", list), ("list -o json", json), ("wait", wait)] {
+        let cost = Cost::of(&stage, &args).await?;
+        println!(
+            "    paved {what}, {} environments: first output after {:.2} s, {:.1} MiB at most, {:?}",
+            names.len(),
+            cost.first.as_secs_f64(),
+            cost.peak,
+            cost.requests
+        );
+    }
+    Ok(())
+}
+
+/// Gives another cluster the kinds of environment, without a subresource for the status.
+async fn copy_kinds(from: &Objects, to: &Objects) -> Result<()> {
+    for mut definition in from.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", "").await? {
+        let categories = definition["spec"]["names"]["categories"].as_array();
+        if !categories.is_some_and(|all| all.iter().any(|one| one == "paved")) {
+            continue;
+        }
+        definition["metadata"] = json!({"name": definition["metadata"]["name"]});
+        for version in definition["spec"]["versions"].as_array_mut().into_iter().flatten() {
+            version.as_object_mut().and_then(|version| version.remove("subresources"));
+        }
+        for field in ["conversion", "status"] {
+            definition["spec"].as_object_mut().and_then(|spec| spec.remove(field));
+        }
+        definition.as_object_mut().and_then(|definition| definition.remove("status"));
+        to.apply(&definition).await?;
+    }
+    Ok(())
+}
+
+/// What a run took.
+struct Cost {
+    /// Until the first byte of output.
+    first: Duration,
+    /// The most memory, in MiB.
+    peak: f64,
+    /// Requests for environments, by verb.
+    requests: BTreeMap<String, f64>,
+}
+
+impl Cost {
+    async fn of(stage: &Stage, args: &[String]) -> Result<Self> {
+        let inner = &stage.plane.inner;
+        let metrics = Metrics::of(inner.client.clone());
+        let before = requests(&metrics).await?;
+        let released = workspace::target().join("release/paved");
+        let program = if released.exists() { released } else { workspace::built("paved")? };
+        let begin = Instant::now();
+        let mut child = Command::new(program)
+            .args(args)
+            .arg("--kubeconfig")
+            .arg(&inner.kubeconfig)
+            .args(["-n", &stage.namespace])
+            .env_remove("GITHUB_OUTPUT")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .context("starting paved")?;
+        let status = format!("/proc/{}/status", child.id().context("paved has ended")?);
+        let memory = tokio::spawn(async move {
+            let mut peak = 0.0;
+            while let Ok(status) = tokio::fs::read_to_string(&status).await {
+                let high =
+                    status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+                let Some(high) = high.and_then(|high| high.parse::<f64>().ok()) else { break };
+                peak = high / 1024.0;
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            peak
+        });
+        let mut out = child.stdout.take().context("paved's output")?;
+        out.read_u8().await.context("paved has printed nothing")?;
+        let first = begin.elapsed();
+        copy(&mut out, &mut sink()).await.context("reading paved's output")?;
+        child.wait().await.context("waiting for paved")?;
+        let mut requests = requests(&metrics).await?;
+        requests.iter_mut().for_each(|(verb, count)| *count -= before.get(verb).unwrap_or(&0.0));
+        requests.retain(|_, count| *count > 0.0);
+        Ok(Self { first, peak: memory.await?, requests })
+    }
+}
+
+/// How often environments were asked for, by verb.
+async fn requests(metrics: &Metrics) -> Result<BTreeMap<String, f64>> {
+    let mut requests = BTreeMap::new();
+    for (labels, count) in metrics.samples("apiserver_request_total").await? {
+        let label = |name: &str| labels.split(&format!("{name}=\"")).nth(1)?.split('"').next();
+        if label("group")
+            .is_some_and(|group| Flavour::ALL.iter().any(|flavour| flavour.default_group() == group))
+        {
+            *requests.entry(label("verb").unwrap_or_default().to_owned()).or_default() += count;
+        }
+    }
+    Ok(requests)
 }

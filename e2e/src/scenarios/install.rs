@@ -12,6 +12,7 @@ use xtask::yaml;
 
 use crate::control_plane::packages;
 use crate::examples;
+use crate::paved::{Paved, address};
 use crate::stage::{Stage, eventually};
 
 const PACKAGES: &str = "pkg.crossplane.io/v1";
@@ -100,12 +101,20 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
             stage.example(api.info().name, Flavour::Namespaced, json!({"metadata": {"name": "own"}}))?;
         let group = args.group.as_deref().context("a group")?;
         environment.manifest["apiVersion"] = function_paved_road::manifests::api_version(group).into();
-        environment.apply().await?;
-        environment.ready().await?;
-        environment.delete().await?;
-        environment.gone().await
+        // The command line finds the kinds by what the cluster says of them.
+        let paved = Paved::of(&stage)?;
+        let address = address(&environment);
+        paved.apply(&environment, &["--wait", "--timeout", "8m"]).await?.is(0, &["is ready after"])?;
+        paved.run(&["status", &address]).await?.is(0, &["Ready "])?;
+        paved.run(&["list", &address[..address.len() - "/own".len()]]).await?.is(0, &["own"])?;
+        paved.run(&["delete", &address, "--yes", "--wait", "--timeout", "10m"]).await?.is(0, &["gone after"])
     });
-    try_join_all(own).await.map(drop)
+    try_join_all(own).await?;
+    let doctor = Paved::of(&stage)?.by(stage.operator().person.as_deref()).run(&["doctor"]).await?;
+    doctor.is(
+        0,
+        &["✓ Function team-function-paved-road", "✓ XRD stockpools.platform.team.example", "✓ your rights"],
+    )
 }
 
 /// The roles for people that are written beside the packages.
