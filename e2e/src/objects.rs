@@ -57,6 +57,18 @@ impl Objects {
         values.collect()
     }
 
+    /// Whether there is such a kind.
+    pub async fn knows(&self, api_version: &str, kind: &str) -> Result<bool> {
+        match self.kind(api_version, kind).await {
+            Ok(_) => Ok(true),
+            Err(error) => match error.downcast_ref() {
+                Some(kube::Error::Api(answer)) if answer.is_not_found() => Ok(false),
+                Some(kube::Error::Discovery(_)) => Ok(false),
+                _ => Err(error),
+            },
+        }
+    }
+
     /// Applies an object.
     pub async fn apply(&self, object: &Value) -> Result<()> {
         let (api, name) = self.of(object).await?;

@@ -138,13 +138,17 @@ impl Stage {
         Self::set(self.plane.clone(), "standing").await
     }
 
-    /// Deletes every environment of the namespace, and what the clouds were told; waits until all are gone.
+    /// Deletes every environment of the namespace, and what the clouds were told; waits until all are gone. An API that was
+    /// uninstalled has none.
     pub async fn clear(&self) -> Result<()> {
         behaviour::clear(&self.plane.client(), &self.rule_name("")).await?;
         let mut left = Vec::new();
         for (api, flavour) in examples::all() {
             let example = examples::example(api.info().name, flavour, &self.namespace)?;
             let text = |key: &str| example[key].as_str().unwrap_or_default();
+            if !self.objects.knows(text("apiVersion"), text("kind")).await? {
+                continue;
+            }
             let all = self.objects.list(text("apiVersion"), text("kind"), &self.namespace).await?;
             left.extend(all.into_iter().map(|object| self.environment(object)));
         }
