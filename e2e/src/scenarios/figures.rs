@@ -171,7 +171,9 @@ impl Cost {
         copy(&mut out, &mut sink()).await.context("reading paved's output")?;
         child.wait().await.context("waiting for paved")?;
         let mut requests = requests(&metrics).await?;
-        requests.iter_mut().for_each(|(verb, count)| *count -= before.get(verb).unwrap_or(&0.0));
+        for (verb, count) in &mut requests {
+            *count -= before.get(verb).unwrap_or(&0.0);
+        }
         requests.retain(|_, count| *count > 0.0);
         Ok(Self { first, peak: memory.await?, requests })
     }

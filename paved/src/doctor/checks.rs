@@ -161,8 +161,8 @@ fn definition_check(definition: &DynamicObject, world: &World) -> Check {
     if choices.is_empty() {
         return Check::bad(what, "has no Composition", "install its Configuration, or apply one of yours");
     }
-    let word = if choices.len() == 1 { "Composition" } else { "Compositions" };
-    Check::good(what, format!("{word} {}", choices.join(", ")))
+    let noun = if choices.len() == 1 { "Composition" } else { "Compositions" };
+    Check::good(what, format!("{noun} {}", choices.join(", ")))
 }
 
 fn is_ours(definition: &DynamicObject) -> bool {
