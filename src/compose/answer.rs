@@ -139,7 +139,12 @@ fn provisioned(leaves: &[Leaf], phase: Phase) -> (&'static str, String) {
     }
     if phase == Phase::Ready {
         let count = leaves.iter().filter(|leaf| leaf.counted).count();
-        return ("Available", format!("all {count} resources are ready"));
+        let told = if count == 1 {
+            "the only resource is ready".to_owned()
+        } else {
+            format!("all {count} resources are ready")
+        };
+        return ("Available", told);
     }
     let unready: Vec<&Leaf> = leaves.iter().filter(|leaf| !leaf.status.ready).collect();
     let creating = unready.iter().find(|leaf| leaf.state == State::Creating);
