@@ -62,7 +62,8 @@ impl Objects {
         match self.kind(api_version, kind).await {
             Ok(_) => Ok(true),
             Err(error) => match error.downcast_ref() {
-                Some(kube::Error::Api(answer)) if answer.is_not_found() => Ok(false),
+                // A group that is gone answers in plain text, without a reason.
+                Some(kube::Error::Api(answer)) if answer.code == 404 => Ok(false),
                 Some(kube::Error::Discovery(_)) => Ok(false),
                 _ => Err(error),
             },
