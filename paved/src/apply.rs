@@ -10,7 +10,7 @@ use tokio::signal;
 
 use crate::Console;
 use crate::cli::{Apply, Goal};
-use crate::cluster::{Cluster, Found, Kinds, refusal};
+use crate::cluster::{Cluster, Found, Kinds, lacks_rights, refusal};
 use crate::failure::Failure;
 use crate::paint::{BOLD, GREEN, YELLOW};
 use crate::{outputs, wait};
@@ -24,10 +24,16 @@ const TRIES: usize = 5;
 
 /// Asks the API server about every document first, and applies them only when it takes them all.
 pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), Failure> {
+    if !args.wait && args.outputs.output_file.is_some() {
+        return Err(Failure::Usage("--output-file is written once it is ready: --wait is needed".to_owned()));
+    }
+    if args.wait {
+        outputs::prepare(&args.outputs)?;
+    }
     let documents = plan::documents(&args.files, console)?;
     let cluster = Cluster::connect(&args.access).await?;
     let kinds = Kinds::discover(&cluster).await?;
-    let mut steps = plan::steps(documents, &kinds, &cluster, args.access.namespace.as_deref())?;
+    let mut steps = plan::steps(documents, &kinds, &cluster, args.access.namespace.as_deref(), console)?;
     rehearse(&cluster, &mut steps, args.force_conflicts).await?;
     if args.diff {
         for step in &steps {
@@ -91,7 +97,9 @@ async fn attempt(
             }
             // Somebody else wrote at the same moment: what is asked for is still what is wanted.
             Err(kube::Error::Api(status)) if status.code == 409 && tries < TRIES => tries += 1,
-            Err(kube::Error::Api(status)) if [400, 409, 422].contains(&status.code) => {
+            Err(kube::Error::Api(status))
+                if [400, 403, 409, 422].contains(&status.code) && !lacks_rights(&status) =>
+            {
                 return Err(refusal(&step.what(), &status));
             }
             Err(error) => return Err(cluster.explain(&error, &format!("apply {}", step.title()))),

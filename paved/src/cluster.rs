@@ -17,7 +17,7 @@ pub(crate) use composition::compositions;
 pub(crate) use kinds::{Kind, Kinds, MARK};
 pub(crate) use reference::Reference;
 pub(crate) use search::{Found, find, find_all, find_each, pages};
-pub(crate) use trouble::{explain, is_denied, refusal};
+pub(crate) use trouble::{explain, is_denied, lacks_rights, refusal};
 pub(crate) use watch::{cause, watch};
 
 #[cfg(test)]
@@ -53,10 +53,13 @@ impl Cluster {
         }
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let namespace = access.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-        if namespace.is_empty() {
-            return Err(Failure::Usage("--namespace: found nothing; a name is needed".to_owned()));
+        if !is_name(&namespace) {
+            return Err(Failure::Usage(format!("--namespace: found {namespace:?}; {A_NAME} is needed")));
         }
-        let client = Client::try_from(config).map_err(|error| explain(&error, &server, "connect"))?;
+        let client = Client::try_from(config).map_err(|error| match error {
+            kube::Error::Auth(_) => explain(&error, &server, "connect"),
+            other => trouble::unusable(&other),
+        })?;
         Ok(Self { client, namespace, server })
     }
 
@@ -66,12 +69,22 @@ impl Cluster {
     }
 }
 
+/// What Kubernetes takes for a name.
+pub(crate) const A_NAME: &str = "a name of small letters, digits, - and .";
+
+/// Whether Kubernetes takes this for a name; then it can stand in a URL too.
+pub(crate) fn is_name(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    let begins = text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
+    begins && text.len() <= 253 && text.chars().all(fits)
+}
+
 /// The kubeconfig's words where there is one, else those of the pod's service account.
 async fn configuration(access: &Access) -> Result<Config, Failure> {
     let options = KubeConfigOptions { context: access.context.clone(), ..KubeConfigOptions::default() };
     let file = match &access.kubeconfig {
         Some(path) => Kubeconfig::read_from(path),
-        None => Kubeconfig::read(),
+        None => of_environment(),
     };
     let kubeconfig = match file {
         Ok(kubeconfig) => kubeconfig,
@@ -97,6 +110,18 @@ async fn configuration(access: &Access) -> Result<Config, Failure> {
             _ => unreadable(&error, access),
         }
     })
+}
+
+/// As kubectl reads `$KUBECONFIG`: of a list, files that are not there are passed over.
+fn of_environment() -> Result<Kubeconfig, KubeconfigError> {
+    let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let listed: Vec<PathBuf> =
+        std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect();
+    let there: Vec<&PathBuf> = listed.iter().filter(|path| path.exists()).collect();
+    if listed.len() < 2 || there.is_empty() {
+        return Kubeconfig::read();
+    }
+    there.into_iter().try_fold(Kubeconfig::default(), |all, path| all.merge(Kubeconfig::read_from(path)?))
 }
 
 fn may_be_in_a_pod(access: &Access) -> bool {

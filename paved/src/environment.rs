@@ -204,8 +204,8 @@ impl Environment {
     }
 
     /// Where people reach it.
-    pub(crate) fn endpoint(&self) -> Option<&str> {
-        ENDPOINTS.iter().find_map(|field| self.fields.get(*field)?.as_str())
+    pub(crate) fn endpoint(&self) -> Option<String> {
+        ENDPOINTS.iter().find_map(|field| self.fields.get(*field)?.as_str()).map(harmless)
     }
 
     /// How many parts are ready, and how many exist: neither falls while something is made.

@@ -53,7 +53,12 @@ pub(crate) fn texts(path: &Path, console: &mut Console<'_>) -> Result<Vec<Result
     if !path.is_dir() {
         return Ok(vec![Ok(text_of(path, false)?)]);
     }
-    Ok(files_of(path)?.iter().map(|file| text_of(file, true)).collect())
+    let (files, folders) = inside(path)?;
+    if !folders.is_empty() {
+        let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        writeln!(console.err, "note: folders inside are left alone: {}", folders.join(", "))?;
+    }
+    Ok(files.iter().map(|file| text_of(file, true)).collect())
 }
 
 fn text_of(path: &Path, found: bool) -> Result<Text, Failure> {
@@ -75,7 +80,8 @@ fn parse(text: &Text) -> Result<Vec<Document>, Failure> {
     let mut documents = Vec::new();
     for value in values.into_iter().filter(|value| !value.is_null()) {
         if !value.is_object() {
-            let message = format!("{}: found {value}; a Kubernetes object is needed", file.display());
+            let message =
+                format!("{}: found {}; a Kubernetes object is needed", file.display(), shape(&value));
             return Err(Failure::Usage(message));
         }
         let items = if value["kind"] == "List" { value["items"].as_array().cloned() } else { None };
@@ -85,25 +91,44 @@ fn parse(text: &Text) -> Result<Vec<Document>, Failure> {
     Ok(documents)
 }
 
-/// The parser's message, with the place in the file.
-fn located(error: &serde_saphyr::Error, path: &Path) -> String {
-    let message = error.to_string();
-    let message = message.strip_prefix("error: ").unwrap_or(&message);
-    message.replace("<input>", &path.display().to_string()).trim_end().to_owned()
+/// What a value is, without saying it.
+pub(crate) fn shape(value: &Value) -> &'static str {
+    match value {
+        Value::Array(_) => "a list",
+        Value::String(_) => "a text",
+        Value::Number(_) => "a number",
+        Value::Bool(_) => "true or false",
+        Value::Null => "nothing",
+        Value::Object(_) => "an object",
+    }
 }
 
-/// A folder's YAML and JSON files, sorted; its folders are left alone.
-fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+/// The parser's message, with the place in the file; the line itself may hold a secret.
+fn located(error: &serde_saphyr::Error, path: &Path) -> String {
+    let message = error.without_snippet().to_string();
+    let message = message.strip_prefix("error: ").unwrap_or(&message).trim_end();
+    let Some(location) = error.location() else { return message.to_owned() };
+    let (line, column) = (location.line(), location.column());
+    let message = message.strip_suffix(&format!(" at line {line}, column {column}")).unwrap_or(message);
+    format!("{}:{line}:{column}: {message}", path.display())
+}
+
+/// A folder's YAML and JSON files, and its folders, both sorted; hidden folders are left out.
+fn inside(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     let unreadable = |error| Failure::Usage(format!("cannot read {}: {error}", folder.display()));
-    let mut files = Vec::new();
+    let (mut files, mut folders) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         let is_text =
             path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known));
-        if is_text && path.is_file() {
+        let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if path.is_dir() && !is_hidden {
+            folders.push(path);
+        } else if is_text && path.is_file() {
             files.push(path);
         }
     }
     files.sort();
-    Ok(files)
+    folders.sort();
+    Ok((files, folders))
 }

@@ -73,8 +73,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
         Command::Init(args) => init::run(&args, console),
         Command::Platform(args) => platform::run(&args, console),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut self::command(), "paved", &mut console.out);
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut self::command(), "paved", &mut script);
+            console.out.write_all(&script).map_err(Failure::from)
         }
         online => on_a_cluster(online, console),
     };

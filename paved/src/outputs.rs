@@ -13,23 +13,32 @@ use crate::cli::Outputs;
 use crate::environment::Environment;
 use crate::failure::Failure;
 
+/// Finds out whether they can be written, before anybody has waited for them.
+pub(crate) fn prepare(outputs: &Outputs) -> Result<(), Failure> {
+    for path in outputs.output_file.as_deref().into_iter().chain(outputs.github_output()) {
+        OpenOptions::new().append(true).create(true).open(path).map_err(|error| unwritable(path, &error))?;
+    }
+    Ok(())
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Usage(format!("cannot write the outputs to {}: {error}", path.display()))
+}
+
 /// Writes what is asked for.
 pub(crate) fn write(outputs: &Outputs, environments: &[Environment]) -> Result<(), Failure> {
-    let unwritable = |path: &Path, error: std::io::Error| {
-        Failure::Usage(format!("cannot write the outputs to {}: {error}", path.display()))
-    };
     if let Some(path) = &outputs.output_file {
         let text = if path.extension().is_some_and(|end| end == "json") {
             json(environments)
         } else {
             dotenv(environments)
         };
-        fs::write(path, text).map_err(|error| unwritable(path, error))?;
+        fs::write(path, text).map_err(|error| unwritable(path, &error))?;
     }
-    if let Some(path) = &outputs.github_output {
+    if let Some(path) = outputs.github_output() {
         let file = OpenOptions::new().append(true).create(true).open(path);
         file.and_then(|mut file| file.write_all(github(environments).as_bytes()))
-            .map_err(|error| unwritable(path, error))?;
+            .map_err(|error| unwritable(path, &error))?;
     }
     Ok(())
 }
@@ -215,7 +224,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         fs::write(&path, "before=1\n").unwrap();
-        let outputs = Outputs { output_file: None, github_output: Some(path.clone()) };
+        let outputs = Outputs { output_file: None, github_output: Some(path.clone().into()) };
         write(&outputs, &[workspace(|_| ())]).unwrap();
         let text = fs::read_to_string(path).unwrap();
         assert!(

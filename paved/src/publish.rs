@@ -14,8 +14,6 @@ mod progress;
 mod trouble;
 mod upload;
 
-use std::time::Duration;
-
 use kube::api::DynamicObject;
 use tokio::signal;
 
@@ -40,6 +38,12 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
     let account = Account::open(&site.region, args.endpoint_url.as_deref()).await?;
     let bucket = Bucket::new(&account, &site.bucket);
     folder.notes(console)?;
+    if args.delete && !folder.has_start() {
+        return Err(Failure::Usage(format!(
+            "--delete would take the site away: {} has no index.html; name the folder of the build",
+            args.folder.display()
+        )));
+    }
 
     let stored = bucket.list().await?;
     let plan = Plan::new(&folder, &rules, stored, args).await?;
@@ -49,9 +53,10 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
     }
     upload::all(&plan, &folder, &bucket, console).await?;
     tokio::select! {
-        finished = finish(&plan, &site, &account, &bucket, args.patience.timeout, console) => finished?,
+        finished = finish(&plan, &site, &account, &bucket, args, console) => finished?,
         _ = signal::ctrl_c() => {
-            let told = "everything is uploaded; run it again to delete what is stale";
+            let told = "everything is uploaded, but edges may serve what is older, and nothing stale is deleted: run it again \
+                        with --invalidate";
             return Err(Failure::Interrupted(told.to_owned()));
         }
     }
@@ -64,12 +69,12 @@ async fn finish(
     site: &Site,
     account: &Account,
     bucket: &Bucket,
-    longest: Duration,
+    args: &Publish,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let edges = site.distribution.as_deref().map(|id| Edges::new(account, id));
-    if let Some(edges) = edges.as_ref().filter(|_| plan.uploads() > 0) {
-        edges.renew(longest, console).await?;
+    if let Some(edges) = edges.as_ref().filter(|_| plan.uploads() > 0 || args.invalidate) {
+        edges.renew(args.patience.timeout, console).await?;
     }
     bucket.delete(&plan.stale).await?;
     if let Some(edges) = edges.as_ref().filter(|_| !plan.stale.is_empty()) {

@@ -23,6 +23,7 @@ pub(crate) use watched::Watched;
 
 /// Waits for what the flags name, and leaves what it has become for the next step.
 pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Failure> {
+    outputs::prepare(&args.outputs)?;
     let cluster = Cluster::connect(&args.access).await?;
     let kinds = Kinds::discover(&cluster).await?;
     let mut found = Vec::new();

@@ -93,6 +93,16 @@ fn changing(requests: &[String]) -> Vec<&String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_folder_without_a_site_deletes_none() {
+    let (s3, cluster, site) = (S3::start().await, cluster().await, site(6));
+    publish(&cluster, &s3, site.path(), &[]).await.is(0, &["6 uploaded"]);
+    let other = tempfile::tempdir().unwrap();
+    write(&other, "app.js", "//");
+    publish(&cluster, &s3, other.path(), &["--delete"]).await.is(1, &["has no index.html"]);
+    assert_eq!(s3.keys().await.len(), 6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_site_is_uploaded_once_and_pages_come_last() {
     let (s3, cluster, site) = (S3::start().await, cluster().await, site(2000));
 
@@ -196,6 +206,15 @@ async fn the_edges_are_told_before_anything_is_deleted() {
     );
     let all = client.list_invalidations().distribution_id(&id).send().await.unwrap();
     assert_eq!(all.invalidation_list.unwrap().quantity, 3);
+
+    // A run that ended before edges were told: nothing is left to upload, and they are told all the same.
+    s3.refuse("POST", "/invalidation", 500, "InternalError");
+    write(&site, "index.html", "<i>");
+    publish(&cluster, &s3, site.path(), &[]).await.is(4, &["--invalidate tries this again"]);
+    s3.allow();
+    s3.requests();
+    publish(&cluster, &s3, site.path(), &["--invalidate"]).await.is(0, &["0 uploaded"]);
+    assert_eq!(changing(&s3.requests()), [&told], "--invalidate");
 
     s3.refuse("POST", "/invalidation", 403, "AccessDenied");
     write(&site, "index.html", "<b>");

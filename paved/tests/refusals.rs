@@ -102,6 +102,60 @@ fn a_file_that_is_no_yaml_shows_the_place() {
 }
 
 #[test]
+fn what_stands_in_a_broken_document_is_shown_by_nobody() {
+    let broken = "kind: Secret\nstringData:\n  password: hunter2\n bad\n  token: hunter3\n";
+    let list = "- password: hunter2\n";
+    for text in [broken, list] {
+        for command in [&["preview", "-"][..], &["validate", "-"], &["apply", "-"]] {
+            let run = paved_with(command, text);
+            assert!(run.code != 0 && !run.told().contains("hunter"), "{command:?}: {}", run.told());
+        }
+    }
+}
+
+#[test]
+fn folders_in_a_folder_are_left_alone_and_said() {
+    let folder = folder(&[("a.yaml", WRONG)]);
+    std::fs::create_dir_all(folder.path().join("team")).unwrap();
+    let run = paved(&["validate", &within(&folder, "")]);
+    assert!(
+        run.err.contains("folders inside are left alone: ") && run.err.contains("team"),
+        "{}",
+        run.told()
+    );
+}
+
+#[test]
+fn a_kubeconfig_that_cannot_be_used_is_said_in_a_line() {
+    let user = |user: &str| {
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+             clusters: [{{name: c, cluster: {{server: 'https://127.0.0.1:1'}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: c, user: c}}}}]\nusers: [{{name: c, user: {user}}}]\n"
+        )
+    };
+    let plugin = |script: &str| {
+        let exec = "apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never";
+        user(&format!("{{exec: {{{exec}, args: [-c, '{script}', hunter2]}}}}"))
+    };
+    for (kubeconfig, words) in [
+        (user("{client-certificate-data: '!', client-key-data: '!'}"), "the kubeconfig cannot be used"),
+        (plugin("echo hunter3; echo log in first >&2; exit 1"), "has failed: log in first"),
+        (plugin("echo token=hunter3"), "has not printed an ExecCredential"),
+        (user("{}"), "does not answer"),
+        ("kind: [".to_owned(), "kubeconfig"),
+    ] {
+        let folder = folder(&[("config", &kubeconfig)]);
+        let run = paved(&["list", "--kubeconfig", &within(&folder, "config")]);
+        assert_eq!((run.code, run.err.lines().count()), (6, 1), "{}", run.told());
+        assert!(run.err.contains(words) && !run.err.contains("hunter"), "{}", run.told());
+    }
+    let folder = folder(&[("config", &user("{}"))]);
+    let run = paved(&["list", "-n", "my team", "--kubeconfig", &within(&folder, "config")]);
+    assert!(run.code == 1 && run.err.contains("--namespace: found \"my team\""), "{}", run.told());
+}
+
+#[test]
 fn no_document_is_too_strange_to_be_refused() {
     let head = "apiVersion: platform.acme.io/v1alpha1\nkind: GpuDevWorkspaceClaim\n";
     for body in [

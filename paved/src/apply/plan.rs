@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use simulator::schema::Violation;
 
 use crate::Console;
-use crate::cluster::{Cluster, Kind, Kinds};
+use crate::cluster::{A_NAME, Cluster, Kind, Kinds, is_name};
 use crate::failure::Failure;
 use crate::files::{self, Document, shown};
 
@@ -47,21 +47,22 @@ pub(super) fn documents(paths: &[PathBuf], console: &mut Console<'_>) -> Result<
     Ok(documents)
 }
 
-/// A step for each document. Whatever is wrong is told at once. A folder also holds other things: those are left alone.
+/// A step for each document. Whatever is wrong is told at once. A folder also holds other things: those are left alone, and said.
 pub(super) fn steps(
     documents: Vec<Document>,
     kinds: &Kinds,
     cluster: &Cluster,
     asked: Option<&str>,
+    console: &mut Console<'_>,
 ) -> Result<Vec<Step>, Failure> {
     let mut steps: Vec<Step> = Vec::new();
     let mut failures = Vec::new();
     let mut named = BTreeSet::new();
     for document in documents {
         let text = |path: &str| document.value.pointer(path).and_then(Value::as_str).unwrap_or_default();
-        if document.found
-            && kinds.of_document(text("/apiVersion"), text("/kind")).is_err_and(|(field, _)| field == "kind")
-        {
+        if document.found && !kinds.may_be_meant(text("/apiVersion"), text("/kind")) {
+            let what = [text("/kind"), text("/metadata/name")].join(" ");
+            writeln!(console.err, "note: {}: {what} is left alone: no environment", shown(&document.file))?;
             continue;
         }
         match step(&document, kinds, &cluster.namespace, asked) {
@@ -92,12 +93,8 @@ fn step(document: &Document, kinds: &Kinds, default: &str, asked: Option<&str>) 
         .map_err(|(field, message)| refused(document, field, message))?;
     let missing = || refused(document, "metadata.name", "is missing; a string is needed".to_owned());
     let name = text("/metadata/name").filter(|name| !name.is_empty()).ok_or_else(missing)?;
-    if name.contains('/') || name == "." || name == ".." {
-        return Err(refused(
-            document,
-            "metadata.name",
-            format!("found {name:?}; a name without / is needed"),
-        ));
+    if !is_name(name) {
+        return Err(refused(document, "metadata.name", format!("found {name:?}; {A_NAME} is needed")));
     }
     if document.value.pointer("/metadata/namespace").is_some_and(|own| !(own.is_string() || own.is_null())) {
         return Err(refused(document, "metadata.namespace", "a string is needed".to_owned()));
@@ -110,6 +107,10 @@ fn step(document: &Document, kinds: &Kinds, default: &str, asked: Option<&str>) 
         return Err(refused(document, "metadata.namespace", message));
     }
     let namespace = own.or(asked).unwrap_or(default).to_owned();
+    if !is_name(&namespace) {
+        let message = format!("found {namespace:?}; {A_NAME} is needed");
+        return Err(refused(document, "metadata.namespace", message));
+    }
     let mut object = document.value.clone();
     object["metadata"]["namespace"] = json!(namespace);
     if let Some(object) = object.as_object_mut() {

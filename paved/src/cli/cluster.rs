@@ -1,9 +1,11 @@
 //! Flags of the commands that talk to a cluster.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::OsStringValueParser;
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
 
@@ -179,8 +181,15 @@ pub(crate) struct Outputs {
     pub(crate) output_file: Option<PathBuf>,
 
     /// Append the status fields there as outputs of a step of GitHub Actions.
-    #[arg(long, value_name = "FILE", env = "GITHUB_OUTPUT", hide_env_values = true)]
-    pub(crate) github_output: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", env = "GITHUB_OUTPUT", hide_env_values = true, value_parser = OsStringValueParser::new())]
+    pub(crate) github_output: Option<OsString>,
+}
+
+impl Outputs {
+    /// Where outputs of a step of GitHub Actions go: a variable that is empty means nowhere.
+    pub(crate) fn github_output(&self) -> Option<&Path> {
+        self.github_output.as_deref().filter(|path| !path.is_empty()).map(Path::new)
+    }
 }
 
 /// What to wait for.

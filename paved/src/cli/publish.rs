@@ -42,6 +42,10 @@ pub(crate) struct Publish {
     #[arg(long)]
     pub(crate) delete: bool,
 
+    /// Let CloudFront forget what it keeps, although nothing has changed: after a run that ended before it could.
+    #[arg(long)]
+    pub(crate) invalidate: bool,
+
     /// Upload what has not changed too, with its headers.
     #[arg(long)]
     pub(crate) all: bool,

@@ -172,6 +172,13 @@ impl Kinds {
         })
     }
 
+    /// Whether a document was meant to be an environment: its kind is one of ours or nearly so, or its group is.
+    pub(crate) fn may_be_meant(&self, api_version: &str, kind: &str) -> bool {
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let is_ours = self.0.iter().any(|one| one.name() == kind || one.resource.group == group);
+        is_ours || simulator::nearest(kind, self.names().into_iter()).is_some()
+    }
+
     fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.0.iter().map(Kind::name).collect();
         names.dedup();
@@ -275,6 +282,21 @@ pub(crate) mod tests {
         }
         for text in ["", "app", "environment.acme.io", "gpudevworkspace"] {
             assert_eq!(kinds().called(text).unwrap_err().code(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_meant_to_be_ours_is_told_from_what_lies_beside_it() {
+        for (version, kind, meant) in [
+            ("platform.acme.io/v1alpha1", "GpuDevWorkspaceClaim", true),
+            ("other.example.org/v1", "Environment", true),
+            ("v1", "GpuDevWorkspaceClai", true),
+            ("dev.example.org/v1", "Anything", true),
+            ("v1", "Secret", false),
+            ("kustomize.config.k8s.io/v1beta1", "Kustomization", false),
+            ("", "", false),
+        ] {
+            assert_eq!(kinds().may_be_meant(version, kind), meant, "{version} {kind}");
         }
     }
 

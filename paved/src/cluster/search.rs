@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::{Stream, StreamExt, stream};
 use kube::api::{DynamicObject, ListParams, TypeMeta};
 
-use super::{Cluster, Kind, Kinds, is_denied};
+use super::{A_NAME, Cluster, Kind, Kinds, is_denied, is_name};
 use crate::failure::Failure;
 
 /// How many kinds are asked at once.
@@ -89,8 +89,8 @@ fn candidates<'t>(kinds: &Kinds, text: &'t str) -> Result<(Vec<Kind>, &'t str), 
         Some((kind, name)) => (kinds.called(kind)?, name),
         None => (kinds.all().to_vec(), text),
     };
-    if name.is_empty() || name.contains('/') {
-        return Err(Failure::Usage(format!("found {text:?}; NAME or KIND/NAME is needed")));
+    if !is_name(name) {
+        return Err(Failure::Usage(format!("found {text:?}; NAME or KIND/NAME is needed, {A_NAME}")));
     }
     Ok((candidates, name))
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use kube::client::AuthError;
 use kube::core::Status;
 use simulator::schema::Violation;
 
@@ -12,9 +13,12 @@ pub(crate) fn explain(error: &kube::Error, server: &str, act: &str) -> Failure {
     match error {
         kube::Error::Api(status) => of_status(status, server, act),
         kube::Error::Auth(auth) => Failure::NoAccess {
-            message: format!("no credentials for {server}: {}", one_line(&auth.to_string())),
+            message: format!("no credentials for {server}: {}", credentials(auth)),
             check: "the kubeconfig's user, and whether you are logged in".to_owned(),
         },
+        kube::Error::BuildRequest(_) | kube::Error::HttpError(_) => {
+            Failure::Usage(format!("cannot {act}: {}", innermost(error)))
+        }
         kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => Failure::NoAccess {
             message: format!("{server} does not answer as an API server does: {}", innermost(error)),
             check: "the server's address in the kubeconfig, and proxies between".to_owned(),
@@ -23,9 +27,37 @@ pub(crate) fn explain(error: &kube::Error, server: &str, act: &str) -> Failure {
     }
 }
 
+/// What a configuration that leads to no cluster lacks.
+pub(super) fn unusable(error: &kube::Error) -> Failure {
+    Failure::NoAccess {
+        message: format!("the kubeconfig cannot be used: {}", innermost(error)),
+        check: "its certificate-authority-data, client-certificate-data and client-key-data".to_owned(),
+    }
+}
+
+/// What is wrong with credentials. Neither the arguments of a plugin nor what it printed may be shown: secrets stand there.
+fn credentials(error: &AuthError) -> String {
+    const PLUGIN: &str = "the credential plugin that the kubeconfig names";
+    match error {
+        AuthError::AuthExecRun { out, .. } => {
+            let said = String::from_utf8_lossy(&out.stderr);
+            let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("without a word");
+            format!("{PLUGIN} has failed: {}", one_line(last))
+        }
+        AuthError::AuthExecStart(error) => format!("{PLUGIN} cannot be started: {error}; is it installed?"),
+        AuthError::AuthExecParse(_) => format!("{PLUGIN} has not printed an ExecCredential"),
+        other => one_line(&other.to_string()),
+    }
+}
+
 /// Whether the caller may not do it, which says nothing of whether it is there.
 pub(crate) fn is_denied(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 403)
+    matches!(error, kube::Error::Api(status) if lacks_rights(status))
+}
+
+/// Whether it is for want of rights: quotas and admission refuse with the same code.
+pub(crate) fn lacks_rights(status: &Status) -> bool {
+    status.code == 403 && status.message.contains("User \"") && status.message.contains("\" cannot ")
 }
 
 fn of_status(status: &Status, server: &str, act: &str) -> Failure {
@@ -35,11 +67,13 @@ fn of_status(status: &Status, server: &str, act: &str) -> Failure {
             message: format!("{server} does not take your credentials"),
             check: "whether your token has expired: log in again".to_owned(),
         },
-        403 => Failure::NoAccess {
+        403 if lacks_rights(status) => Failure::NoAccess {
             message: format!("you may not {act}: {message}"),
             check: "-n and --context, or ask for the role paved-road-user".to_owned(),
         },
-        404 | 409 | 400 | 405 | 406 | 415 | 422 => Failure::Declined { what: format!("to {act}"), message },
+        400 | 403 | 404 | 405 | 406 | 409 | 415 | 422 => {
+            Failure::Declined { what: format!("to {act}"), message }
+        }
         code => Failure::NoAccess {
             message: format!("{server} cannot {act} just now: {code} {message}"),
             check: "whether the cluster is well, and try again".to_owned(),
@@ -103,7 +137,7 @@ mod tests {
     fn every_answer_has_its_exit_code_and_says_what_to_check() {
         for (code, exit, part) in [
             (401, 6, "log in again"),
-            (403, 6, "paved-road-user"),
+            (403, 2, "it is so"),
             (404, 2, "it is so"),
             (422, 2, "it is so"),
             (500, 6, "try again"),
@@ -114,6 +148,32 @@ mod tests {
             let told = failure.to_string();
             assert!(told.contains(part) && !told.contains('\n'), "{told}");
         }
+    }
+
+    #[test]
+    fn who_lacks_a_right_is_told_which_and_a_quota_is_none() {
+        let told = |message: &str| {
+            let failure = explain(&api(json!({"code": 403, "message": message})), "https://c", "list X");
+            (failure.code(), failure.to_string())
+        };
+        let (code, text) =
+            told(r#"x is forbidden: User "ada" cannot list resource "x" in the namespace "n""#);
+        assert!(code == 6 && text.contains("paved-road-user"), "{text}");
+        for refused in ["x is forbidden: exceeded quota: q", "admission webhook w denied the request: no"] {
+            let (code, text) = told(refused);
+            assert!(code == 2 && text.contains(refused) && !text.contains("paved-road-user"), "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_plugin_is_shown_but_its_last_complaint() {
+        let script = "echo token-on-stdout; echo first >&2; echo token has expired >&2; exit 1";
+        let out = std::process::Command::new("sh").args(["-c", script]).output().unwrap();
+        let cmd = "aws --secret hunter2".to_owned();
+        let failure = kube::Error::Auth(AuthError::AuthExecRun { cmd, out: Box::new(out) });
+        let told = explain(&failure, "https://c", "list X").to_string();
+        assert!(told.contains("has failed: token has expired"), "{told}");
+        assert!(!told.contains("hunter2") && !told.contains("on-stdout"), "{told}");
     }
 
     #[test]

@@ -72,7 +72,9 @@ impl Way<'_> {
                         .map(str::to_owned)
                         .into();
                 if let Some(remote) = remote {
-                    let as_user = format!("sudo -iu {USER} sh -c {}", quote(remote));
+                    // Not `sudo -i`: that hands the words to one more shell, which would expand what is meant for ours.
+                    let script = quote(&format!("cd; {remote}"));
+                    let as_user = format!("sudo -Hu {USER} env SHELL=/bin/bash sh -lc {script}");
                     let parameters = serde_json::json!({"command": [as_user]}).to_string();
                     let document = "AWS-StartInteractiveCommand".to_owned();
                     words.extend([
@@ -195,6 +197,24 @@ mod tests {
         let words = way.command(Some("echo 'a b'"));
         assert_eq!(words[..7], ["aws", "ssm", "start-session", "--target", "i-1", "--region", "eu-west-1"]);
         let parameters: serde_json::Value = serde_json::from_str(&words[10]).unwrap();
-        assert_eq!(parameters["command"][0], r"sudo -iu developer sh -c 'echo '\''a b'\'''");
+        let command = parameters["command"][0].as_str().unwrap();
+        assert_eq!(command, r"sudo -Hu developer env SHELL=/bin/bash sh -lc 'cd; echo '\''a b'\'''");
+    }
+
+    #[test]
+    fn a_wait_over_ssm_ends_when_its_time_is_over() {
+        // The agent gives the command to a shell; sudo gives its words on as they are.
+        let folder = tempfile::tempdir().unwrap();
+        let sudo = folder.path().join("sudo");
+        std::fs::write(&sudo, "#!/bin/sh\nshift 2\nexec \"$@\"\n").unwrap();
+        std::fs::set_permissions(&sudo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+        let script = prepared("/nowhere", Duration::ZERO, Some("echo never"));
+        let words = Way::Ssm { id: "i-1", region: "eu-west-1" }.command(Some(&script));
+        let parameters: serde_json::Value = serde_json::from_str(&words[10]).unwrap();
+        let command = parameters["command"][0].as_str().unwrap();
+        let ran = std::process::Command::new("sh").args(["-c", command]).env("PATH", path).output().unwrap();
+        let said = String::from_utf8(ran.stderr.clone()).unwrap();
+        assert!(ran.status.code() == Some(5) && said.contains("still being prepared"), "{ran:?}");
     }
 }

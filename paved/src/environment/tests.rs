@@ -71,7 +71,7 @@ fn it_is_ready_when_crossplane_and_the_function_say_so() {
     let all = environment(&ready());
     assert!(all.is_ready() && all.is_current());
     assert_eq!(
-        (all.word(), all.mark(), all.endpoint()),
+        (all.word(), all.mark(), all.endpoint().as_deref()),
         ("Ready", Mark::Good, Some("ssh developer@203.0.113.7"))
     );
     for kind in ["Ready", "Synced", "Provisioned"] {

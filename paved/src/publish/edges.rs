@@ -56,6 +56,7 @@ impl Edges {
         });
         let batch = batch.map_err(|error| failed(&act, &error.to_string()))?;
         let request = self.client.create_invalidation().distribution_id(&self.distribution);
+        let act = format!("{act} (the files are there: --invalidate tries this again)");
         match request.invalidation_batch(batch).send().await.map_err(|error| explain(&error, &act)) {
             Ok(answer) => Ok(answer.invalidation.map(|invalidation| invalidation.id)),
             Err(Failure::NoAccess { message, .. }) => {

@@ -68,13 +68,18 @@ impl Folder {
         Ok(self.root.open(key)?.into_std())
     }
 
+    /// Whether a site begins here.
+    pub(super) fn has_start(&self) -> bool {
+        self.files.binary_search_by(|file| file.key.as_str().cmp("index.html")).is_ok()
+    }
+
     /// What is left out, and what is missing.
     pub(super) fn notes(&self, console: &mut Console<'_>) -> io::Result<()> {
         if !self.hidden.is_empty() {
             let names = self.hidden.join(", ");
             writeln!(console.err, "note: hidden files are left out, but for {WELL_KNOWN}: {names}")?;
         }
-        if self.files.binary_search_by(|file| file.key.as_str().cmp("index.html")).is_err() {
+        if !self.has_start() {
             writeln!(
                 console.err,
                 "note: there is no index.html at the top: is this the folder of the build?"

@@ -5,6 +5,7 @@ use serde_json::Value;
 use simulator::schema::Violation;
 
 use super::source::Located;
+use crate::files::shape;
 use crate::subject::kind;
 use crate::subject::step::{self, CONFIG};
 
@@ -70,15 +71,4 @@ fn input(composition: &Value) -> Option<usize> {
 
 fn wrong(path: &str, message: String) -> Sort {
     Sort::Wrong(Violation { path: path.to_owned(), message })
-}
-
-fn shape(value: &Value) -> &'static str {
-    match value {
-        Value::Array(_) => "a list",
-        Value::String(_) => "a text",
-        Value::Number(_) => "a number",
-        Value::Bool(_) => "true or false",
-        Value::Null => "nothing",
-        Value::Object(_) => "an object",
-    }
 }

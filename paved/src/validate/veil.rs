@@ -12,20 +12,20 @@ pub(super) fn line(source: &Source, byte: usize) -> (usize, Range<usize>, String
     (number, bytes, veiled(text))
 }
 
-/// Whether the document around a syntax error is a Secret: nothing of it is shown.
+/// Whether nothing of a document is shown: of one that does not say what it is, and of a Secret with a syntax error.
 pub(super) fn hides(source: &Source, problem: &Problem) -> bool {
-    if problem.grade != Grade::Syntax {
-        return false;
-    }
     let byte = source.text.floor_char_boundary(problem.spot.bytes.start.min(source.text.len()));
     let start = source.text[..byte].rfind("\n---").unwrap_or(0);
     let end = source.text[byte..].find("\n---").map_or(source.text.len(), |end| byte + end);
     let document = &source.text[start..end];
-    let is_secret = |line: &str| {
-        let line: String = line.chars().filter(|c| c.is_alphanumeric() || *c == ':').collect();
-        line.contains("kind:Secret")
+    let says = |what: &str| {
+        let is_it = |line: &str| {
+            let line: String = line.chars().filter(|c| c.is_alphanumeric() || *c == ':').collect();
+            line.contains(what)
+        };
+        document.lines().any(is_it)
     };
-    document.lines().any(is_secret)
+    !says("kind:") || problem.grade == Grade::Syntax && says("kind:Secret")
 }
 
 /// A line with `*` over credentials in URLs, and over keys.

@@ -19,6 +19,17 @@ const CAUSES: &[(&[&str], &str)] = &[
         "The cloud has none left there just now: try again later, or ask for another machine type or region.",
     ),
     (
+        &[
+            "requestlimitexceeded",
+            "toomanyrequests",
+            "too many requests",
+            "throttl",
+            "rate exceeded",
+            "ratelimit",
+        ],
+        "The cloud is asked too often just now: the provider tries again by itself.",
+    ),
+    (
         &["limitexceeded", "limit exceeded", "quota", "toomany", "vcpu limit", "exceeded your maximum"],
         "The account's quota is used up: ask for less, delete what nobody needs, or have the quota raised.",
     ),
@@ -33,6 +44,14 @@ const CAUSES: &[(&[&str], &str)] = &[
         "The provider's own credentials do not hold: the platform team has to renew them.",
     ),
     (
+        &["invalidpermission.duplicate"],
+        "The same rule is there already, made by somebody else: delete that one.",
+    ),
+    (
+        &["alreadyexists", "already exists", "alreadyowned", "already owned", "duplicate"],
+        "The name is taken: name the environment otherwise, or delete what has the name.",
+    ),
+    (
         &[
             "accessdenied",
             "access denied",
@@ -43,10 +62,6 @@ const CAUSES: &[(&[&str], &str)] = &[
             "authorizationfailed",
         ],
         "The provider's identity may not do this: the platform team has to grant it.",
-    ),
-    (
-        &["alreadyexists", "already exists", "alreadyowned", "already owned", "duplicate"],
-        "The name is taken: name the environment otherwise, or delete what has the name.",
     ),
     (
         &["invalidamiid", "invalidsubnetid", "invalidvpcid", "global/networks"],
