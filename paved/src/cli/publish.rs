@@ -29,6 +29,8 @@ Exit codes:
 
 /// Flags of `paved publish`.
 #[derive(Args, Debug)]
+// Each is a flag of its own.
+#[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Publish {
     /// The folder with the site as it was built.
     #[arg(value_name = "DIR")]
