@@ -110,7 +110,7 @@ async fn without_a_public_address_the_aws_cli_takes_over() {
     fs::write(&aws, "#!/bin/sh\nprintf '%s\\n' \"$@\"\nexit 7\n").unwrap();
     fs::set_permissions(&aws, fs::Permissions::from_mode(0o755)).unwrap();
     let told = seat.connect(&["--", "nvidia-smi", "-L"]).await.is(7, &["AWS-StartInteractiveCommand"]);
-    for part in ["/var/lib/paved/ready", "nvidia-smi -L", "sudo -iu developer"] {
+    for part in ["/var/lib/paved/ready", "nvidia-smi -L", "sudo -Hu developer"] {
         assert!(told.contains(part), "{part} is missing: {told}");
     }
     let told = seat.connect(&["--unprepared"]).await.is(7, &["start-session\n--target\ni-0abc"]);

@@ -86,6 +86,8 @@ impl Forwarded {
     /// Forwards every connection until Ctrl-C. One that breaks is told, and ends nothing else.
     pub(super) async fn serve(self, console: &mut Console<'_>) -> Result<(), Failure> {
         let mut broken = tokio::task::JoinSet::new();
+        // One for all rounds: a new one would not hear what came while a round was dealt with.
+        let mut interrupt = std::pin::pin!(signal::ctrl_c());
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => {
@@ -98,7 +100,7 @@ impl Forwarded {
                         writeln!(console.err, "note: a connection broke: {why}")?;
                     }
                 }
-                _ = signal::ctrl_c() => return Ok(()),
+                _ = &mut interrupt => return Ok(()),
             }
         }
     }
