@@ -30,6 +30,10 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 use url::Url;
 
 use crate::Console;
@@ -92,14 +96,17 @@ pub(crate) async fn run(args: &cli::Portal, console: &mut Console<'_>) -> Result
     listener.serve(portal).await
 }
 
-/// JSON lines on standard error. A value of a header, a query or a body never stands in them.
+/// JSON lines on standard error, text on a terminal. A value of a header, a query or a body never stands in them.
 fn log(config: &Config) {
-    let lines = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(config.level);
+    // The client logs answers that it cannot read, whatever stands in them.
+    let told = Targets::new().with_default(config.level).with_target("kube_client", Level::ERROR);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let log = tracing_subscriber::registry().with(told);
     // A program has one log: where a test runs the portal twice in one process, the first one's stays.
     let _ = if std::io::stderr().is_terminal() {
-        lines.try_init()
+        log.with(lines).try_init()
     } else {
-        lines.json().flatten_event(true).try_init()
+        log.with(lines.json().flatten_event(true)).try_init()
     };
 }
 

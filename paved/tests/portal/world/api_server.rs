@@ -369,7 +369,8 @@ fn changes(here: &Arc<Here>, path: &str, query: &str) -> Response {
     let since = query.split('&').find_map(|part| part.strip_prefix("resourceVersion=")).unwrap_or("0");
     let since: usize = since.parse().unwrap();
     if since < here.inner().forgotten {
-        return status(410, "Expired", "too old resource version", json!([]));
+        let gone = json!({"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": "too old"});
+        return shown(&json!({"type": "ERROR", "object": gone}));
     }
     let (path, here) = (path.to_owned(), Arc::clone(here));
     let ticks = here.tick.subscribe();
