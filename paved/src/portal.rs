@@ -58,6 +58,8 @@ use streams::Streams;
 /// Everything that requests share. What is remembered of a person is remembered under that person's key.
 struct Portal {
     config: Config,
+    /// The only namespace that is watched, where the rights of the kubeconfig's user end there.
+    only: Option<String>,
     public_url: Url,
     origins: Origins,
     clients: Clients,
@@ -90,8 +92,9 @@ pub(crate) async fn run(args: &cli::Portal, console: &mut Console<'_>) -> Result
     let kubernetes = configure(&args.access).await?;
     let cluster = Cluster::of(kubernetes.clone(), &args.access)?;
     let clients = Clients::new(&cluster, kubernetes).map_err(|error| cluster.explain(&error, "connect"))?;
+    let only = args.access.namespace.clone().filter(|_| matches!(config.auth, Auth::None));
     let listener = Listener::bind(&config).await?;
-    let portal = Arc::new(Portal::new(config, clients, listener.url())?);
+    let portal = Arc::new(Portal::new(config, only, clients, listener.url())?);
     let _background = portal.follow();
     listener.serve(portal).await
 }
@@ -111,7 +114,7 @@ fn log(config: &Config) {
 }
 
 impl Portal {
-    fn new(config: Config, clients: Clients, listening: Url) -> Result<Self, Failure> {
+    fn new(config: Config, only: Option<String>, clients: Clients, listening: Url) -> Result<Self, Failure> {
         let public_url = config.public_url.clone().unwrap_or(listening);
         let own = clients.own();
         let (provider, sessions) = match &config.auth {
@@ -133,6 +136,7 @@ impl Portal {
             namespaces: Namespaces::new(config.template.clone(), own.namespace),
             preview: Preview::default(),
             config,
+            only,
             public_url,
             clients,
             access,
@@ -147,7 +151,12 @@ impl Portal {
     fn follow(self: &Arc<Self>) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         let cluster = self.clients.own();
-        tasks.spawn(live::follow(cluster.clone(), Arc::clone(&self.catalog), Arc::clone(&self.live)));
+        tasks.spawn(live::follow(
+            cluster.clone(),
+            self.only.clone(),
+            Arc::clone(&self.catalog),
+            Arc::clone(&self.live),
+        ));
         tasks.spawn(live::follow_deletions(cluster, Arc::clone(&self.live)));
         let portal = Arc::clone(self);
         tasks.spawn(async move {

@@ -124,12 +124,15 @@ async fn what_is_left_of_an_environment_is_shown_while_it_goes() {
     let (cluster, portal) = both().await;
     let composite = "/apis/platform.acme.io/v1alpha1/xstockpools/one-x";
     let part = "/api/v1/namespaces/team-vision/configmaps/part";
-    let discovered = |kind: &str, plural: &str, namespaced: bool| {
-        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": [
+    let discovered = |group: &str, kind: &str, plural: &str, namespaced: bool| {
+        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group, "resources": [
             {"name": plural, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": ["get"]}]})
     };
-    cluster.put_as_is("/apis/platform.acme.io/v1alpha1", discovered("XStockPool", "xstockpools", false));
-    cluster.put_as_is("/api/v1", discovered("ConfigMap", "configmaps", true));
+    cluster.put_as_is(
+        "/apis/platform.acme.io/v1alpha1",
+        discovered("platform.acme.io/v1alpha1", "XStockPool", "xstockpools", false),
+    );
+    cluster.put_as_is("/api/v1", discovered("v1", "ConfigMap", "configmaps", true));
     cluster.put_as_is(
         composite,
         json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "XStockPool",

@@ -65,7 +65,7 @@ pub(in crate::portal) async fn put(
     }
     let owner = Owner::of(&person);
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"labels": {"app.kubernetes.io/managed-by": "paved-portal"}, "annotations": {ANNOTATION: owner.login}},
+        "metadata": {"name": name(&owner), "labels": {"app.kubernetes.io/managed-by": "paved-portal"}, "annotations": {ANNOTATION: owner.login}},
         "data": {DATA: lines.join("\n")}});
     let params = PatchParams::apply("paved-portal").force();
     maps(&portal).patch(&name(&owner), &params, &Patch::Apply(&map)).await?;

@@ -13,8 +13,13 @@ use super::{Key, Live};
 use crate::cluster::{Cluster, Kind, cause, watch};
 use crate::portal::kinds::{Catalog, LOOK};
 
-/// Watches every kind, for ever. Kinds that are installed later are watched within [`LOOK`].
-pub(in crate::portal) async fn follow(cluster: Cluster, catalog: Arc<Catalog>, live: Arc<Live>) {
+/// Watches every kind, in a namespace or in all, for ever. Kinds that are installed later are watched within [`LOOK`].
+pub(in crate::portal) async fn follow(
+    cluster: Cluster,
+    namespace: Option<String>,
+    catalog: Arc<Catalog>,
+    live: Arc<Live>,
+) {
     let mut watches = JoinSet::new();
     let mut running: BTreeMap<String, AbortHandle> = BTreeMap::new();
     let mut look = interval(LOOK);
@@ -44,18 +49,23 @@ pub(in crate::portal) async fn follow(cluster: Cluster, catalog: Arc<Catalog>, l
         live.watching(names);
         for kind in seen.all() {
             running.entry(kind.full_name()).or_insert_with(|| {
-                watches.spawn(one(cluster.clone(), Arc::new(kind.clone()), Arc::clone(&live)))
+                watches.spawn(one(
+                    cluster.clone(),
+                    namespace.clone(),
+                    Arc::new(kind.clone()),
+                    Arc::clone(&live),
+                ))
             });
         }
     }
 }
 
 /// Watches a kind. After a break everything is listed anew, and only what differs is told.
-async fn one(cluster: Cluster, kind: Arc<Kind>, live: Arc<Live>) {
+async fn one(cluster: Cluster, namespace: Option<String>, kind: Arc<Kind>, live: Arc<Live>) {
     let types = TypeMeta { api_version: kind.resource.api_version.clone(), kind: kind.name().to_owned() };
     let complete = |object: DynamicObject| DynamicObject { types: Some(types.clone()), ..object };
     let mut listed = BTreeSet::new();
-    let mut events = std::pin::pin!(watch(&cluster, &kind, None, None));
+    let mut events = std::pin::pin!(watch(&cluster, &kind, namespace.as_deref(), None));
     while let Some(event) = events.next().await {
         match event {
             Ok(Event::Init) => listed.clear(),

@@ -67,7 +67,7 @@ impl Revoked {
             known.insert(id.to_owned(), expires);
         });
         let Some(maps) = &self.maps else { return Ok(()) };
-        let patch = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {id: expires.to_string()}});
+        let patch = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "data": {id: expires.to_string()}});
         // A manager of its own for each entry: applying one does not take the others away.
         let manager = format!("paved-portal-{}", &id[..16.min(id.len())]);
         let patched = maps.patch(NAME, &PatchParams::apply(&manager), &Patch::Apply(&patch)).await;

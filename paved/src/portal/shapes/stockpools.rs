@@ -76,6 +76,7 @@ pub(in crate::portal) struct StockPool {
 
 /// How it fares.
 #[derive(Serialize, ToSchema)]
+#[schema(as = StockPoolStatus)]
 pub(in crate::portal) struct Status {
     phase: String,
     available: Option<i64>,

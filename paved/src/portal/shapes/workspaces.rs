@@ -56,6 +56,7 @@ pub(in crate::portal) struct Workspace {
 /// How it fares.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = WorkspaceStatus)]
 pub(in crate::portal) struct Status {
     /// Pending where nothing is known yet.
     phase: String,
