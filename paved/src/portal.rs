@@ -124,14 +124,15 @@ impl Portal {
                 (Some(Provider::new(oidc, &public_url)?), Some(sessions))
             }
         };
-        let access = Access::new(clients.clone());
+        let catalog = Arc::new(Catalog::new(clients.clone()));
+        let access = Access::new(clients.clone(), Arc::clone(&catalog));
         let live =
             Arc::new(Live::new(owner::unique(4).map_err(|why| Failure::Usage(why.detail().to_owned()))?));
         let streams = Streams::new();
         Ok(Self {
             metrics: Metrics::new(&access, &live, &streams),
             origins: Origins::of(&config, &public_url),
-            catalog: Arc::new(Catalog::new(clients.clone())),
+            catalog,
             bearers: Bearers::new(clients.clone()),
             namespaces: Namespaces::new(config.template.clone(), own.namespace),
             preview: Preview::default(),

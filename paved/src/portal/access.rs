@@ -1,7 +1,7 @@
 //! What a person may see and do: the API server says so, and is asked again every few seconds.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::authorization::v1::{
@@ -14,6 +14,7 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::Semaphore;
 
 use super::clients::Clients;
+use super::kinds::Catalog;
 use super::problem::Problem;
 use super::who::Person;
 use crate::cluster::Kind;
@@ -30,6 +31,7 @@ const AT_ONCE: usize = 16;
 /// Asks the API server, and remembers its answers for a moment, each under the person that it is about.
 pub(super) struct Access {
     clients: Clients,
+    catalog: Arc<Catalog>,
     known: Mutex<HashMap<Question, (bool, Instant)>>,
     open: Semaphore,
     /// Questions that went to the API server.
@@ -48,8 +50,14 @@ struct Question {
 }
 
 impl Access {
-    pub(super) fn new(clients: Clients) -> Self {
-        Self { clients, known: Mutex::default(), open: Semaphore::new(AT_ONCE), asked: Counter::default() }
+    pub(super) fn new(clients: Clients, catalog: Arc<Catalog>) -> Self {
+        Self {
+            clients,
+            catalog,
+            known: Mutex::default(),
+            open: Semaphore::new(AT_ONCE),
+            asked: Counter::default(),
+        }
     }
 
     /// Whether a person may list a kind, and so sees all of them, in a namespace.
@@ -133,7 +141,11 @@ impl Access {
             let reviews: Api<SelfSubjectRulesReview> = Api::all(self.clients.of(person)?);
             let answer = reviews.create(&PostParams::default(), &review).await?;
             if let Some(status) = answer.status.filter(|status| !status.incomplete) {
-                let allowed = status.resource_rules.iter().any(|rule| lists(rule, kind));
+                let allowed = |kind: &Kind| status.resource_rules.iter().any(|rule| lists(rule, kind));
+                for kind in self.catalog.seen().all() {
+                    self.remember(question(person, "list", kind, namespace), allowed(kind));
+                }
+                let allowed = allowed(kind);
                 self.remember(here, allowed);
                 return Ok(allowed);
             }
