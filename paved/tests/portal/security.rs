@@ -58,13 +58,14 @@ async fn mutations(portal: &Portal) -> Vec<(String, String)> {
 async fn no_other_site_makes_a_browser_change_anything() {
     let world = world().await;
     let origin = world.portal.url("");
+    let origin = origin.as_str();
     for (method, path) in mutations(&world.portal).await {
         for foreign in [
             &[("origin", "https://evil.example.org")][..],
             &[("origin", "null")],
             &[("sec-fetch-site", "cross-site")],
             &[("sec-fetch-site", "same-site")],
-            &[("origin", &origin), ("sec-fetch-site", "cross-site")],
+            &[("origin", origin), ("sec-fetch-site", "cross-site")],
             &[],
         ] {
             let mut headers = vec![("cookie", world.session.as_str()), ("content-type", "application/json")];
@@ -72,7 +73,7 @@ async fn no_other_site_makes_a_browser_change_anything() {
             let answer = world.portal.send(&method, &path, &headers, "{}").await;
             assert_eq!(answer.status, 403, "{method} {path} {foreign:?}: {:?}", answer.body);
         }
-        let form = [("cookie", world.session.as_str()), ("origin", &origin), ("content-type", "text/plain")];
+        let form = [("cookie", world.session.as_str()), ("origin", origin), ("content-type", "text/plain")];
         let answer = world.portal.send(&method, &path, &form, "{}").await;
         let harmless = path.ends_with("/connection") || path == "/auth/sign-out" || method == "DELETE";
         assert!(harmless || answer.status == 415, "{method} {path}: {:?}", answer.body);
@@ -88,9 +89,10 @@ async fn no_other_site_makes_a_browser_change_anything() {
 async fn our_own_pages_and_scripts_with_a_token_may() {
     let world = world().await;
     let origin = world.portal.url("");
+    let origin = origin.as_str();
     let body = json!({"specName": "g1.1", "replicas": 1}).to_string();
     let path = "/api/v1/operator/stockpools";
-    for evidence in [("origin", origin.as_str()), ("sec-fetch-site", "same-origin")] {
+    for evidence in [("origin", origin), ("sec-fetch-site", "same-origin")] {
         let headers = [("cookie", world.session.as_str()), evidence, ("content-type", "application/json")];
         let answer = world.portal.send("POST", path, &headers, body.clone()).await;
         assert_eq!(answer.status, 202, "{:?}", answer.body);

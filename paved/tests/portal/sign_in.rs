@@ -33,8 +33,9 @@ async fn start(
 
 #[tokio::test]
 async fn somebody_signs_in_and_is_who_the_provider_says() {
-    let World { provider, portal, .. } = world().await;
-    let (begun, state) = provider.begin(&portal, "/environments/ada?tab=yaml").await;
+    let world = world().await;
+    let World { provider, portal, .. } = &world;
+    let (begun, state) = provider.begin(portal, "/environments/ada?tab=yaml").await;
     provider.says(json!({"sub": "1", "email": "ada@acme.io", "email_verified": true, "groups": ["vision", "system:masters"]}), json!({}));
     let answer =
         portal.send("GET", &format!("/auth/callback?code=c&state={state}"), &[("cookie", &begun)], "").await;
@@ -59,10 +60,11 @@ async fn somebody_signs_in_and_is_who_the_provider_says() {
 
 #[tokio::test]
 async fn claims_may_be_said_apart_but_of_the_same_person_only() {
-    let World { provider, portal, .. } = world().await;
+    let world = world().await;
+    let World { provider, portal, .. } = &world;
     let apart = |subject: &str| json!({"sub": subject, "email": "ada@acme.io", "groups": ["vision"]});
     for (subject, status) in [("1", 303), ("2", 403)] {
-        let (begun, state) = provider.begin(&portal, "/").await;
+        let (begun, state) = provider.begin(portal, "/").await;
         provider.says(json!({"sub": "1"}), apart(subject));
         let answer = portal
             .send("GET", &format!("/auth/callback?code=c&state={state}"), &[("cookie", &begun)], "")
@@ -73,11 +75,12 @@ async fn claims_may_be_said_apart_but_of_the_same_person_only() {
 
 #[tokio::test]
 async fn a_sign_in_belongs_to_the_browser_that_began() {
-    let World { provider, portal, .. } = world().await;
+    let world = world().await;
+    let World { provider, portal, .. } = &world;
     let ada = json!({"sub": "1", "email": "ada@acme.io"});
     provider.says(ada.clone(), json!({}));
-    let (begun, state) = provider.begin(&portal, "/").await;
-    let (other, other_state) = provider.begin(&portal, "/").await;
+    let (begun, state) = provider.begin(portal, "/").await;
+    let (other, other_state) = provider.begin(portal, "/").await;
     let callback = |state: &str| format!("/auth/callback?code=c&state={state}");
     for (path, headers) in [
         (callback(&state), vec![]),
@@ -98,7 +101,8 @@ async fn a_sign_in_belongs_to_the_browser_that_began() {
 
 #[tokio::test]
 async fn an_id_token_for_another_is_none() {
-    let World { provider, portal, .. } = world().await;
+    let world = world().await;
+    let World { provider, portal, .. } = &world;
     for wrong in [
         json!({"aud": "another"}),
         json!({"iss": "https://evil.example.org"}),
@@ -110,18 +114,19 @@ async fn an_id_token_for_another_is_none() {
     ] {
         let mut claims = json!({"sub": "1", "email": "ada@acme.io", "email_verified": true});
         claims.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
-        let answer = provider.sign_in(&portal, claims).await;
+        let answer = provider.sign_in(portal, claims).await;
         assert_eq!(answer.status, 403, "{wrong}: {:?}", answer.body);
     }
 }
 
 #[tokio::test]
 async fn nobody_is_led_to_another_site_afterwards() {
-    let World { provider, portal, .. } = world().await;
+    let world = world().await;
+    let World { provider, portal, .. } = &world;
     for back in
         ["//evil.example.org", "https://evil.example.org", "/%5Cevil.example.org", "/%09/evil.example.org"]
     {
-        let (begun, state) = provider.begin(&portal, back).await;
+        let (begun, state) = provider.begin(portal, back).await;
         provider.says(json!({"sub": "1", "email": "ada@acme.io"}), json!({}));
         let answer = portal
             .send("GET", &format!("/auth/callback?code=c&state={state}"), &[("cookie", &begun)], "")
@@ -136,9 +141,10 @@ async fn nobody_is_led_to_another_site_afterwards() {
 
 #[tokio::test]
 async fn a_session_given_by_somebody_else_is_not_kept() {
-    let World { provider, portal, .. } = world().await;
-    let mallory = provider.session(&portal, "mallory@acme.io", &[]).await;
-    let (begun, state) = provider.begin(&portal, "/").await;
+    let world = world().await;
+    let World { provider, portal, .. } = &world;
+    let mallory = provider.session(portal, "mallory@acme.io", &[]).await;
+    let (begun, state) = provider.begin(portal, "/").await;
     provider.says(json!({"sub": "1", "email": "ada@acme.io"}), json!({}));
     let both = format!("{mallory}; {begun}");
     let answer =
@@ -191,8 +197,9 @@ async fn signing_out_ends_the_session_and_its_streams_in_every_replica() {
 
 #[tokio::test]
 async fn each_request_of_a_session_is_made_under_its_person() {
-    let World { cluster, provider, portal, .. } = world().await;
-    let session = provider.session(&portal, "ada", &["vision"]).await;
+    let world = world().await;
+    let World { cluster, provider, portal, .. } = &world;
+    let session = provider.session(portal, "ada", &["vision"]).await;
     cluster.asked();
     let cookie = [("cookie", session.as_str())];
     assert_eq!(
@@ -202,7 +209,7 @@ async fn each_request_of_a_session_is_made_under_its_person() {
     let asked = cluster.asked();
     let read = asked.iter().find(|(_, _, path)| path.ends_with("/stockpools/a")).unwrap();
     assert_eq!(read.0, "ada");
-    let eve = provider.session(&portal, "eve", &[]).await;
+    let eve = provider.session(portal, "eve", &[]).await;
     let refused =
         portal.send("GET", "/api/v1/environments/team-vision/stockpools/a", &[("cookie", &eve)], "").await;
     assert_eq!(refused.status, 403);

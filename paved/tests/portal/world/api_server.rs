@@ -298,7 +298,8 @@ async fn answer(
 
 /// Questions about oneself.
 fn review(here: &Here, who: &str, path: &str, sent: &Value) -> Option<Response> {
-    let groups = PEOPLE.iter().find(|(name, ..)| *name == who).map_or(&[][..], |(_, groups, _)| groups);
+    let groups =
+        PEOPLE.iter().find(|(name, ..)| *name == who).map_or(&[] as &[&str], |(_, groups, _)| *groups);
     let status = match path.rsplit('/').next()? {
         "selfsubjectreviews" => json!({"userInfo": {"username": who, "groups": groups}}),
         "selfsubjectaccessreviews" => {

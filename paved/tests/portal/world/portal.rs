@@ -241,9 +241,8 @@ impl Events {
             let (event, rest) = self.text.split_once("\n\n").unwrap();
             let fields: BTreeMap<String, String> = event
                 .lines()
-                .filter_map(|line| {
-                    line.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned()))
-                })
+                .filter_map(|line| line.split_once(':'))
+                .map(|(name, value)| (name.to_owned(), value.trim_start().to_owned()))
                 .collect();
             self.text = rest.to_owned();
             if let Some(id) = fields.get("id") {
