@@ -246,7 +246,7 @@ async fn the_same_key_means_the_same_job() {
         async move {
             let headers = [
                 ("content-type", "application/json"),
-                ("authorization", &authorization),
+                ("authorization", authorization.as_str()),
                 ("idempotency-key", key),
             ];
             portal.send("POST", path, &headers, body).await
