@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
-use axum::extract::{Form, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -140,10 +140,9 @@ async fn keys(State(here): State<Arc<Mutex<Here>>>) -> Json<Value> {
     )
 }
 
-async fn token(
-    State(here): State<Arc<Mutex<Here>>>,
-    Form(form): Form<std::collections::BTreeMap<String, String>>,
-) -> Response {
+async fn token(State(here): State<Arc<Mutex<Here>>>, body: String) -> Response {
+    let form: std::collections::BTreeMap<String, String> =
+        url::form_urlencoded::parse(body.as_bytes()).into_owned().collect();
     let here = here.lock().unwrap();
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(form["code_verifier"].as_bytes()));
     if form["code"] != "c" || challenge != here.asked.1 {
