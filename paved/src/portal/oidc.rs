@@ -82,8 +82,8 @@ impl Provider {
     /// The provider's description, with its keys.
     async fn metadata(&self, oidc: &config::Oidc, anew: bool) -> Result<Arc<CoreProviderMetadata>, Problem> {
         let mut known = self.known.lock().await;
-        if let Some((metadata, since)) = known.as_ref().filter(|(_, since)| !anew && since.elapsed() < TTL) {
-            let _ = since;
+        let fresh = known.as_ref().filter(|(_, since)| !anew && since.elapsed() < TTL);
+        if let Some((metadata, _)) = fresh {
             return Ok(Arc::clone(metadata));
         }
         let issuer = IssuerUrl::new(oidc.issuer.clone()).map_err(|error| unavailable(&error))?;

@@ -127,11 +127,14 @@ fn message(portal: &Portal, entry: &Entry, action: Action, owner: &str) -> Optio
 }
 
 fn told(entry: &Entry, action: Action) -> Value {
-    let status = match () {
-        () if entry.deleting || action == Action::Deleted => "Deleting",
-        () if entry.failed => "Error",
-        () if entry.ready => "Ready",
-        () => "Provisioning",
+    let status = if entry.deleting || action == Action::Deleted {
+        "Deleting"
+    } else if entry.failed {
+        "Error"
+    } else if entry.ready {
+        "Ready"
+    } else {
+        "Provisioning"
     };
     let request = entry.labels.get(REQUEST).unwrap_or(&entry.uid);
     json!({"requestId": request, "name": entry.key.name, "status": status, "eventType": action.word()})
