@@ -151,8 +151,9 @@ async fn a_websocket_tells_what_becomes_of_mine() {
     let second = json!({"requestId": "r-1", "name": "shop", "status": "Error", "eventType": "MODIFIED"});
     assert_eq!(told(&mut socket).await, second);
     cluster.change(&path, |object| {
-        object["status"] = json!({"phase": "Ready", "conditions": ["Synced", "Ready", "Provisioned"]
-            .map(|kind| json!({"type": kind, "status": "True", "reason": "x", "message": ""}))});
+        let good = |kind| json!({"type": kind, "status": "True", "reason": "x", "message": ""});
+        object["status"] = json!({"phase": "Ready"});
+        object["status"]["conditions"] = ["Synced", "Ready", "Provisioned"].map(good).into();
     });
     assert_eq!(told(&mut socket).await["status"], "Ready");
     cluster.change(&path, |object| object["metadata"]["deletionTimestamp"] = json!("2026-01-01T11:00:00Z"));

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -478,17 +477,6 @@ fn delete(here: &Here, path: &str, sent: &Value) -> Response {
         return status(409, "Conflict", "the uid is another", json!([]));
     }
     shown(&here.remove(path).unwrap())
-}
-
-/// Waits until something is so.
-pub async fn until(mut is_so: impl FnMut() -> bool) {
-    for _ in 0..500 {
-        if is_so() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("it never became so");
 }
 
 /// The path of an environment.
