@@ -3,6 +3,7 @@
 mod cluster;
 mod connect;
 mod offline;
+mod portal;
 mod publish;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ pub(crate) use cluster::{
 };
 pub(crate) use connect::{Connect, Export};
 pub(crate) use offline::{Form, Init, Platform, Sources, Validate};
+pub(crate) use portal::Portal;
 pub(crate) use publish::Publish;
 
 /// Self-service environments from small claims: what a claim becomes, and what becomes of it.
@@ -73,6 +75,12 @@ pub(crate) enum Command {
     /// Upload a site's build to its environment: only what has changed, pages last.
     #[command(after_help = publish::HELP)]
     Publish(Publish),
+    /// Serve the portal: environments by HTTP, for people who never write YAML.
+    ///
+    /// Beside Crossplane it keeps no state. It reads under its own role, shows each person what the API server says they may
+    /// see, and writes under their rights.
+    #[command(after_help = portal::HELP)]
+    Portal(Box<Portal>),
     /// List the kinds of environment that this cluster makes.
     #[command(after_help = cluster::EXIT_CODES)]
     Kinds(Kinds),

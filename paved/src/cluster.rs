@@ -45,12 +45,11 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// The cluster that the flags mean. Nothing is sent yet, but a credential plugin may run.
     pub(crate) async fn connect(access: &Access) -> Result<Self, Failure> {
-        let mut config = configuration(access).await?;
-        config.connect_timeout = Some(CONNECT);
-        config.read_timeout = Some(SILENCE);
-        if let Some(user) = &access.impersonate {
-            config.auth_info.impersonate = Some(user.clone());
-        }
+        Self::of(configure(access).await?, access)
+    }
+
+    /// The same with a configuration that is known.
+    pub(crate) fn of(config: Config, access: &Access) -> Result<Self, Failure> {
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let namespace = access.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         if !is_name(&namespace) {
@@ -77,6 +76,17 @@ pub(crate) fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
     let begins = text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
     begins && text.len() <= 253 && text.chars().all(fits)
+}
+
+/// How the cluster is reached that the flags mean.
+pub(crate) async fn configure(access: &Access) -> Result<Config, Failure> {
+    let mut config = configuration(access).await?;
+    config.connect_timeout = Some(CONNECT);
+    config.read_timeout = Some(SILENCE);
+    if let Some(user) = &access.impersonate {
+        config.auth_info.impersonate = Some(user.clone());
+    }
+    Ok(config)
 }
 
 /// The kubeconfig's words where there is one, else those of the pod's service account.

@@ -20,6 +20,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::wait;
 use details::Details;
+pub(crate) use details::secret_of;
 
 /// Connects to what the flags name.
 pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(), Failure> {

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::live::Live;
 use crate::paint::{self, BOLD};
 use crate::wait::Watched;
-use parts::Parts;
+pub(crate) use parts::Parts;
 
 /// How often the parts are looked at while they go: functions do not run then, so that the status says nothing of them.
 const LOOK: Duration = Duration::from_secs(3);

@@ -22,6 +22,7 @@ mod live;
 mod outputs;
 mod paint;
 mod platform;
+mod portal;
 mod preview;
 mod publish;
 mod status;
@@ -68,6 +69,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
         Err(message) => return said(&message, console),
     };
     let done = match command {
+        Command::Portal(args) => portal(&args, console),
         Command::Preview(args) => preview::run(&args, console),
         Command::Validate(args) => validate::run(&args, console),
         Command::Init(args) => init::run(&args, console),
@@ -105,12 +107,22 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             Command::Publish(args) => publish::run(&args, console).await,
             Command::Doctor(args) => doctor::run(&args, console).await,
             Command::Preview(_)
+            | Command::Portal(_)
             | Command::Validate(_)
             | Command::Init(_)
             | Command::Platform(_)
             | Command::Completions { .. } => Ok(()),
         }
     })
+}
+
+/// The portal serves many at once: on all processors.
+fn portal(args: &cli::Portal, console: &mut Console<'_>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let done = runtime.block_on(portal::run(args, console));
+    // What still goes on in the background holds nothing that anybody waits for.
+    runtime.shutdown_background();
+    done
 }
 
 /// The flags, for manual pages and completions.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
+use kube::api::DynamicObject;
 
 use super::Target;
 use crate::failure::Failure;
@@ -15,21 +16,15 @@ pub(super) struct Details {
 }
 
 impl Details {
-    /// Reads the Secret that the claim names; a composite in a namespace has one that is called after it and its API.
+    /// Reads the Secret.
     pub(super) async fn read(target: &Target) -> Result<Self, Failure> {
         let environment = &target.environment;
-        let name = match target.spec("writeConnectionSecretToRef/name") {
-            Some(name) => name.to_owned(),
-            None if target.object.data.pointer("/spec/crossplane").is_some() => {
-                format!("{}-{}", environment.name, api(&environment.kind))
-            }
-            None => {
-                return Err(Failure::Usage(format!(
-                    "{} names no Secret for its connection details: set spec.writeConnectionSecretToRef.name, and apply it",
-                    environment.title()
-                )));
-            }
-        };
+        let name = secret_of(&target.object, &environment.kind, &environment.name).ok_or_else(|| {
+            Failure::Usage(format!(
+                "{} names no Secret for its connection details: set spec.writeConnectionSecretToRef.name, and apply it",
+                environment.title()
+            ))
+        })?;
         let secrets: Api<Secret> = Api::namespaced(target.cluster.client.clone(), &environment.namespace);
         let act = format!("read Secret {name} in namespace {}", environment.namespace);
         let secret = secrets.get_opt(&name).await.map_err(|error| target.cluster.explain(&error, &act))?;
@@ -51,6 +46,16 @@ impl Details {
             what: format!("Secret {}", self.name),
             message: format!("has no {} yet", keys.join(" nor ")),
         })
+    }
+}
+
+/// The Secret of an environment's connection details: the one that it names; a composite in a namespace has one that is called after
+/// it and its API.
+pub(crate) fn secret_of(object: &DynamicObject, kind: &str, name: &str) -> Option<String> {
+    let spec = object.data.get("spec")?;
+    match spec["writeConnectionSecretToRef"]["name"].as_str() {
+        Some(name) => Some(name.to_owned()),
+        None => spec.get("crossplane").map(|_| format!("{name}-{}", api(kind))),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use function_paved_road::compose::ResourceStatus;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use kube::Api;
@@ -31,7 +32,7 @@ const USUAL: [&str; 4] = [
 ];
 
 /// The parts of one environment.
-pub(super) struct Parts {
+pub(crate) struct Parts {
     parts: Vec<Part>,
     /// Kinds that the caller may not read.
     hidden: BTreeSet<String>,
@@ -74,7 +75,7 @@ enum Hold {
 
 impl Parts {
     /// What an environment consists of: its references, or its composite's, where the caller may read that.
-    pub(super) async fn of(cluster: &Cluster, found: &Found) -> Result<Self, Failure> {
+    pub(crate) async fn of(cluster: &Cluster, found: &Found) -> Result<Self, Failure> {
         let mut hidden = BTreeSet::new();
         let namespace = found.object.metadata.namespace.as_deref();
         let mut references = Vec::new();
@@ -90,8 +91,9 @@ impl Parts {
                 Err(error) => return Err(cluster.explain(&error, "read the composite")),
             },
         }
-        let apis = stream::iter(&references).map(|reference| reference.api(&cluster.client, namespace));
-        let apis: Vec<_> = apis.buffered(AT_ONCE).collect().await;
+        let apis: Vec<_> =
+            references.iter().map(|reference| reference.api(&cluster.client, namespace)).collect();
+        let apis: Vec<_> = stream::iter(apis).buffered(AT_ONCE).collect().await;
         let parts = references.iter().zip(apis).map(|(reference, api)| Part {
             kind: reference.kind.clone(),
             name: reference.name.clone(),
@@ -102,17 +104,19 @@ impl Parts {
     }
 
     /// Looks at all that were not gone. What cannot be read keeps its state: it is looked at again.
-    pub(super) async fn look(&mut self) {
+    pub(crate) async fn look(&mut self) {
         let left = self.parts.iter().filter(|part| part.state != State::Gone);
-        let asked = stream::iter(left.map(|part| (part.api.clone(), part.name.clone()))).map(
-            |(api, name)| async move {
+        let asked = left.map(|part| {
+            let (api, name) = (part.api.clone(), part.name.clone());
+            async move {
                 match api {
                     Some(api) => Some(api.get_opt(&name).await),
                     None => None,
                 }
-            },
-        );
-        let answers: Vec<_> = asked.buffered(AT_ONCE).collect().await;
+            }
+        });
+        let asked: Vec<_> = asked.collect();
+        let answers: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
         for (part, answer) in self.parts.iter_mut().filter(|part| part.state != State::Gone).zip(answers) {
             match answer {
                 Some(Ok(Some(object))) => part.state = State::of(&object),
@@ -125,6 +129,35 @@ impl Parts {
                 None => drop(self.hidden.insert(part.kind.clone())),
             }
         }
+    }
+
+    /// How many there were.
+    pub(crate) fn count(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Whether anything of them could be read.
+    pub(crate) fn is_seen(&self) -> bool {
+        self.parts.iter().any(|part| part.state != State::Unknown)
+    }
+
+    /// A line for each that is left and seen, as an environment's own status has it.
+    pub(crate) fn statuses(&self) -> Vec<ResourceStatus> {
+        let status = |part: &Part| {
+            let State::There { slot, deleted, holds } = &part.state else { return None };
+            let reason = if matches!(holds, Hold::Refused(_)) { "Failed" } else { "Deleting" };
+            Some(ResourceStatus {
+                slot: slot.clone(),
+                kind: part.kind.clone(),
+                name: Some(part.name.clone()),
+                external_name: None,
+                ready: false,
+                since: deleted.map(|time| time.to_string()).unwrap_or_default(),
+                reason: Some(reason.to_owned()),
+                message: Some(holds.told()).filter(|told| !told.is_empty()),
+            })
+        };
+        self.left().filter_map(status).collect()
     }
 
     fn left(&self) -> impl Iterator<Item = &Part> {

@@ -1,0 +1,183 @@
+//! `paved portal`: environments for people who never write YAML. It keeps no state and holds little power of its own: it reads under
+//! its own role, shows each person what the API server says they may see, and writes under their rights.
+
+mod access;
+mod api;
+mod bearer;
+mod clients;
+mod config;
+mod extract;
+mod health;
+mod kinds;
+mod layers;
+mod live;
+mod metrics;
+mod namespace;
+mod oidc;
+mod openapi;
+mod origin;
+mod owner;
+mod pages;
+mod problem;
+mod serve;
+mod session;
+mod shapes;
+mod sign_in;
+mod streams;
+mod who;
+
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use url::Url;
+
+use crate::Console;
+use crate::cli;
+use crate::cluster::{Cluster, configure};
+use crate::failure::Failure;
+use access::Access;
+use api::Preview;
+use bearer::Bearers;
+use clients::Clients;
+use config::{Auth, Config};
+use kinds::Catalog;
+use live::Live;
+use metrics::Metrics;
+use namespace::Namespaces;
+use oidc::Provider;
+use origin::Origins;
+use serve::Listener;
+use session::{Revoked, Sessions};
+use streams::Streams;
+
+/// Everything that requests share. What is remembered of a person is remembered under that person's key.
+struct Portal {
+    config: Config,
+    /// The only namespace that is watched, where the rights of the kubeconfig's user end there.
+    only: Option<String>,
+    public_url: Url,
+    origins: Origins,
+    clients: Clients,
+    catalog: Arc<Catalog>,
+    access: Access,
+    bearers: Bearers,
+    namespaces: Namespaces,
+    live: Arc<Live>,
+    streams: Streams,
+    provider: Option<Provider>,
+    sessions: Option<Sessions>,
+    preview: Preview,
+    metrics: Metrics,
+}
+
+/// Serves until a signal comes.
+pub(crate) async fn run(args: &cli::Portal, console: &mut Console<'_>) -> Result<(), Failure> {
+    if args.print_openapi {
+        let description = openapi::description();
+        writeln!(console.out, "{}", description.to_pretty_json().map_err(std::io::Error::other)?)?;
+        return Ok(());
+    }
+    let config = Config::of(args)?;
+    if args.access.impersonate.is_some() && matches!(config.auth, Auth::Oidc(_)) {
+        return Err(Failure::Usage("--as: the portal acts as whoever signs in; leave it out".to_owned()));
+    }
+    log(&config);
+    // Several crates bring a provider of their own: this one is meant.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let kubernetes = configure(&args.access).await?;
+    let cluster = Cluster::of(kubernetes.clone(), &args.access)?;
+    let clients = Clients::new(&cluster, kubernetes).map_err(|error| cluster.explain(&error, "connect"))?;
+    let only = args.access.namespace.clone().filter(|_| matches!(config.auth, Auth::None));
+    let listener = Listener::bind(&config).await?;
+    let portal = Arc::new(Portal::new(config, only, clients, listener.url())?);
+    let _background = portal.follow();
+    listener.serve(portal).await
+}
+
+/// JSON lines on standard error, text on a terminal. A value of a header, a query or a body never stands in them.
+fn log(config: &Config) {
+    // The client logs answers that it cannot read, whatever stands in them.
+    let told = Targets::new().with_default(config.level).with_target("kube_client", Level::ERROR);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let log = tracing_subscriber::registry().with(told);
+    // A program has one log: where a test runs the portal twice in one process, the first one's stays.
+    let _ = if std::io::stderr().is_terminal() {
+        log.with(lines).try_init()
+    } else {
+        log.with(lines.json().flatten_event(true)).try_init()
+    };
+}
+
+impl Portal {
+    fn new(config: Config, only: Option<String>, clients: Clients, listening: Url) -> Result<Self, Failure> {
+        let public_url = config.public_url.clone().unwrap_or(listening);
+        let own = clients.own();
+        let (provider, sessions) = match &config.auth {
+            Auth::None => (None, None),
+            Auth::Oidc(oidc) => {
+                let sessions = Sessions::new(oidc, Revoked::of(&own));
+                (Some(Provider::new(oidc, &public_url)?), Some(sessions))
+            }
+        };
+        let catalog = Arc::new(Catalog::new(clients.clone()));
+        let access = Access::new(clients.clone(), Arc::clone(&catalog));
+        let live =
+            Arc::new(Live::new(owner::unique(4).map_err(|why| Failure::Usage(why.detail().to_owned()))?));
+        let streams = Streams::new();
+        Ok(Self {
+            metrics: Metrics::new(&access, &live, &streams),
+            origins: Origins::of(&config, &public_url),
+            catalog,
+            bearers: Bearers::new(clients.clone()),
+            namespaces: Namespaces::new(config.template.clone(), own.namespace),
+            preview: Preview::default(),
+            config,
+            only,
+            public_url,
+            clients,
+            access,
+            live,
+            streams,
+            provider,
+            sessions,
+        })
+    }
+
+    /// Everything that goes on beside requests, for as long as the answer is held.
+    fn follow(self: &Arc<Self>) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        let cluster = self.clients.own();
+        tasks.spawn(live::follow(
+            cluster.clone(),
+            self.only.clone(),
+            Arc::clone(&self.catalog),
+            Arc::clone(&self.live),
+        ));
+        tasks.spawn(live::follow_deletions(cluster, Arc::clone(&self.live)));
+        let portal = Arc::clone(self);
+        tasks.spawn(async move {
+            if let Some(sessions) = &portal.sessions {
+                sessions.revoked.follow().await;
+            }
+        });
+        tasks
+    }
+
+    /// What is missing before requests can be answered.
+    fn missing(&self) -> Vec<String> {
+        let mut missing: Vec<String> =
+            self.live.unsynced().into_iter().map(|kind| format!("the watch of {kind}")).collect();
+        if !self.catalog.seen().is_known() {
+            missing.push("the cluster's kinds".to_owned());
+        }
+        if self.sessions.as_ref().is_some_and(|sessions| !sessions.revoked.is_known()) {
+            missing.push("the sessions that were ended".to_owned());
+        }
+        missing
+    }
+}

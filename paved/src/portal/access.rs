@@ -1,0 +1,231 @@
+//! What a person may see and do: the API server says so, and is asked again every few seconds.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, ResourceRule, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+    SelfSubjectRulesReview, SelfSubjectRulesReviewSpec,
+};
+use kube::Api;
+use kube::api::PostParams;
+use prometheus_client::metrics::counter::Counter;
+use tokio::sync::Semaphore;
+
+use super::clients::Clients;
+use super::kinds::Catalog;
+use super::problem::Problem;
+use super::who::Person;
+use crate::cluster::Kind;
+
+/// How long an answer counts.
+pub(super) const TTL: Duration = Duration::from_secs(20);
+
+/// How many answers are kept.
+const MANY: usize = 200_000;
+
+/// How many questions are open at once.
+const AT_ONCE: usize = 16;
+
+/// Asks the API server, and remembers its answers for a moment, each under the person that it is about.
+pub(super) struct Access {
+    clients: Clients,
+    catalog: Arc<Catalog>,
+    known: Mutex<HashMap<Question, (bool, Instant)>>,
+    open: Semaphore,
+    /// Questions that went to the API server.
+    pub(super) asked: Counter,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Question {
+    person: [u8; 32],
+    verb: &'static str,
+    group: String,
+    resource: String,
+    /// Empty for all namespaces at once.
+    namespace: String,
+    name: String,
+}
+
+impl Access {
+    pub(super) fn new(clients: Clients, catalog: Arc<Catalog>) -> Self {
+        Self {
+            clients,
+            catalog,
+            known: Mutex::default(),
+            open: Semaphore::new(AT_ONCE),
+            asked: Counter::default(),
+        }
+    }
+
+    /// Whether a person may list a kind, and so sees all of them, in a namespace.
+    pub(super) async fn sees(&self, person: &Person, kind: &Kind, namespace: &str) -> Result<bool, Problem> {
+        let here = question(person, "list", kind, namespace);
+        if let Some(answer) = self.remembered(&here) {
+            return Ok(answer);
+        }
+        if self.may(person, question(person, "list", kind, "")).await? {
+            return Ok(true);
+        }
+        self.rules(person, namespace, kind).await
+    }
+
+    /// Whether a person may create a kind in a namespace.
+    pub(super) async fn may_create(
+        &self,
+        person: &Person,
+        kind: &Kind,
+        namespace: &str,
+    ) -> Result<bool, Problem> {
+        self.may(person, question(person, "create", kind, namespace)).await
+    }
+
+    /// Whether a person may act for a user of this name: what Kubernetes calls to impersonate.
+    pub(super) async fn may_act_for(&self, person: &Person, user: &str) -> Result<bool, Problem> {
+        let question = Question {
+            person: person.key(),
+            verb: "impersonate",
+            group: String::new(),
+            resource: "users".to_owned(),
+            namespace: String::new(),
+            name: user.to_owned(),
+        };
+        self.may(person, question).await
+    }
+
+    async fn may(&self, person: &Person, question: Question) -> Result<bool, Problem> {
+        if let Some(answer) = self.remembered(&question) {
+            return Ok(answer);
+        }
+        let _turn = self.open.acquire().await.map_err(|_| closed())?;
+        self.asked.inc();
+        let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let review = SelfSubjectAccessReview {
+            spec: SelfSubjectAccessReviewSpec {
+                resource_attributes: Some(ResourceAttributes {
+                    verb: Some(question.verb.to_owned()),
+                    group: text(&question.group),
+                    resource: Some(question.resource.clone()),
+                    namespace: text(&question.namespace),
+                    name: text(&question.name),
+                    ..ResourceAttributes::default()
+                }),
+                ..SelfSubjectAccessReviewSpec::default()
+            },
+            ..SelfSubjectAccessReview::default()
+        };
+        let reviews: Api<SelfSubjectAccessReview> = Api::all(self.clients.of(person)?);
+        let answer = reviews.create(&PostParams::default(), &review).await?;
+        let allowed = answer.status.is_some_and(|status| status.allowed);
+        self.remember(question, allowed);
+        Ok(allowed)
+    }
+
+    /// The same question for a namespace. All rules there come with one answer, which counts where it is complete: many kinds in
+    /// many namespaces would be many questions.
+    async fn rules(&self, person: &Person, namespace: &str, kind: &Kind) -> Result<bool, Problem> {
+        let here = question(person, "list", kind, namespace);
+        {
+            let _turn = self.open.acquire().await.map_err(|_| closed())?;
+            // Somebody else may have asked for the same person meanwhile.
+            if let Some(answer) = self.remembered(&here) {
+                return Ok(answer);
+            }
+            self.asked.inc();
+            let review = SelfSubjectRulesReview {
+                spec: SelfSubjectRulesReviewSpec { namespace: Some(namespace.to_owned()) },
+                ..SelfSubjectRulesReview::default()
+            };
+            let reviews: Api<SelfSubjectRulesReview> = Api::all(self.clients.of(person)?);
+            let answer = reviews.create(&PostParams::default(), &review).await?;
+            if let Some(status) = answer.status.filter(|status| !status.incomplete) {
+                let allowed = |kind: &Kind| status.resource_rules.iter().any(|rule| lists(rule, kind));
+                for kind in self.catalog.seen().all() {
+                    self.remember(question(person, "list", kind, namespace), allowed(kind));
+                }
+                let allowed = allowed(kind);
+                self.remember(here, allowed);
+                return Ok(allowed);
+            }
+        }
+        self.may(person, here).await
+    }
+
+    fn remembered(&self, question: &Question) -> Option<bool> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(question).filter(|(_, since)| since.elapsed() < TTL).map(|(answer, _)| *answer)
+    }
+
+    fn remember(&self, question: Question, answer: bool) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MANY {
+            known.retain(|_, (_, since)| since.elapsed() < TTL);
+        }
+        if known.len() >= MANY {
+            known.clear();
+        }
+        known.insert(question, (answer, Instant::now()));
+    }
+}
+
+fn question(person: &Person, verb: &'static str, kind: &Kind, namespace: &str) -> Question {
+    Question {
+        person: person.key(),
+        verb,
+        group: kind.resource.group.clone(),
+        resource: kind.resource.plural.clone(),
+        namespace: namespace.to_owned(),
+        name: String::new(),
+    }
+}
+
+fn closed() -> Problem {
+    Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "The portal stops.")
+}
+
+/// Whether a rule lets somebody list all objects of a kind.
+fn lists(rule: &ResourceRule, kind: &Kind) -> bool {
+    let has = |list: &[String], wanted: &str| list.iter().any(|one| one == "*" || one == wanted);
+    has(&rule.verbs, "list")
+        && has(rule.api_groups.as_deref().unwrap_or_default(), &kind.resource.group)
+        && has(rule.resources.as_deref().unwrap_or_default(), &kind.resource.plural)
+        && rule.resource_names.as_ref().is_none_or(Vec::is_empty)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::cluster::tests::kinds;
+
+    #[test]
+    fn a_rule_counts_for_what_it_names() {
+        let kind = kinds().called("gpuws").unwrap().remove(0);
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let rule = |verb: &str, group: &str, resource: &str, names: &[&str]| ResourceRule {
+            verbs: words(&[verb]),
+            api_groups: Some(words(&[group])),
+            resources: Some(words(&[resource])),
+            resource_names: Some(words(names)),
+        };
+        let (group, plural) = (kind.resource.group.as_str(), kind.resource.plural.as_str());
+        assert!(lists(&rule("list", group, plural, &[]), &kind));
+        assert!(lists(&rule("*", "*", "*", &[]), &kind));
+        assert!(!lists(&rule("get", group, plural, &[]), &kind));
+        assert!(!lists(&rule("list", "apps", plural, &[]), &kind));
+        assert!(!lists(&rule("list", group, "secrets", &[]), &kind));
+        assert!(!lists(&rule("list", group, plural, &["ada"]), &kind));
+    }
+
+    #[test]
+    fn an_answer_is_remembered_for_one_person_only() {
+        let (ada, bob) = (Person::for_tests("ada", &[]), Person::for_tests("bob", &[]));
+        let again = Person::for_tests("ada", &["ops"]);
+        let kind = kinds().called("gpuws").unwrap().remove(0);
+        let of = |person: &Person| question(person, "list", &kind, "team");
+        assert_eq!(of(&ada), of(&Person::for_tests("ada", &[])));
+        assert!(of(&ada) != of(&bob) && of(&ada) != of(&again));
+    }
+}

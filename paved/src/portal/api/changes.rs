@@ -1,0 +1,169 @@
+//! Creating, changing and deleting environments.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use kube::api::{Patch, PatchParams};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::{IntoParams, ToSchema};
+
+use super::environments::{Place, Whole, whole};
+use super::write::{self, Draft};
+use crate::portal::Portal;
+use crate::portal::extract::{Json, Path, Query};
+use crate::portal::owner::{ANNOTATION, LABEL};
+use crate::portal::problem::{Problem, Refusals};
+use crate::portal::who::SignedIn;
+
+/// An environment as one would apply it.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+#[schema(as = Document)]
+pub(in crate::portal) struct Document {
+    /// May be left out where the kind alone is enough.
+    #[schema(rename = "apiVersion")]
+    api_version: Option<String>,
+    kind: String,
+    /// name, and where wanted namespace, labels and annotations; an update names the resourceVersion.
+    #[schema(value_type = Object)]
+    metadata: Value,
+    #[schema(value_type = Object)]
+    spec: Value,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::portal) struct How {
+    /// Ask only whether it would be taken.
+    #[serde(default)]
+    #[param(required = false)]
+    dry_run: bool,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(in crate::portal) struct Very {
+    /// The uid of the very one that is meant: another of the same name is left alone.
+    uid: Option<String>,
+}
+
+/// Make an environment.
+#[utoipa::path(post, path = "/api/v1/environments", tag = "environments", params(How), request_body = Document,
+    responses((status = 201, description = "Made.", body = Whole), (status = 200, description = "It would be made.", body = Whole), Refusals))]
+pub(in crate::portal) async fn create(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+    Query(how): Query<How>,
+    Json(document): Json<Value>,
+) -> Result<Response, Problem> {
+    let draft = Draft::of(&portal, &person, document, None).await?;
+    let object = draft.create(&portal, &person, how.dry_run).await?;
+    let whole = whole(&portal, &draft.kind, object);
+    if how.dry_run {
+        return Ok(axum::Json(whole).into_response());
+    }
+    let kind = format!("{}.{}", draft.kind.resource.plural, draft.kind.resource.group);
+    let location = format!("/api/v1/environments/{}/{kind}/{}", draft.namespace, draft.name);
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], axum::Json(whole)).into_response())
+}
+
+/// Change an environment: the whole of it.
+#[utoipa::path(put, path = "/api/v1/environments/{namespace}/{kind}/{name}", tag = "environments", params(Place, How),
+    request_body = Document, responses((status = 200, description = "Changed.", body = Whole), Refusals))]
+pub(in crate::portal) async fn replace(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+    Path(place): Path<Place>,
+    Query(how): Query<How>,
+    Json(mut document): Json<Value>,
+) -> Result<axum::Json<Whole>, Problem> {
+    let (kind, namespace, name) = place.read(&portal)?;
+    // The path says which one: a body that says another is a mistake.
+    for (field, value) in [("namespace", namespace), ("name", name)] {
+        let said = &document["metadata"][field];
+        if !(said.is_null() || said == value) {
+            return Err(Problem::field(
+                &format!("metadata.{field}"),
+                format!("found {said}; the path says {value}"),
+            ));
+        }
+        if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert(field.to_owned(), json!(value));
+        }
+    }
+    let before = kind.api(&portal.clients.of(&person)?, Some(namespace)).get(name).await?;
+    let draft = Draft::of(&portal, &person, document, Some(&before)).await?;
+    if draft.kind != kind {
+        return Err(Problem::field(
+            "kind",
+            format!("found {}; the path says {}", draft.kind.name(), kind.name()),
+        ));
+    }
+    let object = draft.replace(&portal, &person, how.dry_run).await?;
+    Ok(axum::Json(whole(&portal, &kind, object)))
+}
+
+/// Change some of an environment (JSON merge patch).
+#[utoipa::path(patch, path = "/api/v1/environments/{namespace}/{kind}/{name}", tag = "environments", params(Place, How),
+    request_body(content = Object, content_type = "application/merge-patch+json"),
+    responses((status = 200, description = "Changed.", body = Whole), Refusals))]
+pub(in crate::portal) async fn patch(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+    Path(place): Path<Place>,
+    Query(how): Query<How>,
+    Json(mut patch): Json<Value>,
+) -> Result<axum::Json<Whole>, Problem> {
+    let (kind, namespace, name) = place.read(&portal)?;
+    let Some(fields) = patch.as_object() else { return Err(Problem::field("body", "an object is needed")) };
+    if let Some(field) =
+        fields.keys().find(|field| !["apiVersion", "kind", "metadata", "spec"].contains(&field.as_str()))
+    {
+        return Err(Problem::field(field, "is not known; metadata and spec are allowed"));
+    }
+    if let Some(metadata) = fields.get("metadata") {
+        let allowed = ["labels", "annotations", "resourceVersion"];
+        let fields = metadata.as_object().ok_or_else(|| Problem::field("metadata", "an object is needed"))?;
+        if let Some(field) = fields.keys().find(|field| !allowed.contains(&field.as_str())) {
+            return Err(Problem::field(
+                &format!("metadata.{field}"),
+                "is not allowed; labels, annotations and resourceVersion are",
+            ));
+        }
+        let label = metadata["labels"].get(LABEL);
+        if label.is_some() || metadata["annotations"].get(ANNOTATION).is_some() {
+            let named = label.and_then(Value::as_str);
+            let owner = write::owner(&portal, &person, named).await?;
+            if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
+                owner.mark(metadata);
+            }
+        }
+    }
+    let params = PatchParams {
+        dry_run: how.dry_run,
+        field_manager: Some("paved-portal".to_owned()),
+        ..PatchParams::default()
+    };
+    let api = kind.api(&portal.clients.of(&person)?, Some(namespace));
+    let object = api.patch(name, &params, &Patch::Merge(&patch)).await?;
+    tracing::info!(user = person.username(), kind = kind.full_name(), namespace, name, "patched");
+    Ok(axum::Json(whole(&portal, &kind, object)))
+}
+
+/// Delete an environment, and with it all that it made.
+#[utoipa::path(delete, path = "/api/v1/environments/{namespace}/{kind}/{name}", tag = "environments", params(Place, Very),
+    responses((status = 202, description = "It is being deleted."), Refusals))]
+pub(in crate::portal) async fn delete(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+    Path(place): Path<Place>,
+    Query(very): Query<Very>,
+) -> Result<StatusCode, Problem> {
+    let (kind, namespace, name) = place.read(&portal)?;
+    write::delete(&portal, &person, &kind, (namespace, name), very.uid).await?;
+    Ok(StatusCode::ACCEPTED)
+}

@@ -1,0 +1,68 @@
+//! `…/connection`: what only those know who may read the Secret. On request only, with a line in the log, and never kept.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::environments::Place;
+use crate::connect;
+use crate::portal::Portal;
+use crate::portal::extract::Path;
+use crate::portal::live::View;
+use crate::portal::problem::{Problem, Refusals};
+use crate::portal::who::SignedIn;
+
+/// An environment's connection details.
+#[derive(Serialize, ToSchema)]
+pub(in crate::portal) struct Connection {
+    /// The Secret's name.
+    secret: String,
+    /// What it holds, as text.
+    values: BTreeMap<String, String>,
+}
+
+/// The connection details of an environment. A POST, so that no other site's link and no cache asks for them.
+#[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/connection", tag = "environments", params(Place),
+    responses((status = 200, description = "The details.", body = Connection), Refusals))]
+pub(in crate::portal) async fn reveal(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+    Path(place): Path<Place>,
+) -> Result<Json<Connection>, Problem> {
+    let (kind, namespace, name) = place.read(&portal)?;
+    let client = portal.clients.of(&person)?;
+    let object = kind.api(&client, Some(namespace)).get(name).await?;
+    let view = View::of(&object, &kind.resource.plural);
+    let secret = connect::secret_of(&object, kind.name(), &view.name).ok_or_else(|| {
+        Problem::not_found("This environment names no Secret for its connection details: set spec.writeConnectionSecretToRef.name.")
+    })?;
+    let answer = Api::<Secret>::namespaced(client, namespace).get_opt(&secret).await;
+    let (user, kind) = (person.username(), kind.full_name());
+    let outcome = match &answer {
+        Ok(Some(_)) => "revealed",
+        Ok(None) => "absent",
+        Err(_) => "refused",
+    };
+    tracing::info!(
+        audit = "connection",
+        user,
+        kind,
+        namespace,
+        name,
+        secret,
+        outcome,
+        "connection details were asked for"
+    );
+    let found = answer?.ok_or_else(|| {
+        Problem::not_found(format!("There is no Secret {secret} with connection details yet."))
+    })?;
+    let values = found.data.unwrap_or_default().into_iter();
+    let values = values.filter_map(|(key, value)| Some((key, String::from_utf8(value.0).ok()?))).collect();
+    Ok(Json(Connection { secret, values }))
+}

@@ -1,0 +1,90 @@
+//! `/api/v1/keys`: my SSH public keys, which new workspaces let in. A ConfigMap for each owner in the portal's own namespace, written by
+//! the portal's own account for whoever is signed in, and for nobody else.
+
+use std::sync::Arc;
+
+use axum::Json as Answer;
+use axum::extract::State;
+use function_paved_road::check::ssh_public_key;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+
+use crate::portal::Portal;
+use crate::portal::extract::Json;
+use crate::portal::owner::{ANNOTATION, Owner};
+use crate::portal::problem::{Problem, Refusals};
+use crate::portal::who::SignedIn;
+
+/// The key of the ConfigMap's data, in the format of sshd.
+const DATA: &str = "authorized_keys";
+
+/// How many keys somebody may have.
+const MANY: usize = 32;
+
+/// SSH public keys.
+#[derive(Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::portal) struct Keys {
+    /// Lines as in `~/.ssh/id_ed25519.pub`.
+    #[schema(max_items = 32)]
+    keys: Vec<String>,
+}
+
+/// My keys.
+#[utoipa::path(get, path = "/api/v1/keys", tag = "keys", responses((status = 200, description = "My keys.", body = Keys), Refusals))]
+pub(in crate::portal) async fn get(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+) -> Result<Answer<Keys>, Problem> {
+    Ok(Answer(Keys { keys: of(&portal, &Owner::of(&person)).await? }))
+}
+
+/// My keys are these, and no others.
+#[utoipa::path(put, path = "/api/v1/keys", tag = "keys", request_body = Keys,
+    responses((status = 200, description = "My keys.", body = Keys), Refusals))]
+pub(in crate::portal) async fn put(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+    Json(Keys { keys }): Json<Keys>,
+) -> Result<Answer<Keys>, Problem> {
+    if keys.len() > MANY {
+        return Err(Problem::field("keys", format!("found {}; at most {MANY} are allowed", keys.len())));
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for (index, key) in keys.iter().enumerate() {
+        let line = key.trim();
+        ssh_public_key(line)
+            .map_err(|refused| Problem::field(&format!("keys[{index}]"), refused.to_string()))?;
+        if !lines.iter().any(|known| known == line) {
+            lines.push(line.to_owned());
+        }
+    }
+    let owner = Owner::of(&person);
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name(&owner), "labels": {"app.kubernetes.io/managed-by": "paved-portal"}, "annotations": {ANNOTATION: owner.login}},
+        "data": {DATA: lines.join("\n")}});
+    let params = PatchParams::apply("paved-portal").force();
+    maps(&portal).patch(&name(&owner), &params, &Patch::Apply(&map)).await?;
+    tracing::info!(user = person.username(), count = lines.len(), "keys were changed");
+    Ok(Answer(Keys { keys: lines }))
+}
+
+/// An owner's keys.
+pub(in crate::portal) async fn of(portal: &Portal, owner: &Owner) -> Result<Vec<String>, Problem> {
+    let map = maps(portal).get_opt(&name(owner)).await?;
+    let text = map.and_then(|map| map.data?.remove(DATA)).unwrap_or_default();
+    Ok(text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect())
+}
+
+fn name(owner: &Owner) -> String {
+    format!("paved-road-keys-{}", owner.hash())
+}
+
+fn maps(portal: &Portal) -> Api<ConfigMap> {
+    let cluster = portal.clients.own();
+    Api::namespaced(cluster.client, &cluster.namespace)
+}

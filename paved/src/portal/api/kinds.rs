@@ -1,0 +1,109 @@
+//! `/api/v1/kinds`: what can be made here.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::cluster;
+use crate::portal::Portal;
+use crate::portal::extract::{Path, Query, name};
+use crate::portal::kinds::is_claim;
+use crate::portal::problem::{Problem, Refusals};
+use crate::portal::who::{Person, SignedIn};
+
+/// A kind of environment.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::portal) struct Kind {
+    kind: String,
+    api_version: String,
+    /// As it stands in paths.
+    plural: String,
+    /// What it is, as its schema says.
+    description: String,
+    /// Whether it is a claim: then its connection details go to a Secret that it names.
+    claim: bool,
+    /// Whether I may create one in `namespace`.
+    may_create: bool,
+    /// The namespace that was asked for, or the first of mine where I may create one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
+    /// The JSON schema of its spec, from the cluster's own XRD.
+    #[schema(value_type = Option<Object>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<Value>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(in crate::portal) struct Where {
+    /// The namespace that the question whether I may is about.
+    namespace: Option<String>,
+}
+
+/// All kinds.
+#[utoipa::path(get, path = "/api/v1/kinds", tag = "kinds", params(Where),
+    responses((status = 200, description = "All kinds.", body = Vec<Kind>), Refusals))]
+pub(in crate::portal) async fn list(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+    Query(query): Query<Where>,
+) -> Result<Json<Vec<Kind>>, Problem> {
+    let seen = portal.catalog.seen();
+    let mut kinds = Vec::new();
+    for kind in seen.all() {
+        kinds.push(shown(&portal, &person, kind, query.namespace.as_deref()).await?);
+    }
+    Ok(Json(kinds))
+}
+
+/// A kind.
+#[utoipa::path(get, path = "/api/v1/kinds/{kind}", tag = "kinds",
+    params(("kind" = String, Path, description = "A name of the kind, such as its plural, alone or with .group"), Where),
+    responses((status = 200, description = "The kind.", body = Kind), Refusals))]
+pub(in crate::portal) async fn get(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+    Path(kind): Path<String>,
+    Query(query): Query<Where>,
+) -> Result<Json<Kind>, Problem> {
+    let kind = portal.catalog.seen().called(&kind)?;
+    Ok(Json(shown(&portal, &person, &kind, query.namespace.as_deref()).await?))
+}
+
+async fn shown(
+    portal: &Portal,
+    person: &Person,
+    kind: &cluster::Kind,
+    chosen: Option<&str>,
+) -> Result<Kind, Problem> {
+    let candidates = match chosen {
+        Some(chosen) => vec![name("namespace", chosen)?.to_owned()],
+        None => portal.namespaces.candidates(person),
+    };
+    let mut namespace = None;
+    for candidate in &candidates {
+        if portal.access.may_create(person, kind, candidate).await? {
+            namespace = Some(candidate.clone());
+            break;
+        }
+    }
+    let seen = portal.catalog.seen();
+    let schema = seen.schema(kind);
+    let text = |path: &str| schema.and_then(|schema| schema.pointer(path)?.as_str()).map(str::to_owned);
+    let description = text("/description").or_else(|| text("/properties/spec/description"));
+    Ok(Kind {
+        kind: kind.name().to_owned(),
+        api_version: kind.resource.api_version.clone(),
+        plural: kind.resource.plural.clone(),
+        description: description.unwrap_or_default(),
+        claim: is_claim(kind),
+        may_create: namespace.is_some(),
+        namespace: namespace.or_else(|| chosen.map(str::to_owned)),
+        schema: schema.and_then(|schema| schema.pointer("/properties/spec")).cloned(),
+    })
+}

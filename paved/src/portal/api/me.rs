@@ -1,0 +1,54 @@
+//! `/api/v1/me`: who the portal takes me for.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::portal::Portal;
+use crate::portal::owner::Owner;
+use crate::portal::problem::Refusals;
+use crate::portal::who::{Credential, SignedIn};
+
+/// Whoever asks.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::portal) struct Me {
+    /// As Kubernetes knows me.
+    username: String,
+    login: String,
+    groups: Vec<String>,
+    /// What stands in the label `owner` of what is mine.
+    owner: String,
+    /// session, token or kubeconfig.
+    credential: &'static str,
+    /// When the session ends (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires: Option<String>,
+    /// Where new environments go where none is chosen: the first of these where I may create them.
+    namespaces: Vec<String>,
+}
+
+/// Who I am.
+#[utoipa::path(get, path = "/api/v1/me", tag = "me", responses((status = 200, description = "Who I am.", body = Me), Refusals))]
+pub(in crate::portal) async fn get(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+) -> Json<Me> {
+    let (credential, expires) = match person.credential() {
+        Credential::Own => ("kubeconfig", None),
+        Credential::Session { expires, .. } => ("session", Some(expires.to_string())),
+        Credential::Bearer(_) => ("token", None),
+    };
+    Json(Me {
+        username: person.username().to_owned(),
+        login: person.login().to_owned(),
+        groups: person.groups().to_vec(),
+        owner: Owner::of(&person).label(),
+        credential,
+        expires,
+        namespaces: portal.namespaces.candidates(&person),
+    })
+}

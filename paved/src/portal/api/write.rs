@@ -1,0 +1,253 @@
+//! Writing environments: under the person's own rights, with their name on it.
+
+use kube::api::{DeleteParams, DynamicObject, PostParams, Preconditions, PropagationPolicy};
+use serde_json::{Map, Value, json};
+
+use crate::cluster::Kind;
+use crate::portal::Portal;
+use crate::portal::extract::name;
+use crate::portal::live::Key;
+use crate::portal::owner::{ANNOTATION, LABEL, Owner};
+use crate::portal::problem::Problem;
+use crate::portal::who::Person;
+
+/// What a person may say of an object's metadata; everything else is the cluster's.
+const METADATA: [&str; 5] = ["name", "namespace", "labels", "annotations", "resourceVersion"];
+
+/// What is written into an environment.
+pub(in crate::portal) struct Draft {
+    pub(in crate::portal) kind: Kind,
+    pub(in crate::portal) namespace: String,
+    pub(in crate::portal) name: String,
+    /// The whole object, without apiVersion and kind.
+    pub(in crate::portal) object: Map<String, Value>,
+}
+
+impl Draft {
+    /// From a document as people write it. Its owner is whoever writes, or somebody that they may act for; what is there `before`
+    /// keeps its owner where the document names no other.
+    pub(in crate::portal) async fn of(
+        portal: &Portal,
+        person: &Person,
+        document: Value,
+        before: Option<&DynamicObject>,
+    ) -> Result<Self, Problem> {
+        let kind = portal.catalog.seen().of_document(&document)?;
+        let Value::Object(mut document) = document else {
+            return Err(Problem::field("body", "an object is needed"));
+        };
+        let metadata = document.remove("metadata").unwrap_or_else(|| json!({}));
+        let mut metadata = checked(metadata)?;
+        let text = |key: &str| metadata.get(key).and_then(Value::as_str).map(str::to_owned);
+        let name = text("name").ok_or_else(|| Problem::field("metadata.name", "a name is needed"))?;
+        name_fits(&name)?;
+        let namespace = text("namespace");
+        let namespace = portal.namespaces.choose(&portal.access, person, &kind, namespace.as_deref()).await?;
+        let named = metadata.get("labels").and_then(|labels| labels[LABEL].as_str()).map(str::to_owned);
+        match before.and_then(|before| kept(before, named.as_deref())) {
+            Some((label, annotation)) => {
+                set(&mut metadata, "labels", LABEL, label);
+                annotation.into_iter().for_each(|login| set(&mut metadata, "annotations", ANNOTATION, login));
+            }
+            None => owner(portal, person, named.as_deref()).await?.mark(&mut metadata),
+        }
+        metadata.insert("namespace".to_owned(), json!(namespace));
+        let mut object = Map::new();
+        object.insert("metadata".to_owned(), Value::Object(metadata));
+        object.insert("spec".to_owned(), document.remove("spec").unwrap_or_else(|| json!({})));
+        // Status is the function's: whoever sends one back with the rest means nothing by it.
+        let known = ["apiVersion", "kind", "status"];
+        if let Some(field) = document.keys().find(|field| !known.contains(&field.as_str())) {
+            return Err(Problem::field(field, "is not known; metadata and spec are allowed"));
+        }
+        Ok(Self { kind, namespace, name, object })
+    }
+
+    /// A claim of ours, with these labels and this spec.
+    pub(in crate::portal) fn new(
+        kind: Kind,
+        namespace: String,
+        name: String,
+        owner: &Owner,
+        spec: Value,
+    ) -> Self {
+        let mut metadata = Map::new();
+        metadata.insert("name".to_owned(), json!(name));
+        metadata.insert("namespace".to_owned(), json!(namespace));
+        owner.mark(&mut metadata);
+        let mut object = Map::new();
+        object.insert("metadata".to_owned(), Value::Object(metadata));
+        object.insert("spec".to_owned(), spec);
+        Self { kind, namespace, name, object }
+    }
+
+    /// Adds a label or an annotation.
+    pub(in crate::portal) fn note(&mut self, place: &str, key: &str, value: &str) {
+        if let Some(metadata) = self.object.get_mut("metadata").and_then(Value::as_object_mut) {
+            set(metadata, place, key, value);
+        }
+    }
+
+    /// As the API server takes it.
+    pub(in crate::portal) fn document(&self) -> Value {
+        let mut object = self.object.clone();
+        object.insert("apiVersion".to_owned(), json!(self.kind.resource.api_version));
+        object.insert("kind".to_owned(), json!(self.kind.name()));
+        Value::Object(object)
+    }
+
+    fn dynamic(&self) -> Result<DynamicObject, Problem> {
+        serde_json::from_value(self.document()).map_err(|error| Problem::field("metadata", error.to_string()))
+    }
+
+    fn key(&self) -> Key {
+        Key { kind: self.kind.full_name(), namespace: self.namespace.clone(), name: self.name.clone() }
+    }
+
+    /// Creates it.
+    pub(in crate::portal) async fn create(
+        &self,
+        portal: &Portal,
+        person: &Person,
+        dry_run: bool,
+    ) -> Result<DynamicObject, Problem> {
+        let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
+        let api = self.kind.api(&portal.clients.of(person)?, Some(&self.namespace));
+        let object = api.create(&params, &self.dynamic()?).await?;
+        if !dry_run {
+            let uid = object.metadata.uid.clone().unwrap_or_default();
+            portal.live.seen(&self.key(), |entry| entry.is_some_and(|entry| entry.uid == uid)).await;
+            told("created", person, &self.key());
+        }
+        Ok(object)
+    }
+
+    /// Puts it in place of what is there, if that is still what the writer has seen.
+    pub(in crate::portal) async fn replace(
+        &self,
+        portal: &Portal,
+        person: &Person,
+        dry_run: bool,
+    ) -> Result<DynamicObject, Problem> {
+        if self.object["metadata"]["resourceVersion"].as_str().is_none_or(str::is_empty) {
+            let message = "is needed: the one that you have read, so that nobody's change is lost";
+            return Err(Problem::field("metadata.resourceVersion", message));
+        }
+        let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
+        let api = self.kind.api(&portal.clients.of(person)?, Some(&self.namespace));
+        let object = api.replace(&self.name, &params, &self.dynamic()?).await?;
+        told("replaced", person, &self.key());
+        Ok(object)
+    }
+}
+
+/// Label and annotation of the owner that stays.
+fn kept<'o>(before: &'o DynamicObject, named: Option<&str>) -> Option<(&'o str, Option<&'o str>)> {
+    let label = before.metadata.labels.as_ref()?.get(LABEL)?;
+    let login = before.metadata.annotations.as_ref().and_then(|all| all.get(ANNOTATION));
+    named.is_none_or(|named| named == label).then_some((label.as_str(), login.map(String::as_str)))
+}
+
+fn set(metadata: &mut Map<String, Value>, place: &str, key: &str, value: &str) {
+    let entries = metadata.entry(place).or_insert_with(|| json!({}));
+    if let Some(entries) = entries.as_object_mut() {
+        entries.insert(key.to_owned(), json!(value));
+    }
+}
+
+/// Whose it is to be. The label's own words count as well: whoever writes back what they have read names nobody else.
+pub(in crate::portal) async fn owner(
+    portal: &Portal,
+    person: &Person,
+    named: Option<&str>,
+) -> Result<Owner, Problem> {
+    let own = Owner::of(person);
+    match named {
+        Some(named) if named == own.label() => Ok(own),
+        named => Owner::named(&portal.access, person, named).await,
+    }
+}
+
+/// Deletes an environment: this very one, where its uid is given.
+pub(in crate::portal) async fn delete(
+    portal: &Portal,
+    person: &Person,
+    kind: &Kind,
+    (namespace, name): (&str, &str),
+    uid: Option<String>,
+) -> Result<(), Problem> {
+    let params = DeleteParams {
+        // It stays until all that it made is gone.
+        propagation_policy: Some(PropagationPolicy::Foreground),
+        preconditions: uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None }),
+        ..DeleteParams::default()
+    };
+    kind.api(&portal.clients.of(person)?, Some(namespace)).delete(name, &params).await?;
+    let key = Key { kind: kind.full_name(), namespace: namespace.to_owned(), name: name.to_owned() };
+    portal.live.seen(&key, |entry| entry.is_none_or(|entry| entry.deleting)).await;
+    told("deleted", person, &key);
+    Ok(())
+}
+
+fn told(what: &str, person: &Person, key: &Key) {
+    let (kind, namespace, name) = (&key.kind, &key.namespace, &key.name);
+    tracing::info!(user = person.username(), kind, namespace, name, "{what}");
+}
+
+/// A name that is also one in the cloud: at most 63 characters.
+pub(in crate::portal) fn name_fits(text: &str) -> Result<(), Problem> {
+    name("metadata.name", text)?;
+    if text.len() > 63 {
+        let message = format!("found {} characters; at most 63 are allowed", text.len());
+        return Err(Problem::field("metadata.name", message));
+    }
+    Ok(())
+}
+
+/// Metadata with nothing in it but what people may say.
+fn checked(metadata: Value) -> Result<Map<String, Value>, Problem> {
+    // What the API server adds comes back with a document that was read before.
+    const IGNORED: [&str; 6] =
+        ["uid", "generation", "creationTimestamp", "managedFields", "finalizers", "deletionTimestamp"];
+    let Value::Object(mut metadata) = metadata else {
+        return Err(Problem::field("metadata", "an object is needed"));
+    };
+    metadata.retain(|field, _| !IGNORED.contains(&field.as_str()));
+    if let Some(field) = metadata.keys().find(|field| !METADATA.contains(&field.as_str())) {
+        let field = format!("metadata.{field}");
+        return Err(Problem::field(&field, format!("is not allowed; {} are", METADATA.join(", "))));
+    }
+    for place in ["labels", "annotations"] {
+        let texts = metadata.get(place).is_none_or(|entries| {
+            entries.as_object().is_some_and(|entries| entries.values().all(Value::is_string))
+        });
+        if !texts {
+            return Err(Problem::field(&format!("metadata.{place}"), "keys with texts are needed"));
+        }
+    }
+    for text in ["name", "namespace", "resourceVersion"] {
+        if metadata.get(text).is_some_and(|value| !value.is_string()) {
+            return Err(Problem::field(&format!("metadata.{text}"), "a text is needed"));
+        }
+    }
+    Ok(metadata)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_is_what_people_may_say() {
+        for (metadata, fits) in [
+            (json!({"name": "a", "labels": {"b": "c"}, "uid": "u", "managedFields": []}), true),
+            (json!({"name": "a", "ownerReferences": []}), false),
+            (json!({"name": 3}), false),
+            (json!({"name": "a", "labels": []}), false),
+            (json!({"name": "a", "labels": {"owner": 3}}), false),
+            (json!([]), false),
+        ] {
+            assert_eq!(checked(metadata.clone()).is_ok(), fits, "{metadata}");
+        }
+    }
+}

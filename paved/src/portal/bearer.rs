@@ -1,0 +1,90 @@
+//! Tokens of Kubernetes: whose they are is asked from the API server under the token itself, which takes no right of the portal's.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use sha2::{Digest, Sha256};
+
+use super::clients::Clients;
+use super::problem::Problem;
+use super::who::{Credential, Person, Token};
+
+/// How long an answer counts: a token that is taken back goes on for so long, as far as what it sees is concerned. Writes are
+/// made with the token itself.
+const TTL: Duration = Duration::from_secs(30);
+
+/// How many answers are kept.
+const MANY: usize = 4096;
+
+/// Whose tokens are whose.
+pub(super) struct Bearers {
+    clients: Clients,
+    known: Mutex<HashMap<[u8; 32], (Arc<Person>, Instant)>>,
+}
+
+impl Bearers {
+    pub(super) fn new(clients: Clients) -> Self {
+        Self { clients, known: Mutex::default() }
+    }
+
+    /// Whose token it is.
+    pub(super) async fn person(&self, token: &Token) -> Result<Arc<Person>, Problem> {
+        self.review(Credential::Bearer(token.clone()), token.secret()).await
+    }
+
+    /// The kubeconfig's own user.
+    pub(super) async fn own(&self) -> Result<Arc<Person>, Problem> {
+        self.review(Credential::Own, "").await
+    }
+
+    async fn review(&self, credential: Credential, secret: &str) -> Result<Arc<Person>, Problem> {
+        let key: [u8; 32] = Sha256::digest(secret.as_bytes()).into();
+        if let Some(person) = self.remembered(&key) {
+            return Ok(person);
+        }
+        let client = self.clients.by(&credential, "", &[])?;
+        let person = Arc::new(ask(client, credential).await?);
+        self.remember(key, Arc::clone(&person));
+        Ok(person)
+    }
+
+    fn remembered(&self, key: &[u8; 32]) -> Option<Arc<Person>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(key).filter(|(_, since)| since.elapsed() < TTL).map(|(person, _)| Arc::clone(person))
+    }
+
+    fn remember(&self, key: [u8; 32], person: Arc<Person>) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MANY {
+            known.retain(|_, (_, since)| since.elapsed() < TTL);
+        }
+        if known.len() >= MANY {
+            known.clear();
+        }
+        known.insert(key, (person, Instant::now()));
+    }
+}
+
+async fn ask(client: Client, credential: Credential) -> Result<Person, Problem> {
+    let reviews: Api<SelfSubjectReview> = Api::all(client);
+    let answer =
+        reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await.map_err(|error| {
+            match Problem::from(error) {
+                problem if problem.status() == 401 => {
+                    Problem::unauthorized("The Kubernetes API does not take this token.")
+                }
+                problem => problem,
+            }
+        })?;
+    let user = answer.status.and_then(|status| status.user_info).unwrap_or_default();
+    let username = user.username.filter(|name| !name.is_empty() && name != "system:anonymous");
+    let username = username
+        .ok_or_else(|| Problem::unauthorized("The Kubernetes API does not say whose token it is."))?;
+    let mut groups = user.groups.unwrap_or_default();
+    groups.sort_unstable();
+    Ok(Person::of_kubernetes(&username, groups, credential))
+}

@@ -1,0 +1,140 @@
+//! Reading requests: whatever is wrong with one is told as a problem that names the field.
+
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+
+use super::problem::Problem;
+
+/// The largest body, in bytes.
+pub(super) const LARGEST: usize = 1 << 20;
+
+/// A body of JSON.
+pub(super) struct Json<T>(pub(super) T);
+
+/// What stands in the URL after the question mark.
+pub(super) struct Query<T>(pub(super) T);
+
+/// The variable parts of a path.
+pub(super) struct Path<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+    type Rejection = Problem;
+
+    /// Other media types are refused: a form of another site can only send those without being asked first.
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let media_type = request.headers().get(header::CONTENT_TYPE);
+        let media_type =
+            media_type.and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+        let essence = media_type.split(';').next().unwrap_or_default().trim();
+        let is_json = essence == "application/json"
+            || (essence.starts_with("application/") && essence.ends_with("+json"));
+        if !is_json {
+            let detail = format!("content-type: found {essence:?}; application/json is allowed");
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+        }
+        let bytes = Bytes::from_request(request, state).await.map_err(|error| unreadable(&error))?;
+        Ok(Self(json(&bytes)?))
+    }
+}
+
+fn unreadable(rejection: &BytesRejection) -> Problem {
+    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        return too_large();
+    }
+    Problem::new(StatusCode::BAD_REQUEST, "The body ends early.")
+}
+
+/// The body is larger than anything that the portal reads.
+pub(super) fn too_large() -> Problem {
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("body: at most {LARGEST} bytes are allowed"))
+}
+
+/// Reads JSON; a mistake names the field.
+pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let (path, cause) = (error.path().to_string(), error.into_inner());
+        // What was found may be a secret: only where it is and what is allowed are told.
+        let message = match cause.classify() {
+            serde_json::error::Category::Data => cause.to_string(),
+            _ => format!("is no JSON at line {}, column {}", cause.line(), cause.column()),
+        };
+        if path == "." { Problem::field("body", message) } else { Problem::field(&path, message) }
+    })?;
+    reader.end().map_err(|_| Problem::field("body", "holds more than one JSON value"))?;
+    Ok(value)
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = axum::extract::Query::<T>::from_request_parts(parts, state).await;
+        read.map(|axum::extract::Query(value)| Self(value))
+            .map_err(|error| Problem::field("query", error.body_text()))
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
+        read.map(|axum::extract::Path(value)| Self(value))
+            .map_err(|_| Problem::not_found("There is no such page."))
+    }
+}
+
+/// A name of Kubernetes in a path. Anything else could reach another path of the API server.
+pub(super) fn name<'t>(field: &str, text: &'t str) -> Result<&'t str, Problem> {
+    let edge = |letter: Option<char>| {
+        letter.is_some_and(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
+    };
+    let inner =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-.".contains(letter);
+    let fits = edge(text.chars().next()) && edge(text.chars().last()) && text.len() <= 253;
+    if fits && text.chars().all(inner) && !text.contains("..") {
+        return Ok(text);
+    }
+    let message = format!("found {text:?}; small letters, digits, dashes and dots are allowed");
+    Err(Problem::field(field, message))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_leave_its_place_in_a_path() {
+        for text in ["a", "ada-1", "a.b"] {
+            assert!(name("name", text).is_ok(), "{text}");
+        }
+        for text in
+            ["", "..", "a/b", "../secrets/x", "a?watch=1", "a%2fb", "A", "-a", "a-", "a..b", "a\n", "a#b"]
+        {
+            assert!(name("name", text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_in_a_body_names_the_field_and_shows_no_value() {
+        #[derive(Debug, serde::Deserialize)]
+        #[allow(dead_code)]
+        struct Body {
+            replicas: u32,
+        }
+        let told = json::<Body>(br#"{"replicas": {"hunter2": 1}}"#).unwrap_err();
+        assert!(
+            told.detail().starts_with("replicas: ") && !told.detail().contains("hunter2"),
+            "{}",
+            told.detail()
+        );
+        assert!(json::<Body>(b"{").unwrap_err().detail().contains("no JSON"));
+        assert!(json::<Body>(b"{\"replicas\": 1} x").is_err());
+    }
+}

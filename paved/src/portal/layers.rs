@@ -1,0 +1,218 @@
+//! What every request goes through: its id, its line in the log, whether it may come from where it comes, and what every answer says.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use ipnet::IpNet;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::timeout::RequestBodyTimeoutLayer;
+
+use super::Portal;
+use super::extract::{LARGEST, too_large};
+use super::openapi;
+use super::owner::unique;
+use super::problem::Problem;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// How long an answer may take; streams begin within it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a body may pause.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Headers of every answer. Pages come from the portal alone, without inline scripts; nothing is shown in a frame.
+const ALWAYS: [(HeaderName, &str); 6] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; \
+         manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+/// The whole portal.
+pub(super) fn router(portal: &Arc<Portal>) -> Router {
+    openapi::routes()
+        .0
+        .fallback(super::pages::serve)
+        .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
+        .layer(from_fn_with_state(Arc::clone(portal), admit))
+        .layer(DefaultBodyLimit::max(LARGEST))
+        .layer(RequestBodyTimeoutLayer::new(PAUSE))
+        .layer(CatchPanicLayer::custom(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
+        .layer(from_fn_with_state(Arc::clone(portal), finish))
+        .with_state(Arc::clone(portal))
+}
+
+/// Lets a request in, or says why not.
+async fn admit(State(portal): State<Arc<Portal>>, request: Request, next: Next) -> Response {
+    if let Err(problem) = check(&portal, &request) {
+        return problem.into_response();
+    }
+    let path = request.uri().path();
+    // Asking who somebody is, or what they may, takes as long as the API server takes.
+    if path == "/healthz" || path == "/metrics" {
+        return next.run(request).await;
+    }
+    match tokio::time::timeout(PATIENCE, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => Problem::new(StatusCode::GATEWAY_TIMEOUT, "It took too long.").into_response(),
+    }
+}
+
+fn check(portal: &Portal, request: &Request) -> Result<(), Problem> {
+    let headers = request.headers();
+    // Nothing of a request's head goes to the API server. Whoever tries is told rather than ignored.
+    if let Some(name) = headers.keys().find(|name| name.as_str().starts_with("impersonate-")) {
+        return Err(Problem::bad_request(format!("{name}: is not allowed; you act as yourself")));
+    }
+    let length =
+        headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > LARGEST) {
+        return Err(too_large());
+    }
+    portal.origins.check(request.method(), request.uri().path(), headers)
+}
+
+/// Gives a request its id and its line in the log, and writes problems out.
+async fn finish(State(portal): State<Arc<Portal>>, mut request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let id = id(request.headers());
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        request.headers_mut().insert(REQUEST_ID, value);
+    }
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let client = client(&portal.config.trusted_proxies, &request);
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let mut response = written(next.run(request).await, &path, &id);
+    for (name, value) in ALWAYS {
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    let private = HeaderValue::from_static("no-store");
+    response.headers_mut().entry(header::CACHE_CONTROL).or_insert(private);
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    let status = response.status();
+    let took = began.elapsed();
+    let route = route.unwrap_or_else(|| "other".to_owned());
+    portal.metrics.answered(&method, &route, status, took);
+    told(&method, &path, status, took, &id, client);
+    response
+}
+
+fn told(method: &Method, path: &str, status: StatusCode, took: Duration, id: &str, client: Option<IpAddr>) {
+    let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    let client = client.map(|client| client.to_string()).unwrap_or_default();
+    let status = status.as_u16();
+    if matches!(path, "/healthz" | "/readyz" | "/metrics") {
+        tracing::debug!(%method, path, status, milliseconds, request = id, client, "answered");
+    } else {
+        tracing::info!(%method, path, status, milliseconds, request = id, client, "answered");
+    }
+}
+
+/// A problem as its body; an error of the libraries' as a problem.
+fn written(response: Response, path: &str, id: &str) -> Response {
+    if let Some(problem) = response.extensions().get::<Problem>() {
+        let mut answer = problem.clone().at(path, id).answer();
+        for (name, value) in response.headers() {
+            if *name == header::SET_COOKIE || *name == header::ALLOW {
+                answer.headers_mut().append(name.clone(), value.clone());
+            }
+        }
+        return answer;
+    }
+    let status = response.status();
+    if !(status.is_client_error() || status.is_server_error()) || is_json(response.headers()) {
+        return response;
+    }
+    let problem = match status {
+        StatusCode::PAYLOAD_TOO_LARGE => too_large(),
+        StatusCode::METHOD_NOT_ALLOWED => Problem::new(status, "This method is not allowed here."),
+        _ => Problem::new(status, status.canonical_reason().unwrap_or("Refused")),
+    };
+    let mut answer: Response<Body> = problem.at(path, id).answer();
+    if let Some(allow) = response.headers().get(header::ALLOW) {
+        answer.headers_mut().insert(header::ALLOW, allow.clone());
+    }
+    answer
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    media_type.is_some_and(|media_type| media_type.contains("json"))
+}
+
+/// The id that a request came with, where it can stand in a log, else a new one.
+fn id(headers: &HeaderMap) -> String {
+    let sent = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
+    let fits = |id: &&str| {
+        (8..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    match sent.filter(fits) {
+        Some(id) => id.to_owned(),
+        None => unique(8).unwrap_or_default(),
+    }
+}
+
+/// Who sent it: what a trusted proxy says, the last address that is not a trusted proxy's.
+fn client(trusted: &[IpNet], request: &Request) -> Option<IpAddr> {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip())?;
+    let is_trusted = |address: &IpAddr| trusted.iter().any(|network| network.contains(address));
+    if !is_trusted(&peer) {
+        return Some(peer);
+    }
+    let forwarded = request.headers().get_all("x-forwarded-for").iter();
+    let forwarded: Vec<IpAddr> = forwarded
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|address| address.trim().parse().ok())
+        .collect();
+    forwarded.into_iter().rev().find(|address| !is_trusted(address)).or(Some(peer))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn only_a_trusted_proxy_says_who_sent_a_request() {
+        let from = |peer: &str, forwarded: &str| {
+            let mut request = Request::new(Body::empty());
+            request.extensions_mut().insert(ConnectInfo(SocketAddr::new(peer.parse().unwrap(), 1)));
+            request.headers_mut().insert("x-forwarded-for", forwarded.parse().unwrap());
+            client(&["10.0.0.0/8".parse().unwrap()], &request).unwrap().to_string()
+        };
+        assert_eq!(from("10.0.0.1", "203.0.113.9, 198.51.100.7, 10.0.0.2"), "198.51.100.7");
+        assert_eq!(from("192.0.2.1", "203.0.113.9"), "192.0.2.1");
+        assert_eq!(from("10.0.0.1", "nonsense"), "10.0.0.1");
+    }
+
+    #[test]
+    fn an_id_that_could_write_into_the_log_is_replaced() {
+        let of =
+            |id: &'static str| id_of(&HeaderMap::from_iter([(REQUEST_ID, HeaderValue::from_static(id))]));
+        assert_eq!(of("0123456789abcdef"), "0123456789abcdef");
+        for strange in ["short", "a b c d e f g h", "\"quoted-text\"", "{}{}{}{}{}"] {
+            assert_ne!(of(strange), strange);
+        }
+    }
+
+    fn id_of(headers: &HeaderMap) -> String {
+        id(headers)
+    }
+}

@@ -1,0 +1,13 @@
+//! Environments as they change: one watch for each kind and process, which all readers share.
+
+mod deleting;
+mod reader;
+mod store;
+mod view;
+mod watching;
+
+pub(super) use deleting::follow as follow_deletions;
+pub(super) use reader::{End, Next, Reader};
+pub(super) use store::{Action, Change, Entry, Key, Live};
+pub(super) use view::{Part, View};
+pub(super) use watching::follow;

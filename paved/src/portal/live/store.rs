@@ -1,0 +1,316 @@
+//! What the watches have seen last, and what has changed since.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kube::api::DynamicObject;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use serde_json::Value;
+use tokio::sync::{broadcast, watch};
+use tokio::time::timeout;
+
+use super::{Part, View};
+use crate::cluster::Kind;
+
+/// How many changes a reader may be behind before it is dropped.
+const BEHIND: usize = 1024;
+
+/// How many changes a reader that comes back can catch up with; beyond it gets everything anew.
+const BACKLOG: usize = 4096;
+
+/// What tells an environment from every other one that is there at the same time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::portal) struct Key {
+    /// `Kind.group`
+    pub(in crate::portal) kind: String,
+    pub(in crate::portal) namespace: String,
+    pub(in crate::portal) name: String,
+}
+
+/// An environment.
+#[derive(Debug)]
+pub(in crate::portal) struct Entry {
+    pub(in crate::portal) key: Key,
+    pub(in crate::portal) kind: Arc<Kind>,
+    pub(in crate::portal) uid: String,
+    version: String,
+    pub(in crate::portal) labels: BTreeMap<String, String>,
+    pub(in crate::portal) owner: Option<String>,
+    pub(in crate::portal) phase: String,
+    pub(in crate::portal) ready: bool,
+    pub(in crate::portal) failed: bool,
+    pub(in crate::portal) deleting: bool,
+    pub(in crate::portal) created: Option<String>,
+    pub(in crate::portal) spec: Value,
+    pub(in crate::portal) status: BTreeMap<String, Value>,
+    /// As clients see it, in JSON.
+    pub(in crate::portal) text: String,
+    /// What is left of it while it goes, and how much there was.
+    left: Option<(Vec<Part>, usize)>,
+}
+
+/// What has happened to an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::portal) enum Action {
+    Added,
+    Modified,
+    Deleted,
+}
+
+/// A change.
+#[derive(Debug)]
+pub(in crate::portal) struct Change {
+    /// Counts all changes that this process has seen.
+    pub(in crate::portal) sequence: u64,
+    pub(in crate::portal) action: Action,
+    pub(in crate::portal) entry: Arc<Entry>,
+}
+
+/// Everything that the watches have seen.
+pub(in crate::portal) struct Live {
+    inner: Mutex<Inner>,
+    changes: broadcast::Sender<Arc<Change>>,
+    /// What sets this process's sequence apart from every other's.
+    pub(in crate::portal) epoch: String,
+    /// The kinds whose watches stand, of all that are watched.
+    synced: watch::Sender<(BTreeSet<String>, BTreeSet<String>)>,
+    pub(in crate::portal) count: Gauge,
+    pub(in crate::portal) changed: Counter,
+}
+
+#[derive(Default)]
+struct Inner {
+    entries: BTreeMap<Key, Arc<Entry>>,
+    backlog: VecDeque<Arc<Change>>,
+    sequence: u64,
+}
+
+/// Where a reader begins.
+pub(super) struct Start {
+    /// Everything that there is; `None` where the reader only needs what it has missed.
+    pub(super) snapshot: Option<Vec<Arc<Entry>>>,
+    pub(super) missed: Vec<Arc<Change>>,
+    pub(super) sequence: u64,
+    pub(super) changes: broadcast::Receiver<Arc<Change>>,
+}
+
+impl Entry {
+    pub(in crate::portal) fn of(
+        object: &DynamicObject,
+        kind: &Arc<Kind>,
+        left: Option<(Vec<Part>, usize)>,
+    ) -> Self {
+        let mut view = View::of(object, &kind.resource.plural);
+        if let Some((left, of)) = &left {
+            view = view.with_left(left, *of);
+        }
+        Self {
+            key: Key { kind: kind.full_name(), namespace: view.namespace.clone(), name: view.name.clone() },
+            kind: Arc::clone(kind),
+            uid: view.uid.clone(),
+            version: view.resource_version.clone(),
+            text: serde_json::to_string(&view).unwrap_or_default(),
+            labels: view.labels,
+            owner: view.owner,
+            phase: view.phase,
+            ready: view.ready,
+            failed: view.failed,
+            deleting: view.deleted_at.is_some(),
+            created: view.created_at,
+            spec: object.data["spec"].clone(),
+            status: view.status,
+            left,
+        }
+    }
+
+    /// As clients see it.
+    pub(in crate::portal) fn view(&self) -> Option<View> {
+        serde_json::from_str(&self.text).ok()
+    }
+}
+
+impl Live {
+    pub(in crate::portal) fn new(epoch: String) -> Self {
+        Self {
+            inner: Mutex::default(),
+            changes: broadcast::channel(BEHIND).0,
+            epoch,
+            synced: watch::channel((BTreeSet::new(), BTreeSet::new())).0,
+            count: Gauge::default(),
+            changed: Counter::default(),
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in an object that was added or changed. The same twice is no change.
+    pub(super) fn put(&self, object: &DynamicObject, kind: &Arc<Kind>) {
+        let mut inner = self.inner();
+        let key = key(kind, object);
+        let known = inner.entries.get(&key).cloned();
+        let uid = object.metadata.uid.as_deref().unwrap_or_default();
+        let version = object.metadata.resource_version.as_deref().unwrap_or_default();
+        let same = known.as_ref().filter(|known| known.uid == uid);
+        if same.is_some_and(|known| known.version == version) {
+            return;
+        }
+        if let Some(other) = known.as_ref().filter(|known| known.uid != uid) {
+            self.tell(&mut inner, Action::Deleted, Arc::clone(other));
+        }
+        let left = same.and_then(|known| known.left.clone());
+        let left = left.filter(|_| object.metadata.deletion_timestamp.is_some());
+        let action = if same.is_some() { Action::Modified } else { Action::Added };
+        let entry = Arc::new(Entry::of(object, kind, left));
+        inner.entries.insert(key, Arc::clone(&entry));
+        self.tell(&mut inner, action, entry);
+    }
+
+    /// Takes in that an object is gone.
+    pub(super) fn remove(&self, object: &DynamicObject, kind: &Arc<Kind>) {
+        let mut inner = self.inner();
+        let key = key(kind, object);
+        let uid = object.metadata.uid.as_deref().unwrap_or_default();
+        if inner.entries.get(&key).is_some_and(|known| known.uid == uid) {
+            if let Some(entry) = inner.entries.remove(&key) {
+                self.tell(&mut inner, Action::Deleted, entry);
+            }
+        }
+    }
+
+    /// Takes in that of a kind there are these and no others: what was missed while a watch was away shows here.
+    pub(super) fn keep_only(&self, kind: &str, keys: &BTreeSet<Key>) {
+        let mut inner = self.inner();
+        let gone: Vec<Key> =
+            inner.entries.keys().filter(|key| key.kind == kind && !keys.contains(*key)).cloned().collect();
+        for key in gone {
+            if let Some(entry) = inner.entries.remove(&key) {
+                self.tell(&mut inner, Action::Deleted, entry);
+            }
+        }
+    }
+
+    /// Takes in what is left of an environment that goes.
+    pub(super) fn show_left(&self, key: &Key, uid: &str, left: Vec<Part>, of: usize) {
+        let mut inner = self.inner();
+        let Some(known) = inner.entries.get(key).filter(|known| known.uid == uid && known.deleting) else {
+            return;
+        };
+        if known.left.as_ref().is_some_and(|(parts, count)| *parts == left && *count == of) {
+            return;
+        }
+        let Some(view) = known.view().map(|view| view.with_left(&left, of)) else { return };
+        let entry = Arc::new(Entry {
+            key: key.clone(),
+            kind: Arc::clone(&known.kind),
+            uid: known.uid.clone(),
+            version: known.version.clone(),
+            labels: known.labels.clone(),
+            owner: known.owner.clone(),
+            phase: known.phase.clone(),
+            ready: known.ready,
+            failed: known.failed,
+            deleting: true,
+            created: known.created.clone(),
+            spec: known.spec.clone(),
+            status: known.status.clone(),
+            text: serde_json::to_string(&view).unwrap_or_default(),
+            left: Some((left, of)),
+        });
+        inner.entries.insert(key.clone(), Arc::clone(&entry));
+        self.tell(&mut inner, Action::Modified, entry);
+    }
+
+    /// Numbers a change and hands it to all readers; under the lock, so that all see one order.
+    fn tell(&self, inner: &mut Inner, action: Action, entry: Arc<Entry>) {
+        inner.sequence += 1;
+        let change = Arc::new(Change { sequence: inner.sequence, action, entry });
+        if inner.backlog.len() == BACKLOG {
+            inner.backlog.pop_front();
+        }
+        inner.backlog.push_back(Arc::clone(&change));
+        self.changed.inc();
+        self.count.set(i64::try_from(inner.entries.len()).unwrap_or(i64::MAX));
+        // Nobody may be reading.
+        let _ = self.changes.send(change);
+    }
+
+    /// All environments, sorted by kind, namespace and name.
+    pub(in crate::portal) fn all(&self) -> Vec<Arc<Entry>> {
+        self.inner().entries.values().cloned().collect()
+    }
+
+    /// An environment.
+    pub(in crate::portal) fn get(&self, key: &Key) -> Option<Arc<Entry>> {
+        self.inner().entries.get(key).cloned()
+    }
+
+    /// Where a reader begins that has seen everything up to `seen`, if it has seen anything.
+    pub(super) fn start(&self, seen: Option<u64>) -> Start {
+        let inner = self.inner();
+        let sequence = inner.sequence;
+        let changes = self.changes.subscribe();
+        let oldest = inner.backlog.front().map_or(sequence + 1, |change| change.sequence);
+        match seen.filter(|seen| *seen <= sequence && *seen + 1 >= oldest) {
+            Some(seen) => {
+                let missed = inner.backlog.iter().filter(|change| change.sequence > seen).cloned().collect();
+                Start { snapshot: None, missed, sequence, changes }
+            }
+            None => Start {
+                snapshot: Some(inner.entries.values().cloned().collect()),
+                missed: Vec::new(),
+                sequence,
+                changes,
+            },
+        }
+    }
+
+    /// Says which kinds are watched.
+    pub(super) fn watching(&self, kinds: BTreeSet<String>) {
+        self.synced.send_if_modified(|(all, synced)| {
+            let changed = *all != kinds;
+            synced.retain(|kind| kinds.contains(kind));
+            *all = kinds;
+            changed
+        });
+    }
+
+    /// Says that a kind's watch has seen everything once.
+    pub(super) fn has_synced(&self, kind: &str) {
+        self.synced.send_if_modified(|(_, synced)| synced.insert(kind.to_owned()));
+    }
+
+    /// The kinds that are watched and have not been seen whole yet.
+    pub(in crate::portal) fn unsynced(&self) -> Vec<String> {
+        let synced = self.synced.borrow();
+        synced.0.difference(&synced.1).cloned().collect()
+    }
+
+    /// Waits a moment until the watch has seen what was just written, so that whoever wrote it finds it in a list.
+    pub(in crate::portal) async fn seen(&self, key: &Key, is_seen: impl Fn(Option<&Entry>) -> bool) {
+        const PATIENCE: Duration = Duration::from_secs(2);
+        let mut changes = self.changes.subscribe();
+        let _ = timeout(PATIENCE, async {
+            while !is_seen(self.get(key).as_deref()) {
+                if matches!(changes.recv().await, Err(broadcast::error::RecvError::Closed)) {
+                    break;
+                }
+            }
+        })
+        .await;
+    }
+}
+
+fn key(kind: &Kind, object: &DynamicObject) -> Key {
+    Key {
+        kind: kind.full_name(),
+        namespace: object.metadata.namespace.clone().unwrap_or_default(),
+        name: object.metadata.name.clone().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! An environment as clients see it.
+
+use std::collections::BTreeMap;
+
+use function_paved_road::compose::ResourceStatus;
+use kube::api::DynamicObject;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::environment::Environment;
+
+/// An environment: what it is, and how it fares.
+#[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Environment)]
+pub(in crate::portal) struct View {
+    pub(in crate::portal) api_version: String,
+    pub(in crate::portal) kind: String,
+    /// The kind's plural name, as it stands in paths.
+    pub(in crate::portal) plural: String,
+    pub(in crate::portal) namespace: String,
+    pub(in crate::portal) name: String,
+    pub(in crate::portal) uid: String,
+    /// Changes whenever the object does; an update names it.
+    pub(in crate::portal) resource_version: String,
+    /// RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::portal) created_at: Option<String>,
+    /// RFC 3339; since then it is being deleted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::portal) deleted_at: Option<String>,
+    /// The login of whoever it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::portal) owner: Option<String>,
+    pub(in crate::portal) labels: BTreeMap<String, String>,
+    /// Pending, Provisioning, Ready, Failed, Deleting, Paused, a reason for which its spec is refused, or an API's own word.
+    pub(in crate::portal) phase: String,
+    /// Whether it is ready as its newest spec asks for.
+    pub(in crate::portal) ready: bool,
+    /// Whether something failed or is refused: it will not become ready by itself.
+    pub(in crate::portal) failed: bool,
+    /// What it waits for, or what failed, in a sentence.
+    pub(in crate::portal) message: String,
+    /// How many parts are ready, of how many: `4/6`.
+    pub(in crate::portal) progress: String,
+    /// Where people reach it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::portal) endpoint: Option<String>,
+    /// The Composition that it was given.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::portal) composition: Option<String>,
+    /// Everything that it is made of.
+    pub(in crate::portal) parts: Vec<Part>,
+    /// The kind's own status fields.
+    #[schema(value_type = Object)]
+    pub(in crate::portal) status: BTreeMap<String, Value>,
+}
+
+/// A part of an environment.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::portal) struct Part {
+    /// Its permanent name in the environment.
+    pub(in crate::portal) slot: String,
+    pub(in crate::portal) kind: String,
+    /// Its object's name in the cluster.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::portal) name: Option<String>,
+    /// Its name or id in the cloud.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::portal) external_name: Option<String>,
+    pub(in crate::portal) ready: bool,
+    /// RFC 3339: since when it has been so.
+    pub(in crate::portal) since: String,
+    /// What it is doing, where it is not as it should be.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::portal) reason: Option<String>,
+    /// Where its provider refused something, the provider's own words.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::portal) message: Option<String>,
+}
+
+impl From<ResourceStatus> for Part {
+    fn from(status: ResourceStatus) -> Self {
+        let ResourceStatus { slot, kind, name, external_name, ready, since, reason, message } = status;
+        Self { slot, kind, name, external_name, ready, since, reason, message }
+    }
+}
+
+impl View {
+    /// Reads an object, whose kind has this plural.
+    pub(in crate::portal) fn of(object: &DynamicObject, plural: &str) -> Self {
+        let seen = Environment::of(object);
+        let metadata = &object.metadata;
+        let api_version = object.types.as_ref().map(|types| types.api_version.clone()).unwrap_or_default();
+        let annotation =
+            metadata.annotations.as_ref().and_then(|all| all.get(super::super::owner::ANNOTATION));
+        Self {
+            api_version,
+            plural: plural.to_owned(),
+            resource_version: metadata.resource_version.clone().unwrap_or_default(),
+            created_at: seen.created.map(|time| time.to_string()),
+            deleted_at: seen.deleted.map(|time| time.to_string()),
+            owner: annotation.cloned().or_else(|| seen.owner.clone()),
+            labels: metadata.labels.clone().unwrap_or_default(),
+            phase: seen.word().to_owned(),
+            ready: seen.is_ready() && seen.is_current(),
+            failed: seen.mark() == crate::paint::Mark::Bad,
+            message: seen.sentence().to_owned(),
+            progress: seen.progress.clone(),
+            endpoint: seen.endpoint().map(str::to_owned),
+            composition: seen.composition.clone(),
+            kind: seen.kind,
+            namespace: seen.namespace,
+            name: seen.name,
+            uid: seen.uid,
+            parts: seen.parts.into_iter().map(Part::from).collect(),
+            status: seen.fields,
+        }
+    }
+
+    /// Shows what is left of it while it goes: then its own status says nothing of its parts any more.
+    pub(in crate::portal) fn with_left(mut self, left: &[Part], of: usize) -> Self {
+        self.progress = format!("{}/{of}", of.saturating_sub(left.len()));
+        self.message = format!("is being deleted: {} of {of} parts are left", left.len());
+        self.parts = left.to_vec();
+        self
+    }
+}

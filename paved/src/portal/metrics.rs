@@ -1,0 +1,90 @@
+//! Figures.
+
+use std::time::Duration;
+
+use axum::http::{Method, StatusCode};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+use super::access::Access;
+use super::live::{End, Live};
+use super::streams::Streams;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Answer {
+    method: String,
+    route: String,
+    status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Reset {
+    reason: &'static str,
+}
+
+/// All figures of the process.
+pub(super) struct Metrics {
+    registry: Registry,
+    answers: Family<Answer, Counter>,
+    seconds: Histogram,
+    resets: Family<Reset, Counter>,
+}
+
+impl Metrics {
+    pub(super) fn new(access: &Access, live: &Live, streams: &Streams) -> Self {
+        let mut registry = Registry::with_prefix("paved_portal");
+        let answers = Family::<Answer, Counter>::default();
+        let seconds = Histogram::new(exponential_buckets(0.001, 2.0, 15));
+        let resets = Family::<Reset, Counter>::default();
+        registry.register("http_requests", "Answers by method, route and status", answers.clone());
+        registry.register_with_unit(
+            "http_request_duration",
+            "How long answers took; streams count until they begin",
+            Unit::Seconds,
+            seconds.clone(),
+        );
+        registry.register("stream_resets", "Streams that the portal ended, by why", resets.clone());
+        registry.register("streams", "Streams that are open", streams.open.clone());
+        registry.register("environments", "Environments that the watches see", live.count.clone());
+        registry.register("changes", "Changes that the watches saw", live.changed.clone());
+        registry.register(
+            "access_reviews",
+            "Questions to the API server of what people may",
+            access.asked.clone(),
+        );
+        Self { registry, answers, seconds, resets }
+    }
+
+    /// Counts an answer.
+    pub(super) fn answered(&self, method: &Method, route: &str, status: StatusCode, took: Duration) {
+        let method = match *method {
+            Method::GET
+            | Method::POST
+            | Method::PUT
+            | Method::PATCH
+            | Method::DELETE
+            | Method::HEAD
+            | Method::OPTIONS => method.as_str(),
+            _ => "other",
+        };
+        let answer = Answer { method: method.to_owned(), route: route.to_owned(), status: status.as_u16() };
+        self.answers.get_or_create(&answer).inc();
+        self.seconds.observe(took.as_secs_f64());
+    }
+
+    /// Counts a stream that the portal ended.
+    pub(super) fn ended(&self, end: End) {
+        self.resets.get_or_create(&Reset { reason: end.word() }).inc();
+    }
+
+    /// All of them.
+    pub(super) fn text(&self) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}

@@ -1,0 +1,132 @@
+//! Where new environments go: where the user says, or where the platform's template leads.
+
+use super::access::Access;
+use super::problem::Problem;
+use super::who::Person;
+use crate::cluster::Kind;
+
+/// The longest name of a namespace.
+const LONGEST: usize = 63;
+
+/// `team-{group}`, `{user}`: text with placeholders.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Template {
+    text: String,
+}
+
+impl Template {
+    /// Reads a template; an error says what is allowed.
+    pub(super) fn of(text: &str) -> Result<Self, String> {
+        let plain = text.replace("{group}", "g").replace("{user}", "u");
+        if slug(&plain) == plain && !plain.is_empty() {
+            return Ok(Self { text: text.to_owned() });
+        }
+        Err("lower case letters, digits, dashes, {group} and {user} are allowed, as team-{group}".to_owned())
+    }
+
+    /// The namespaces that it means for a person, in the order of their groups.
+    fn namespaces(&self, person: &Person) -> Vec<String> {
+        let text = self.text.replace("{user}", &slug(person.login()));
+        let mut all: Vec<String> = if text.contains("{group}") {
+            person.own_groups().map(|group| text.replace("{group}", &slug(group))).collect()
+        } else {
+            vec![text]
+        };
+        all.retain(|name| !name.is_empty() && name.len() <= LONGEST && slug(name) == *name);
+        all.dedup();
+        all
+    }
+}
+
+/// Where a person's environments may go, as far as is known without asking for every namespace that there is.
+#[derive(Clone)]
+pub(super) struct Namespaces {
+    template: Option<Template>,
+    /// Where the portal's own cluster configuration points.
+    fallback: String,
+}
+
+impl Namespaces {
+    pub(super) fn new(template: Option<Template>, fallback: String) -> Self {
+        Self { template, fallback }
+    }
+
+    /// The namespaces that come into question where none is chosen.
+    pub(super) fn candidates(&self, person: &Person) -> Vec<String> {
+        match &self.template {
+            Some(template) => template.namespaces(person),
+            None => vec![self.fallback.clone()],
+        }
+    }
+
+    /// The namespace for a new environment of this kind: the chosen one, or the first candidate that the person may create in.
+    pub(super) async fn choose(
+        &self,
+        access: &Access,
+        person: &Person,
+        kind: &Kind,
+        chosen: Option<&str>,
+    ) -> Result<String, Problem> {
+        if let Some(chosen) = chosen {
+            // The API server itself decides on the write: it knows more than a question in advance.
+            if slug(chosen) == chosen && !chosen.is_empty() && chosen.len() <= LONGEST {
+                return Ok(chosen.to_owned());
+            }
+            return Err(Problem::field("metadata.namespace", format!("found {chosen:?}; a name is needed")));
+        }
+        let candidates = self.candidates(person);
+        for candidate in &candidates {
+            if access.may_create(person, kind, candidate).await? {
+                return Ok(candidate.clone());
+            }
+        }
+        let tried = if candidates.is_empty() { "no namespace".to_owned() } else { candidates.join(", ") };
+        Err(Problem::forbidden(format!(
+            "You may not create {} where yours would go ({tried}): name a namespace of yours.",
+            kind.name()
+        )))
+    }
+}
+
+/// A text as a name in Kubernetes: small letters, digits, and a dash for everything between.
+pub(super) fn slug(text: &str) -> String {
+    let mut name = String::new();
+    for letter in text.chars().flat_map(char::to_lowercase) {
+        if letter.is_ascii_alphanumeric() {
+            name.push(letter);
+        } else if !name.is_empty() && !name.ends_with('-') {
+            name.push('-');
+        }
+    }
+    name.trim_end_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_template_becomes_names_of_namespaces() {
+        let person = Person::for_tests("ada@acme.io", &["Vision", "ops"]);
+        let names = |text: &str| Template::of(text).unwrap().namespaces(&person);
+        assert_eq!(names("team-{group}"), ["team-vision", "team-ops"]);
+        assert_eq!(names("{user}"), ["ada-acme-io"]);
+        assert_eq!(names("shared"), ["shared"]);
+    }
+
+    #[test]
+    fn what_is_no_template_is_refused() {
+        for text in ["", "Team", "a_{user}", "{team}", "-{user}", "{user}-", "a/b"] {
+            assert!(Template::of(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_slug_is_always_a_name() {
+        for (text, name) in [("Ada Lovelace", "ada-lovelace"), ("--a..b--", "a-b"), ("äöü", ""), ("", "")]
+        {
+            assert_eq!(slug(text), name);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Whether a request comes from the portal's own pages. A browser sends a session along with what other sites make it send, too.
+
+use axum::http::{HeaderMap, Method, header};
+use url::Url;
+
+use super::config::{self, Auth, Config};
+use super::problem::Problem;
+use super::session;
+
+/// What a request says of where it comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Evidence {
+    Own,
+    Foreign,
+    /// Nothing: no browser of today says nothing of a write, or of a WebSocket.
+    Nothing,
+}
+
+/// The portal's own origins.
+#[derive(Clone, Debug)]
+pub(super) struct Origins {
+    own: Vec<String>,
+    /// The hosts that a request may name, where everybody who reaches the portal has rights: a name of somebody else's that
+    /// leads to loopback is none.
+    hosts: Option<Vec<String>>,
+}
+
+impl Origins {
+    /// Of a portal at this URL.
+    pub(super) fn of(config: &Config, url: &Url) -> Self {
+        let mut own = vec![url.origin().ascii_serialization()];
+        if config::is_loopback(url) {
+            for host in ["localhost", "127.0.0.1", "[::1]"] {
+                let mut same = url.clone();
+                // A host of these always fits.
+                let _ = same.set_host(Some(host));
+                own.push(same.origin().ascii_serialization());
+            }
+        }
+        own.sort();
+        own.dedup();
+        let hosts = own.iter().filter_map(|origin| origin.split_once("://").map(|(_, host)| host.to_owned()));
+        let hosts = matches!(config.auth, Auth::None).then(|| hosts.collect());
+        Self { own, hosts }
+    }
+
+    /// Refuses what another site may have made a browser send.
+    pub(super) fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Problem> {
+        self.host(headers)?;
+        // A token that a script sends along is nothing that a browser adds by itself.
+        let has_token = headers.get(header::AUTHORIZATION).is_some_and(|value| {
+            value.as_bytes().get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer "))
+        });
+        let switches = headers.contains_key(header::UPGRADE);
+        let is_write = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+        let is_page = !(path.starts_with("/api/") || path.starts_with("/ws/") || path == "/auth/sign-out");
+        if has_token && !switches || is_page && !is_write && !switches {
+            return Ok(());
+        }
+        let has_session = headers
+            .get_all(header::COOKIE)
+            .iter()
+            .any(|cookies| cookies.to_str().is_ok_and(|cookies| cookies.contains(session::COOKIE)));
+        match self.evidence(headers) {
+            Evidence::Own => Ok(()),
+            Evidence::Nothing if has_session && (is_write || switches) => Err(Problem::forbidden(
+                "With a session, the header Origin or Sec-Fetch-Site is needed; scripts send a token instead.",
+            )),
+            Evidence::Nothing => Ok(()),
+            Evidence::Foreign => {
+                Err(Problem::forbidden("This comes from another site than the portal's own."))
+            }
+        }
+    }
+
+    fn host(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        let Some(hosts) = &self.hosts else { return Ok(()) };
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        match host {
+            Some(host) if !hosts.iter().any(|one| one.eq_ignore_ascii_case(host)) => {
+                Err(Problem::forbidden(format!("host: found {host:?}; {} is allowed", hosts.join(" or "))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn evidence(&self, headers: &HeaderMap) -> Evidence {
+        let site = headers.get("sec-fetch-site").map(|site| match site.as_bytes() {
+            b"same-origin" => Evidence::Own,
+            b"none" => Evidence::Nothing,
+            _ => Evidence::Foreign,
+        });
+        let origin = headers.get(header::ORIGIN).map(|origin| {
+            let is_own = origin.to_str().is_ok_and(|origin| self.own.iter().any(|own| own == origin));
+            if is_own { Evidence::Own } else { Evidence::Foreign }
+        });
+        match (site, origin) {
+            (Some(Evidence::Foreign), _) | (_, Some(Evidence::Foreign)) => Evidence::Foreign,
+            (Some(Evidence::Own), _) | (_, Some(Evidence::Own)) => Evidence::Own,
+            _ => Evidence::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn origins() -> Origins {
+        Origins { own: vec!["https://p.example.org".into()], hosts: None }
+    }
+
+    fn headers(all: &[(&'static str, &'static str)]) -> HeaderMap {
+        all.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
+    }
+
+    const SESSION: (&str, &str) = ("cookie", "a=b; __Host-paved-session=x");
+
+    #[test]
+    fn a_write_with_a_session_must_come_from_our_own_pages() {
+        let write = |all: &[(&'static str, &'static str)]| {
+            origins().check(&Method::POST, "/api/workspaces", &headers(all)).is_ok()
+        };
+        assert!(write(&[SESSION, ("origin", "https://p.example.org")]));
+        assert!(write(&[SESSION, ("sec-fetch-site", "same-origin")]));
+        for foreign in
+            ["https://evil.example.org", "https://p.example.org.evil.com", "http://p.example.org", "null"]
+        {
+            assert!(!write(&[SESSION, ("origin", foreign)]), "{foreign}");
+            assert!(!write(&[SESSION, ("origin", foreign), ("sec-fetch-site", "same-origin")]), "{foreign}");
+        }
+        for site in ["cross-site", "same-site", "none", "nonsense"] {
+            assert!(!write(&[SESSION, ("sec-fetch-site", site)]), "{site}");
+        }
+        assert!(!write(&[SESSION]));
+        assert!(!write(&[SESSION, ("authorization", "Basic YTpi")]), "a browser may add this by itself");
+    }
+
+    #[test]
+    fn scripts_need_no_header_beside_their_token() {
+        let token = ("authorization", "Bearer abc");
+        assert!(origins().check(&Method::DELETE, "/api/workspaces/a", &headers(&[token])).is_ok());
+    }
+
+    #[test]
+    fn streams_are_not_for_other_sites_either() {
+        let read = |path: &str, all: &[(&'static str, &'static str)]| {
+            origins().check(&Method::GET, path, &headers(all)).is_ok()
+        };
+        let (evil, upgrade) = (("origin", "https://evil.example.org"), ("upgrade", "websocket"));
+        assert!(!read("/api/v1/watch", &[SESSION, evil]));
+        assert!(read("/api/v1/watch", &[SESSION]), "a browser says nothing of a read of its own");
+        assert!(!read("/ws/status/", &[upgrade, evil]), "with or without a session");
+        assert!(!read("/ws/status/", &[upgrade, SESSION]));
+        assert!(!read("/ws/status/", &[upgrade, evil, ("authorization", "Bearer abc")]));
+        assert!(read("/ws/status/", &[upgrade]));
+        assert!(read("/", &[SESSION, ("sec-fetch-site", "cross-site")]), "a link to a page");
+    }
+
+    #[test]
+    fn on_loopback_a_name_of_somebody_elses_leads_nowhere() {
+        let origins =
+            Origins { own: vec!["http://127.0.0.1:8080".into()], hosts: Some(vec!["127.0.0.1:8080".into()]) };
+        let read = |host: &'static str| origins.check(&Method::GET, "/", &headers(&[("host", host)])).is_ok();
+        assert!(read("127.0.0.1:8080"));
+        assert!(!read("evil.example.org:8080"));
+    }
+}

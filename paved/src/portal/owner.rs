@@ -1,0 +1,135 @@
+//! Whose an environment is, as it is written on the object: a filter for people's own lists, and never a right.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::access::Access;
+use super::problem::Problem;
+use super::who::Person;
+
+/// The label with the owner.
+pub(super) const LABEL: &str = "owner";
+
+/// The annotation with the owner's login, which a label cannot always hold.
+pub(super) const ANNOTATION: &str = "paved-road.fn.crossplane.io/owner";
+
+/// The longest value of a label.
+const LONGEST: usize = 63;
+
+/// An owner.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Owner {
+    pub(super) login: String,
+    issuer: String,
+    username: String,
+}
+
+impl Owner {
+    /// Whoever asks.
+    pub(super) fn of(person: &Person) -> Self {
+        Self {
+            login: person.login().to_owned(),
+            issuer: person.issuer().to_owned(),
+            username: person.username().to_owned(),
+        }
+    }
+
+    /// Whom a request names: whoever asks, or somebody that they may act for.
+    pub(super) async fn named(access: &Access, person: &Person, name: Option<&str>) -> Result<Self, Problem> {
+        let Some(name) = name.filter(|name| !person.is_called(name)) else { return Ok(Self::of(person)) };
+        if !access.may_act_for(person, name).await? {
+            let detail =
+                format!("owner: found {name:?}; you are {:?}, and may not act for others", person.login());
+            return Err(Problem::forbidden(detail));
+        }
+        Ok(Self { login: name.to_owned(), issuer: person.issuer().to_owned(), username: name.to_owned() })
+    }
+
+    /// What tells an owner from every other one.
+    pub(super) fn hash(&self) -> String {
+        hash(&[&self.issuer, &self.username], 16)
+    }
+
+    /// The label's value: the login where a label can hold it, else a hash.
+    pub(super) fn label(&self) -> String {
+        let edge = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
+        let inner = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        let login = &self.login;
+        let fits = edge(login.chars().next()) && edge(login.chars().last()) && login.len() <= LONGEST;
+        if fits && login.chars().all(inner) { login.clone() } else { format!("u-{}", self.hash()) }
+    }
+
+    /// Writes the owner on an object's metadata.
+    pub(super) fn mark(&self, metadata: &mut Map<String, Value>) {
+        for (place, key, value) in
+            [("labels", LABEL, self.label()), ("annotations", ANNOTATION, self.login.clone())]
+        {
+            let entries = metadata.entry(place).or_insert_with(|| Value::Object(Map::new()));
+            if let Some(entries) = entries.as_object_mut() {
+                entries.insert(key.to_owned(), value.into());
+            }
+        }
+    }
+}
+
+/// The first bytes of a hash of several texts, in hexadecimal. No text can reach into the next.
+pub(super) fn hash(texts: &[&str], bytes: usize) -> String {
+    let mut hash = Sha256::new();
+    for text in texts {
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text.as_bytes());
+    }
+    hash.finalize().iter().take(bytes).fold(String::new(), |mut text, byte| {
+        // Writing to a String never fails.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Random letters and digits that a name can hold.
+pub(super) fn unique(bytes: usize) -> Result<String, Problem> {
+    let mut random = vec![0; bytes];
+    getrandom::fill(&mut random).map_err(|error| {
+        tracing::error!(%error, "no random numbers");
+        Problem::new(http::StatusCode::INTERNAL_SERVER_ERROR, "There are no random numbers just now.")
+    })?;
+    Ok(random.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_label_holds_the_login_or_a_hash_of_who_it_is() {
+        let label = |login: &str| Owner::of(&Person::for_tests(login, &[])).label();
+        assert_eq!(label("ada.lovelace"), "ada.lovelace");
+        for login in ["ada@acme.io", "-ada", "a b", "", &"a".repeat(64)] {
+            let label = label(login);
+            assert!(label.starts_with("u-") && label.len() == 34, "{label}");
+        }
+        assert_ne!(label("ada@acme.io"), label("bob@acme.io"));
+    }
+
+    #[test]
+    fn texts_do_not_run_together() {
+        assert_ne!(hash(&["a", "bc"], 16), hash(&["ab", "c"], 16));
+    }
+
+    #[test]
+    fn the_mark_replaces_what_a_body_claims() {
+        let mut metadata =
+            json!({"labels": {"owner": "bob", "a": "b"}}).as_object().cloned().unwrap_or_default();
+        Owner::of(&Person::for_tests("ada@acme.io", &[])).mark(&mut metadata);
+        assert_ne!(metadata["labels"]["owner"], "bob");
+        assert_eq!(metadata["labels"]["a"], "b");
+        assert_eq!(metadata["annotations"][ANNOTATION], "ada@acme.io");
+    }
+}

@@ -1,0 +1,250 @@
+//! What goes wrong, as clients read it: problem details (RFC 9457), with the `error` field that older clients look at.
+
+use axum::Json;
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use simulator::schema::Violation;
+use utoipa::{IntoResponses, ToSchema};
+
+/// The media type of a problem.
+pub(super) const MEDIA_TYPE: &str = "application/problem+json";
+
+/// A problem, in the words of RFC 9457.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Problem {
+    /// Always `about:blank`: the status says what kind of problem it is.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The status in words.
+    title: String,
+    /// The HTTP status.
+    #[schema(value_type = u16, minimum = 400, maximum = 599)]
+    #[serde(serialize_with = "code")]
+    status: StatusCode,
+    /// What happened, in a sentence for people.
+    detail: String,
+    /// The request's path.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    instance: String,
+    /// The request's id, as the portal's log has it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    request_id: String,
+    /// What is wrong with which field.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<FieldError>,
+    /// The same sentence, where older clients look for it.
+    error: String,
+    /// More of it, where older clients look for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<String>,
+}
+
+/// What is wrong with a field.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub(super) struct FieldError {
+    /// The field's path, such as `spec.parameters.diskGB`.
+    pub(super) field: String,
+    /// What was found, and what is allowed.
+    pub(super) message: String,
+}
+
+/// The refusals that any operation may answer with.
+#[derive(IntoResponses)]
+#[allow(dead_code)]
+pub(super) enum Refusals {
+    /// Refused; the body says why.
+    #[response(status = "4XX", content_type = "application/problem+json")]
+    Refused(#[to_schema] Problem),
+    /// The API server or the portal cannot do it just now.
+    #[response(status = "5XX", content_type = "application/problem+json")]
+    Failed(#[to_schema] Problem),
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn code<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u16(status.as_u16())
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        Self {
+            kind: "about:blank",
+            title: status.canonical_reason().unwrap_or("Problem").to_owned(),
+            status,
+            error: detail.clone(),
+            detail,
+            instance: String::new(),
+            request_id: String::new(),
+            errors: Vec::new(),
+            details: None,
+        }
+    }
+
+    pub(super) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    pub(super) fn unauthorized(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, detail)
+    }
+
+    pub(super) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
+    pub(super) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    pub(super) fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, detail)
+    }
+
+    /// Something is wrong with a field of the body.
+    pub(super) fn field(field: &str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        let mut problem = Self::bad_request(format!("{field}: {message}"));
+        problem.errors.push(FieldError { field: field.to_owned(), message });
+        problem
+    }
+
+    /// What an API server would refuse.
+    pub(super) fn violations(what: &str, violations: Vec<Violation>) -> Self {
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        let told: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        let mut problem = Self::new(status, format!("{what} is refused: {}", told.join("; ")));
+        problem.errors =
+            violations.into_iter().map(|one| FieldError { field: one.path, message: one.message }).collect();
+        problem
+    }
+
+    /// The words that older clients expect in `error`; what happened goes to `details`.
+    pub(super) fn called(mut self, error: &str) -> Self {
+        self.details = Some(std::mem::replace(&mut self.error, error.to_owned()));
+        self
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(super) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// Another status for the same problem.
+    pub(super) fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        status.canonical_reason().unwrap_or("Problem").clone_into(&mut self.title);
+        self
+    }
+
+    /// Where and in which request it happened.
+    pub(super) fn at(mut self, path: &str, request_id: &str) -> Self {
+        path.clone_into(&mut self.instance);
+        request_id.clone_into(&mut self.request_id);
+        self
+    }
+}
+
+impl From<kube::Error> for Problem {
+    /// What the API server says, as it says it. What lies below HTTP goes to the log: addresses are nobody's business.
+    fn from(error: kube::Error) -> Self {
+        let kube::Error::Api(answer) = &error else {
+            tracing::warn!(error = %root(&error), "the API server does not answer");
+            return Self::new(StatusCode::BAD_GATEWAY, "The Kubernetes API does not answer just now.");
+        };
+        let status = match answer.code {
+            code @ 400..=499 => StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST),
+            503 => StatusCode::SERVICE_UNAVAILABLE,
+            504 => StatusCode::GATEWAY_TIMEOUT,
+            _ => StatusCode::BAD_GATEWAY,
+        };
+        let mut problem = Self::new(status, answer.message.clone());
+        let causes = answer.details.iter().flat_map(|details| &details.causes);
+        problem.errors = causes
+            .map(|cause| FieldError { field: cause.field.clone(), message: cause.message.clone() })
+            .collect();
+        problem
+    }
+}
+
+/// What lies at the bottom of an error.
+fn root(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(below) = cause.source() {
+        cause = below;
+    }
+    cause.to_string()
+}
+
+impl IntoResponse for Problem {
+    /// The body is written by the layer that knows the request.
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl Problem {
+    /// The whole answer.
+    pub(super) fn answer(&self) -> Response<Body> {
+        let mut response = (self.status, Json(self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers
+                .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"paved-portal\""));
+        }
+        if self.status == StatusCode::TOO_MANY_REQUESTS || self.status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_api_server_says_passes_through_with_its_fields() {
+        let status = json!({"code": 422, "message": "is invalid", "details": {"causes": [
+            {"field": "spec.replicas", "message": "must be positive"}]}});
+        let error = kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()));
+        let told = serde_json::to_value(Problem::from(error)).unwrap();
+        assert_eq!(
+            told,
+            json!({"type": "about:blank", "title": "Unprocessable Entity", "status": 422, "detail": "is invalid",
+                "error": "is invalid", "errors": [{"field": "spec.replicas", "message": "must be positive"}]})
+        );
+    }
+
+    #[test]
+    fn what_lies_below_http_is_not_told() {
+        let refused = std::io::Error::other("10.0.0.1:6443 refused");
+        let problem = Problem::from(kube::Error::Service(Box::new(refused)));
+        assert_eq!(problem.status(), StatusCode::BAD_GATEWAY);
+        assert!(!problem.detail().contains("10.0.0.1"));
+    }
+
+    #[test]
+    fn older_clients_find_their_words() {
+        let told =
+            serde_json::to_value(Problem::conflict("it is there").called("Failed to create it.")).unwrap();
+        assert_eq!(
+            (&told["error"], &told["details"]),
+            (&json!("Failed to create it."), &json!("it is there"))
+        );
+    }
+}

@@ -1,0 +1,247 @@
+//! Sessions: an encrypted cookie, and nothing on the server but the list of those that were ended early.
+
+mod revoked;
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use cookie::{Cookie, CookieJar, Key, SameSite};
+use jiff::{SignedDuration, Timestamp};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+pub(super) use revoked::Revoked;
+
+use super::config::Oidc;
+use super::owner;
+use super::problem::Problem;
+use super::who::{Credential, Person};
+
+/// The session's cookie. A name that begins so is taken by browsers from this host alone, over TLS, for all of its paths.
+pub(super) const COOKIE: &str = "__Host-paved-session";
+
+/// The largest cookie that every browser keeps, in bytes, with its name and attributes.
+const LARGEST: usize = 4000;
+
+/// What a session's cookie holds, encrypted.
+#[derive(Serialize, Deserialize)]
+struct Session {
+    /// Random: a sign-in always makes another one.
+    id: String,
+    issuer: String,
+    username: String,
+    login: String,
+    groups: Vec<String>,
+    /// In seconds since 1970.
+    expires: i64,
+}
+
+/// The sessions of a portal.
+pub(super) struct Sessions {
+    /// The first one encrypts.
+    keys: Vec<Key>,
+    ttl: SignedDuration,
+    groups_prefix: String,
+    pub(super) revoked: Revoked,
+}
+
+impl Sessions {
+    pub(super) fn new(oidc: &Oidc, revoked: Revoked) -> Self {
+        // The configuration has seen to it that each is long enough.
+        let keys = oidc.session_keys.iter().filter(|key| key.len() >= 32).map(|key| Key::derive_from(key));
+        Self {
+            keys: keys.collect(),
+            ttl: SignedDuration::try_from(oidc.session_ttl).unwrap_or(SignedDuration::from_hours(1)),
+            groups_prefix: oidc.groups_prefix.clone(),
+            revoked,
+        }
+    }
+
+    /// Whose session comes with a request, if it still counts.
+    pub(super) fn person(&self, headers: &HeaderMap) -> Option<Arc<Person>> {
+        let session = self.session(headers)?;
+        let credential = Credential::Session {
+            id: owner::hash(&[&session.id], 32),
+            expires: Timestamp::from_second(session.expires).ok()?,
+        };
+        Some(Arc::new(Person::new(
+            &session.username,
+            &session.login,
+            &session.issuer,
+            session.groups,
+            &self.groups_prefix,
+            credential,
+        )))
+    }
+
+    fn session(&self, headers: &HeaderMap) -> Option<Session> {
+        let session: Session = self.open(headers, COOKIE)?;
+        let over = session.expires <= Timestamp::now().as_second();
+        let ended = self.revoked.holds(&owner::hash(&[&session.id], 32));
+        (!over && !ended && self.revoked.is_known()).then_some(session)
+    }
+
+    /// The cookie of a new session.
+    pub(super) fn begin(
+        &self,
+        issuer: &str,
+        username: &str,
+        login: &str,
+        groups: Vec<String>,
+    ) -> Result<HeaderValue, Problem> {
+        let expires = Timestamp::now().as_second() + self.ttl.as_secs();
+        let session = Session {
+            id: owner::unique(16)?,
+            issuer: issuer.to_owned(),
+            username: username.to_owned(),
+            login: login.to_owned(),
+            groups,
+            expires,
+        };
+        let cookie = self.seal(COOKIE, &session, self.ttl)?;
+        if cookie.len() > LARGEST {
+            return Err(Problem::forbidden(format!(
+                "You are in {} groups, more than a session can hold: ask for fewer in the token.",
+                session.groups.len()
+            )));
+        }
+        Ok(cookie)
+    }
+
+    /// Ends the session that comes with a request, everywhere.
+    pub(super) async fn end(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        let Some(session) = self.session(headers) else { return Ok(()) };
+        self.revoked.add(&owner::hash(&[&session.id], 32), session.expires).await
+    }
+
+    /// An encrypted cookie.
+    pub(super) fn seal<T: Serialize>(
+        &self,
+        name: &'static str,
+        content: &T,
+        ttl: SignedDuration,
+    ) -> Result<HeaderValue, Problem> {
+        let broken =
+            |_| Problem::new(http::StatusCode::INTERNAL_SERVER_ERROR, "The cookie cannot be written.");
+        let text = serde_json::to_string(content).map_err(|_| broken(()))?;
+        let mut jar = CookieJar::new();
+        let key = self.keys.first().ok_or_else(|| broken(()))?;
+        jar.private_mut(key).add(Cookie::new(name, text));
+        let sealed = jar.get(name).map(|cookie| cookie.value().to_owned()).unwrap_or_default();
+        HeaderValue::from_str(&attributes(name, sealed, ttl).to_string()).map_err(|_| broken(()))
+    }
+
+    /// What an encrypted cookie holds.
+    pub(super) fn open<T: DeserializeOwned>(&self, headers: &HeaderMap, name: &'static str) -> Option<T> {
+        let sent = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let sent: Vec<Cookie<'_>> = sent.flat_map(Cookie::split_parse).flatten().collect();
+        let mut named = sent.into_iter().filter(|cookie| cookie.name() == name);
+        let cookie = named.next()?.into_owned();
+        // Two of one name: somebody put one beside ours.
+        if named.next().is_some() {
+            return None;
+        }
+        let jar = CookieJar::new();
+        let opened = self.keys.iter().find_map(|key| jar.private(key).decrypt(cookie.clone()))?;
+        serde_json::from_str(opened.value()).ok()
+    }
+}
+
+/// A cookie that scripts cannot read, and that is sent over TLS only, and not with other sites' writes.
+fn attributes(name: &'static str, value: String, ttl: SignedDuration) -> Cookie<'static> {
+    let age = cookie::time::Duration::seconds(ttl.as_secs());
+    Cookie::build((name, value))
+        .path("/")
+        .secure(true)
+        .http_only(true)
+        .same_site(SameSite::Lax)
+        .max_age(age)
+        .build()
+}
+
+/// Takes a cookie away.
+pub(super) fn removed(name: &'static str) -> Option<HeaderValue> {
+    HeaderValue::from_str(&attributes(name, String::new(), SignedDuration::ZERO).to_string()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn sessions(keys: &[u8]) -> Sessions {
+        Sessions {
+            keys: keys.iter().map(|byte| Key::derive_from(&[*byte; 64])).collect(),
+            ttl: SignedDuration::from_hours(1),
+            groups_prefix: String::new(),
+            revoked: Revoked::local(),
+        }
+    }
+
+    fn sent(cookie: &HeaderValue) -> HeaderMap {
+        let pair = cookie.to_str().unwrap().split(';').next().unwrap();
+        HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_str(pair).unwrap())])
+    }
+
+    fn begin(sessions: &Sessions) -> HeaderValue {
+        sessions.begin("https://id", "oidc:ada", "ada", vec!["team".into()]).unwrap()
+    }
+
+    #[test]
+    fn a_session_says_who_it_is_and_nobody_reads_it() {
+        let sessions = sessions(&[1]);
+        let cookie = begin(&sessions);
+        let text = cookie.to_str().unwrap();
+        for flag in ["__Host-paved-session=", "HttpOnly", "Secure", "SameSite=Lax", "Path=/", "Max-Age=3600"]
+        {
+            assert!(text.contains(flag), "{text}");
+        }
+        assert!(!text.contains("ada") && !text.contains("Domain"), "{text}");
+        let person = sessions.person(&sent(&cookie)).unwrap();
+        assert_eq!(
+            (person.username(), person.login(), person.groups()),
+            ("oidc:ada", "ada", &["team".to_owned()][..])
+        );
+    }
+
+    #[test]
+    fn keys_rotate() {
+        let (old, both, new) = (sessions(&[1]), sessions(&[2, 1]), sessions(&[2]));
+        assert!(both.person(&sent(&begin(&old))).is_some());
+        assert!(new.person(&sent(&begin(&both))).is_some());
+        assert!(new.person(&sent(&begin(&old))).is_none());
+    }
+
+    #[test]
+    fn a_session_ends_and_another_cookie_is_none() {
+        let mut sessions = sessions(&[1]);
+        let other = sessions.seal("__Host-paved-sign-in", &"x", sessions.ttl).unwrap();
+        let moved = other.to_str().unwrap().replace("sign-in", "session");
+        assert!(sessions.person(&sent(&HeaderValue::from_str(&moved).unwrap())).is_none());
+        sessions.ttl = SignedDuration::from_secs(-1);
+        assert!(sessions.person(&sent(&begin(&sessions))).is_none(), "expired");
+    }
+
+    #[tokio::test]
+    async fn what_was_signed_out_cannot_be_played_again() {
+        let sessions = sessions(&[1]);
+        let (first, second) = (sent(&begin(&sessions)), sent(&begin(&sessions)));
+        sessions.end(&first).await.unwrap();
+        assert!(sessions.person(&first).is_none());
+        assert!(sessions.person(&second).is_some(), "another session of the same person goes on");
+    }
+
+    #[test]
+    fn a_second_cookie_of_the_same_name_counts_as_none() {
+        let sessions = sessions(&[1]);
+        let mut headers = sent(&begin(&sessions));
+        headers.append(header::COOKIE, HeaderValue::from_static("__Host-paved-session=x"));
+        assert!(sessions.person(&headers).is_none());
+    }
+
+    #[test]
+    fn too_many_groups_are_said() {
+        let groups = (0..500).map(|number| format!("group-{number}")).collect();
+        assert!(sessions(&[1]).begin("i", "u", "u", groups).unwrap_err().detail().contains("500 groups"));
+    }
+}

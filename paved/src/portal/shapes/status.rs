@@ -1,0 +1,141 @@
+//! `/ws/status/`: application environments of mine as they change, by WebSocket.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::environments::{REQUEST, kinds};
+use crate::cluster::Kind;
+use crate::portal::Portal;
+use crate::portal::live::{Action, End, Entry, Next, Reader};
+use crate::portal::owner::{LABEL, Owner};
+use crate::portal::problem::{Problem, Refusals};
+use crate::portal::who::{Person, Token, person};
+
+/// How long a client may take to send its first message, where it comes without anything else.
+const FIRST: Duration = Duration::from_secs(10);
+
+/// How long a client may take to read a message before it counts as slow.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The largest message of a client's, in bytes: a token.
+const LARGEST: usize = 16 * 1024;
+
+/// Not signed in.
+const UNAUTHORIZED: u16 = 4401;
+
+/// Application environments of mine as they change: messages `{requestId, name, status, eventType}`. What there is comes first, as ADDED.
+/// Who I am says the session, or the header Authorization, or a first message `{"token": "…"}`; a token in the URL is ignored.
+#[utoipa::path(get, path = "/ws/status/", tag = "application environments",
+    responses((status = 101, description = "A WebSocket."), Refusals))]
+pub(in crate::portal) async fn status(
+    State(portal): State<Arc<Portal>>,
+    headers: HeaderMap,
+    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+) -> Result<Response, Problem> {
+    let upgrade = upgrade.map_err(|_| Problem::bad_request("Here is a WebSocket, and nothing else."))?;
+    let known = person(&portal, &headers).await?;
+    let upgrade = upgrade.max_message_size(LARGEST).max_frame_size(LARGEST).write_buffer_size(0);
+    Ok(upgrade.on_upgrade(move |socket| talk(portal, known, socket)))
+}
+
+async fn talk(portal: Arc<Portal>, known: Option<Arc<Person>>, mut socket: WebSocket) {
+    let person = match known {
+        Some(person) => person,
+        None => match introduced(&portal, &mut socket).await {
+            Some(person) => person,
+            None => return close(socket, UNAUTHORIZED, "a session or a token is needed").await,
+        },
+    };
+    match Reader::new(&portal, &person, None).await {
+        Ok(reader) => follow(&portal, &person, reader, socket).await,
+        Err(problem) if problem.status() == 429 => close(socket, close_code::AGAIN, "too many streams").await,
+        Err(_) => close(socket, close_code::AGAIN, "unavailable").await,
+    }
+}
+
+/// Whoever the first message's token means.
+async fn introduced(portal: &Portal, socket: &mut WebSocket) -> Option<Arc<Person>> {
+    let first = timeout(FIRST, async {
+        loop {
+            match socket.recv().await? {
+                Ok(Message::Text(text)) => return Some(text.to_string()),
+                Ok(Message::Ping(_) | Message::Pong(_)) => {}
+                _ => return None,
+            }
+        }
+    });
+    let text = first.await.ok()??;
+    let said: Option<Value> = serde_json::from_str(&text).ok();
+    let token = said.as_ref().and_then(|said| said["token"].as_str()).map(str::trim);
+    let token =
+        token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()))?;
+    portal.bearers.person(&Token::new(token)).await.ok()
+}
+
+async fn follow(portal: &Portal, person: &Person, mut reader: Reader, mut socket: WebSocket) {
+    let owner = Owner::of(person).label();
+    let end = loop {
+        let next = tokio::select! {
+            next = reader.next() => next,
+            said = socket.recv() => match said {
+                // What clients say after their first message means nothing.
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(_)) => continue,
+            },
+        };
+        let message = match next {
+            Next::End(end) => break end,
+            Next::Beat => Some(Message::Ping(Vec::new().into())),
+            Next::Present(entry) => message(portal, &entry, Action::Added, &owner),
+            Next::Change(change) => message(portal, &change.entry, change.action, &owner),
+            Next::Snapshot(_) | Next::Synced => None,
+        };
+        let Some(message) = message else { continue };
+        match timeout(PATIENCE, socket.send(message)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return,
+            Err(_) => break End::Slow,
+        }
+    };
+    portal.metrics.ended(end);
+    let code = match end {
+        End::SignedOut | End::Expired => UNAUTHORIZED,
+        End::Shutdown => close_code::RESTART,
+        End::Slow | End::AccessChanged | End::Unavailable => close_code::AGAIN,
+    };
+    close(socket, code, end.word()).await;
+}
+
+async fn close(mut socket: WebSocket, code: u16, reason: &'static str) {
+    let frame = CloseFrame { code, reason: reason.into() };
+    // Whoever has gone already needs no word.
+    let _ = timeout(PATIENCE, socket.send(Message::Close(Some(frame)))).await;
+}
+
+/// What is told of an environment: of application environments with my label, as a filter among those that I may see.
+fn message(portal: &Portal, entry: &Entry, action: Action, owner: &str) -> Option<Message> {
+    let is_mine = entry.labels.get(LABEL).is_some_and(|label| label == owner);
+    let is_one = || kinds(portal).iter().map(Kind::full_name).any(|kind| kind == entry.key.kind);
+    (is_mine && is_one()).then(|| Message::Text(told(entry, action).to_string().into()))
+}
+
+fn told(entry: &Entry, action: Action) -> Value {
+    let status = if entry.deleting || action == Action::Deleted {
+        "Deleting"
+    } else if entry.failed {
+        "Error"
+    } else if entry.ready {
+        "Ready"
+    } else {
+        "Provisioning"
+    };
+    let request = entry.labels.get(REQUEST).unwrap_or(&entry.uid);
+    json!({"requestId": request, "name": entry.key.name, "status": status, "eventType": action.word()})
+}

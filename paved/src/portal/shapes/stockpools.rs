@@ -1,0 +1,345 @@
+//! Stock pools as clients know them: `/api/v1/operator/stockpools`, and jobs that are read off the claims themselves.
+
+use std::sync::Arc;
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use kube::api::{DynamicObject, ListParams};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use super::environments::REQUEST;
+use super::{failed, only, text};
+use crate::cluster::Kind;
+use crate::portal::Portal;
+use crate::portal::api::environments::visible;
+use crate::portal::api::write::{Draft, name_fits};
+use crate::portal::extract::{Json, Path};
+use crate::portal::kinds::api;
+use crate::portal::live::Entry;
+use crate::portal::owner::{Owner, hash, unique};
+use crate::portal::problem::{Problem, Refusals};
+use crate::portal::who::{Person, SignedIn};
+
+/// The claim's kind.
+const KIND: &str = "StockPool";
+
+/// The annotation with the hash of the body that a claim was made from.
+const BODY: &str = "paved-road.fn.crossplane.io/request-body";
+
+/// The header by which a client asks again for the same.
+const IDEMPOTENCY: &str = "idempotency-key";
+
+/// Whether the API lives.
+#[derive(Serialize, ToSchema)]
+pub(in crate::portal) struct Health {
+    /// ok
+    status: &'static str,
+}
+
+/// A new stock pool.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+#[schema(rename_all = "camelCase")]
+pub(in crate::portal) struct NewStockPool {
+    name: Option<String>,
+    namespace: Option<String>,
+    /// Such as g1.1.
+    #[schema(min_length = 1)]
+    spec_name: String,
+    image: Option<String>,
+    /// A quantity, such as 2Gi.
+    memory: Option<String>,
+    #[schema(minimum = 0, maximum = 16)]
+    gpu: Option<i64>,
+    #[schema(minimum = 0)]
+    replicas: i64,
+}
+
+/// A stock pool.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::portal) struct StockPool {
+    name: String,
+    namespace: String,
+    spec_name: Option<String>,
+    image: Option<String>,
+    memory: Option<String>,
+    gpu: Option<i64>,
+    replicas: Option<i64>,
+    status: Status,
+    creation_timestamp: Option<String>,
+}
+
+/// How it fares.
+#[derive(Serialize, ToSchema)]
+#[schema(as = StockPoolStatus)]
+pub(in crate::portal) struct Status {
+    phase: String,
+    available: Option<i64>,
+    allocated: Option<i64>,
+}
+
+/// The making of a stock pool.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::portal) struct Job {
+    #[serde(rename = "jobID")]
+    job_id: String,
+    /// succeeded: the claim stands; deleting: it goes again.
+    status: &'static str,
+    namespace: String,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created_at: Option<String>,
+}
+
+/// Whether the API lives.
+#[utoipa::path(get, path = "/api/v1/health", tag = "stock pools", responses((status = 200, description = "It lives.", body = Health)))]
+pub(in crate::portal) async fn health() -> Answer<Health> {
+    Answer(Health { status: "ok" })
+}
+
+fn kinds(portal: &Portal) -> Vec<Kind> {
+    api(KIND).map(|api| portal.catalog.seen().of_api(api)).unwrap_or_default()
+}
+
+impl StockPool {
+    fn of(entry: &Entry) -> Self {
+        let spec = &entry.spec;
+        let text = |name: &str| spec[name].as_str().map(str::to_owned);
+        let number = |name: &str| entry.status.get(name).and_then(Value::as_i64);
+        Self {
+            name: entry.key.name.clone(),
+            namespace: entry.key.namespace.clone(),
+            spec_name: text("specName"),
+            image: text("image"),
+            memory: text("memory"),
+            gpu: spec["gpu"].as_i64(),
+            replicas: spec["replicas"].as_i64(),
+            status: Status {
+                phase: entry.phase.clone(),
+                available: number("available"),
+                allocated: number("allocated"),
+            },
+            creation_timestamp: entry.created.clone(),
+        }
+    }
+}
+
+/// The stock pools that I may see.
+#[utoipa::path(get, path = "/api/v1/operator/stockpools", tag = "stock pools",
+    responses((status = 200, description = "All of them.", body = Vec<StockPool>), Refusals))]
+pub(in crate::portal) async fn list(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+) -> Result<Answer<Vec<StockPool>>, Problem> {
+    let names: Vec<String> = kinds(&portal).iter().map(Kind::full_name).collect();
+    let all = visible(&portal, &person, |entry| names.contains(&entry.key.kind)).await?;
+    Ok(Answer(all.iter().map(|entry| StockPool::of(entry)).collect()))
+}
+
+/// Make a stock pool. With the same `Idempotency-Key` it is made once, and the same job is answered; another body under it is a conflict.
+#[utoipa::path(post, path = "/api/v1/operator/stockpools", tag = "stock pools", request_body = NewStockPool,
+    params(("Idempotency-Key" = Option<String>, Header, description = "The client's own word for this request: at most 255 visible characters.")),
+    responses((status = 202, description = "The claim is made: the job.", body = Job), Refusals))]
+pub(in crate::portal) async fn create(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Result<Response, Problem> {
+    let job =
+        make(&portal, &person, &headers, &body).await.map_err(failed("Failed to create stock pool."))?;
+    let location = format!("/api/v1/operator/jobs/{}", job.job_id);
+    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Answer(job)).into_response())
+}
+
+/// A body as it was checked.
+struct Wanted<'b> {
+    name: Option<&'b str>,
+    namespace: Option<&'b str>,
+    spec: Value,
+}
+
+impl<'b> Wanted<'b> {
+    fn of(body: &'b Value) -> Result<Self, Problem> {
+        let body: &Map<String, Value> =
+            body.as_object().ok_or_else(|| Problem::field("body", "an object is needed"))?;
+        only(body, &["name", "namespace", "specName", "image", "memory", "gpu", "replicas"])?;
+        let mut spec = Map::new();
+        let name = text(body, "specName")?.ok_or_else(|| Problem::field("specName", "is required"))?;
+        spec.insert("specName".to_owned(), json!(name));
+        for field in ["image", "memory"] {
+            text(body, field)?
+                .into_iter()
+                .for_each(|value| drop(spec.insert(field.to_owned(), json!(value))));
+        }
+        let number = |field: &str, most: i64| match body.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => match value.as_i64().filter(|number| (0..=most).contains(number)) {
+                Some(number) => Ok(Some(number)),
+                None => Err(Problem::field(
+                    field,
+                    format!("found {value}; a whole number from 0 to {most} is needed"),
+                )),
+            },
+        };
+        if let Some(gpu) = number("gpu", 16)? {
+            spec.insert("gpu".to_owned(), json!(gpu));
+        }
+        let replicas = number("replicas", i64::from(i32::MAX))?;
+        spec.insert(
+            "replicas".to_owned(),
+            json!(replicas.ok_or_else(|| Problem::field("replicas", "is required"))?),
+        );
+        let name = text(body, "name")?;
+        name.map(name_fits).transpose()?;
+        Ok(Self { name, namespace: text(body, "namespace")?, spec: Value::Object(spec) })
+    }
+
+    /// What the same request has in common with itself.
+    fn hash(&self) -> String {
+        hash(&[self.name.unwrap_or_default(), self.namespace.unwrap_or_default(), &self.spec.to_string()], 16)
+    }
+}
+
+async fn make(portal: &Portal, person: &Person, headers: &HeaderMap, body: &Value) -> Result<Job, Problem> {
+    let wanted = Wanted::of(body)?;
+    let owner = Owner::of(person);
+    let key = key(headers)?;
+    let job_id = match &key {
+        Some(key) => hash(&[&owner.hash(), key], 16),
+        None => unique(16)?,
+    };
+    if key.is_some() {
+        if let Some((_, object)) = find(portal, person, &job_id).await? {
+            return again(&job_id, &wanted, &object);
+        }
+    }
+    let kind = kinds(portal).into_iter().next();
+    let kind = kind.ok_or_else(|| Problem::not_found("This cluster makes no stock pools."))?;
+    let namespace = portal.namespaces.choose(&portal.access, person, &kind, wanted.namespace).await?;
+    let name = wanted.name.map_or_else(|| format!("pool-{}", &job_id[..12]), str::to_owned);
+    let mut draft = Draft::new(kind.clone(), namespace.clone(), name.clone(), &owner, wanted.spec.clone());
+    draft.note("labels", REQUEST, &job_id);
+    draft.note("annotations", BODY, &wanted.hash());
+    match draft.create(portal, person, false).await {
+        Ok(object) => Ok(job(&job_id, &object)),
+        // The same request may have come at the same time, here or to another replica.
+        Err(problem) if problem.status() == StatusCode::CONFLICT && key.is_some() => {
+            let client = portal.clients.of(person)?;
+            let there = kind.api(&client, Some(&namespace)).get_opt(&name).await?;
+            let same = there.filter(|there| label(there) == Some(&job_id));
+            same.map_or(Err(problem), |there| again(&job_id, &wanted, &there))
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+/// The same job for the same request; another body under the same key is a conflict.
+fn again(job_id: &str, wanted: &Wanted<'_>, object: &DynamicObject) -> Result<Job, Problem> {
+    let before = object.metadata.annotations.as_ref().and_then(|all| all.get(BODY));
+    if before == Some(&wanted.hash()) {
+        return Ok(job(job_id, object));
+    }
+    Err(Problem::conflict("Idempotency-Key: another request was made under this key before."))
+}
+
+fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get(IDEMPOTENCY) else { return Ok(None) };
+    let text = value.to_str().ok().map(str::trim);
+    let fits = |text: &&str| !text.is_empty() && text.len() <= 255 && !text.contains(char::is_control);
+    let text = text.filter(fits);
+    text.map(|text| Some(text.to_owned()))
+        .ok_or_else(|| Problem::field("Idempotency-Key", "1 to 255 visible characters are needed"))
+}
+
+fn label(object: &DynamicObject) -> Option<&String> {
+    object.metadata.labels.as_ref()?.get(REQUEST)
+}
+
+/// The claim of a job that a person may see, as the API server has it now: another replica may have made it a moment ago.
+async fn find(
+    portal: &Portal,
+    person: &Person,
+    job_id: &str,
+) -> Result<Option<(Kind, DynamicObject)>, Problem> {
+    let params = ListParams::default().labels(&format!("{REQUEST}={job_id}"));
+    for kind in kinds(portal) {
+        for object in kind.api(&portal.clients.own().client, None).list(&params).await?.items {
+            let namespace = object.metadata.namespace.clone().unwrap_or_default();
+            if portal.access.sees(person, &kind, &namespace).await? {
+                return Ok(Some((kind, object)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn job(job_id: &str, object: &DynamicObject) -> Job {
+    let metadata = &object.metadata;
+    Job {
+        job_id: job_id.to_owned(),
+        status: if metadata.deletion_timestamp.is_some() { "deleting" } else { "succeeded" },
+        namespace: metadata.namespace.clone().unwrap_or_default(),
+        name: metadata.name.clone().unwrap_or_default(),
+        created_at: metadata.creation_timestamp.as_ref().map(|time| time.0.to_string()),
+    }
+}
+
+/// How the making of a stock pool fares.
+#[utoipa::path(get, path = "/api/v1/operator/jobs/{jobID}", tag = "stock pools", params(("jobID" = String, Path)),
+    responses((status = 200, description = "The job.", body = Job), Refusals))]
+pub(in crate::portal) async fn job_of(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+    Path(job_id): Path<String>,
+) -> Result<Answer<Job>, Problem> {
+    let absent = || Problem::not_found("There is no such job.");
+    if job_id.len() != 32
+        || !job_id.bytes().all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase())
+    {
+        return Err(absent());
+    }
+    let (_, object) = find(&portal, &person, &job_id).await?.ok_or_else(absent)?;
+    Ok(Answer(job(&job_id, &object)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_field() {
+        for (body, field) in [
+            (json!({"replicas": 1}), "specName"),
+            (json!({"specName": "g1.1"}), "replicas"),
+            (json!({"specName": "g1.1", "replicas": -1}), "replicas"),
+            (json!({"specName": "g1.1", "replicas": 1.5}), "replicas"),
+            (json!({"specName": "g1.1", "replicas": 1, "gpu": 17}), "gpu"),
+            (json!({"specName": "g1.1", "replicas": 1, "name": "A"}), "metadata.name"),
+            (json!({"specName": "g1.1", "replicas": 1, "owner": "bob"}), "owner"),
+            (json!({"specName": 3, "replicas": 1}), "specName"),
+            (json!([]), "body"),
+        ] {
+            let problem = Wanted::of(&body).map(|_| ()).unwrap_err();
+            assert!(
+                problem.status().is_client_error() && problem.detail().starts_with(field),
+                "{body}: {problem:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_order_of_fields_makes_no_other_request() {
+        let hash = |text: &str| Wanted::of(&serde_json::from_str(text).unwrap()).unwrap().hash();
+        let one = hash(r#"{"specName": "g1.1", "replicas": 1, "memory": "2Gi"}"#);
+        assert_eq!(one, hash(r#"{"memory": "2Gi", "replicas": 1, "specName": "g1.1"}"#));
+        assert_ne!(one, hash(r#"{"memory": "2Gi", "replicas": 2, "specName": "g1.1"}"#));
+    }
+}

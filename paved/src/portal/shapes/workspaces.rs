@@ -1,0 +1,210 @@
+//! GPU workspaces as clients know them: `/api/workspaces`.
+
+use std::sync::Arc;
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use super::{failed, only, text};
+use crate::cluster::Kind;
+use crate::portal::Portal;
+use crate::portal::api::environments::visible;
+use crate::portal::api::keys;
+use crate::portal::api::write::{self, Draft};
+use crate::portal::extract::{Json, Path, name};
+use crate::portal::kinds::{api, is_claim};
+use crate::portal::live::Entry;
+use crate::portal::owner::{Owner, unique};
+use crate::portal::problem::{Problem, Refusals};
+use crate::portal::who::{Person, SignedIn};
+
+/// The claim's kind.
+const KIND: &str = "GpuDevWorkspaceClaim";
+
+/// How much of an owner stands in a workspace's name.
+const LONGEST: usize = 40;
+
+/// A new workspace.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+#[schema(rename_all = "camelCase")]
+pub(in crate::portal) struct NewWorkspace {
+    /// Me; somebody else where I may act for them.
+    #[schema(min_length = 1)]
+    owner: String,
+    /// Such as g4dn.xlarge.
+    instance_type: Option<String>,
+    /// Such as 4.8.0.
+    opencv_version: Option<String>,
+}
+
+/// A workspace.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::portal) struct Workspace {
+    name: String,
+    owner: String,
+    instance_type: Option<String>,
+    status: Status,
+    creation_timestamp: Option<String>,
+}
+
+/// How it fares.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = WorkspaceStatus)]
+pub(in crate::portal) struct Status {
+    /// Pending where nothing is known yet.
+    phase: String,
+    instance_id: Option<String>,
+    public_ip: Option<String>,
+    connection: Option<String>,
+}
+
+impl Workspace {
+    fn of(entry: &Entry) -> Self {
+        let field = |name: &str| entry.status.get(name).and_then(Value::as_str).map(str::to_owned);
+        let spec = |name: &str| entry.spec["parameters"][name].as_str().map(str::to_owned);
+        Self {
+            name: entry.key.name.clone(),
+            owner: spec("owner").or_else(|| entry.owner.clone()).unwrap_or_default(),
+            instance_type: spec("instanceType"),
+            status: Status {
+                phase: if entry.phase.is_empty() { "Pending".to_owned() } else { entry.phase.clone() },
+                instance_id: field("instanceId"),
+                public_ip: field("publicIp"),
+                connection: field("connection"),
+            },
+            creation_timestamp: entry.created.clone(),
+        }
+    }
+}
+
+/// The kinds of workspace that the cluster has: claims first.
+fn kinds(portal: &Portal) -> Vec<Kind> {
+    api(KIND).map(|api| portal.catalog.seen().of_api(api)).unwrap_or_default()
+}
+
+/// The workspaces that a person may see.
+async fn all(portal: &Portal, person: &Person) -> Result<Vec<Arc<Entry>>, Problem> {
+    let names: Vec<String> = kinds(portal).iter().map(Kind::full_name).collect();
+    visible(portal, person, |entry| names.contains(&entry.key.kind)).await
+}
+
+/// Make a workspace.
+#[utoipa::path(post, path = "/api/workspaces", tag = "workspaces", request_body = NewWorkspace,
+    responses((status = 202, description = "It is being made: the object.", body = Object), Refusals))]
+pub(in crate::portal) async fn create(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+    Json(body): Json<Value>,
+) -> Result<(StatusCode, Answer<Value>), Problem> {
+    let made = make(&portal, &person, &body).await;
+    let object = made.map_err(failed("Failed to create workspace."))?;
+    Ok((StatusCode::ACCEPTED, Answer(object)))
+}
+
+async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Value, Problem> {
+    let none = Map::new();
+    let body = body.as_object().unwrap_or(&none);
+    only(body, &["owner", "instanceType", "opencvVersion"])?;
+    let named = text(body, "owner")?.ok_or_else(|| Problem::bad_request("Owner field is required."))?;
+    let owner = Owner::named(&portal.access, person, Some(named)).await?;
+    let kind = kinds(portal).into_iter().next();
+    let kind = kind.ok_or_else(|| Problem::not_found("This cluster makes no workspaces."))?;
+    let namespace = portal.namespaces.choose(&portal.access, person, &kind, None).await?;
+    let name = workspace_name(named)?;
+    let mut parameters = Map::new();
+    parameters.insert("owner".to_owned(), json!(owner.login));
+    for field in ["instanceType", "opencvVersion"] {
+        text(body, field)?
+            .into_iter()
+            .for_each(|value| drop(parameters.insert(field.to_owned(), json!(value))));
+    }
+    let keys = keys::of(portal, &owner).await?;
+    if !keys.is_empty() {
+        parameters.insert("sshPublicKeys".to_owned(), json!(keys));
+    }
+    let mut spec = json!({"parameters": parameters});
+    if is_claim(&kind) {
+        spec["writeConnectionSecretToRef"] = json!({"name": format!("{name}-conn")});
+    }
+    let draft = Draft::new(kind, namespace, name, &owner, spec);
+    let object = draft.create(portal, person, false).await?;
+    Ok(crate::documents::tidy(&object))
+}
+
+/// `ws-<owner's letters and digits>-<unique>`
+fn workspace_name(owner: &str) -> Result<String, Problem> {
+    let letters = owner.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase());
+    let letters: String = letters.take(LONGEST).collect();
+    if letters.is_empty() {
+        return Err(Problem::field("owner", format!("found {owner:?}; letters or digits are needed")));
+    }
+    Ok(format!("ws-{letters}-{}", unique(4)?))
+}
+
+/// The workspaces that I may see.
+#[utoipa::path(get, path = "/api/workspaces", tag = "workspaces",
+    responses((status = 200, description = "All of them.", body = Vec<Workspace>), Refusals))]
+pub(in crate::portal) async fn list(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+) -> Result<Answer<Vec<Workspace>>, Problem> {
+    let all = all(&portal, &person).await.map_err(failed("Failed to list workspaces."))?;
+    Ok(Answer(all.iter().map(|entry| Workspace::of(entry)).collect()))
+}
+
+/// Delete a workspace.
+#[utoipa::path(delete, path = "/api/workspaces/{name}", tag = "workspaces", params(("name" = String, Path)),
+    responses((status = 204, description = "It is being deleted."), Refusals))]
+pub(in crate::portal) async fn delete(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+    Path(asked): Path<String>,
+) -> Result<StatusCode, Problem> {
+    remove(&portal, &person, &asked).await.map_err(failed("Failed to delete workspace."))?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn remove(portal: &Portal, person: &Person, asked: &str) -> Result<(), Problem> {
+    let absent = || Problem::not_found("Workspace not found.");
+    name("name", asked).map_err(|_| absent())?;
+    let mut found = all(portal, person).await?;
+    found.retain(|entry| entry.key.name == asked);
+    // One's own first: the same name may be somebody else's in another namespace.
+    let own = Owner::of(person).label();
+    let mine: Vec<Arc<Entry>> =
+        found.iter().filter(|entry| entry.labels.get("owner") == Some(&own)).cloned().collect();
+    let found = if mine.is_empty() { found } else { mine };
+    let [entry] = found.as_slice() else {
+        if found.is_empty() {
+            return Err(absent());
+        }
+        return Err(Problem::conflict(
+            "Workspaces of this name are in several namespaces: delete it under /api/v1/environments.",
+        ));
+    };
+    let place = (entry.key.namespace.as_str(), entry.key.name.as_str());
+    let deleted = write::delete(portal, person, &entry.kind, place, Some(entry.uid.clone())).await;
+    deleted.map_err(|problem| if problem.status() == StatusCode::NOT_FOUND { absent() } else { problem })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_name_holds_the_owners_letters_and_digits() {
+        let name = workspace_name("Ada.L@acme.io").unwrap();
+        assert!(name.starts_with("ws-adalacmeio-") && name.len() == "ws-adalacmeio-".len() + 8, "{name}");
+        assert!(workspace_name(&"a".repeat(300)).unwrap().len() <= 58);
+        assert!(workspace_name("@").is_err());
+        assert_ne!(workspace_name("a").unwrap(), workspace_name("a").unwrap());
+    }
+}

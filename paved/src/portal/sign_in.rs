@@ -1,0 +1,160 @@
+//! Signing in and out.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use url::Url;
+use utoipa::IntoParams;
+
+use super::Portal;
+use super::config::Auth;
+use super::extract::Query;
+use super::oidc::{Begun, Provider};
+use super::problem::{Problem, Refusals};
+use super::session::{COOKIE, Sessions, removed};
+
+/// The cookie of a sign-in that has begun.
+const BEGUN: &str = "__Host-paved-sign-in";
+
+/// How long somebody may take to sign in.
+const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Return {
+    /// Where to go afterwards: a path of the portal.
+    #[serde(rename = "return")]
+    path: Option<String>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Callback {
+    code: Option<String>,
+    state: Option<String>,
+    error: Option<String>,
+}
+
+type Oidc<'p> = (&'p super::config::Oidc, &'p Provider, &'p Sessions);
+
+fn oidc(portal: &Portal) -> Result<Oidc<'_>, Problem> {
+    match (&portal.config.auth, &portal.provider, &portal.sessions) {
+        (Auth::Oidc(oidc), Some(provider), Some(sessions)) => Ok((oidc, provider, sessions)),
+        _ => Err(Problem::not_found("Nobody signs in here: the portal acts as the kubeconfig's user.")),
+    }
+}
+
+/// Sign in: go to the provider, and come back.
+#[utoipa::path(get, path = "/auth/sign-in", tag = "sign-in", params(Return),
+    responses((status = 303, description = "To the provider."), Refusals))]
+pub(super) async fn begin(
+    State(portal): State<Arc<Portal>>,
+    Query(query): Query<Return>,
+) -> Result<Response, Problem> {
+    let (oidc, provider, sessions) = oidc(&portal)?;
+    let path = safe_path(&portal.public_url, query.path.as_deref().unwrap_or("/"));
+    let expires = Timestamp::now().as_second() + PATIENCE.as_secs();
+    let (url, begun) = provider.begin(oidc, path, expires).await?;
+    let cookie = sessions.seal(BEGUN, &begun, PATIENCE)?;
+    Ok(redirect(url.as_str(), [Some(cookie)]))
+}
+
+/// Where the provider sends somebody back to.
+#[utoipa::path(get, path = "/auth/callback", tag = "sign-in", params(Callback),
+    responses((status = 303, description = "Signed in; to where the person wanted to go."), Refusals))]
+pub(super) async fn finish(
+    State(portal): State<Arc<Portal>>,
+    headers: HeaderMap,
+    Query(query): Query<Callback>,
+) -> Result<Response, Problem> {
+    let (oidc, provider, sessions) = oidc(&portal)?;
+    let begun: Option<Begun> = sessions.open(&headers, BEGUN);
+    let begun = begun.filter(|begun| begun.expires > Timestamp::now().as_second());
+    let begun = begun
+        .ok_or_else(|| Problem::forbidden("No sign-in has begun in this browser, or it took too long."))?;
+    let (Some(code), Some(state)) = (query.code, query.state) else {
+        let why = query.error.unwrap_or_else(|| "nothing".to_owned());
+        let why: String = why.chars().filter(char::is_ascii_graphic).take(80).collect();
+        return Err(Problem::forbidden(format!("The provider did not sign you in: it says {why}.")));
+    };
+    let path = begun.path.clone();
+    let identity = provider.finish(oidc, begun, &state, code).await?;
+    // Whatever session the browser had before ends with this one: nobody goes on in another's.
+    sessions.end(&headers).await?;
+    let cookie = sessions.begin(&oidc.issuer, &identity.username, &identity.login, identity.groups)?;
+    tracing::info!(user = identity.username, "signed in");
+    Ok(redirect(&path, [Some(cookie), removed(BEGUN)]))
+}
+
+/// Sign out: the session ends everywhere, and its streams with it.
+#[utoipa::path(post, path = "/auth/sign-out", tag = "sign-in",
+    responses((status = 204, description = "Signed out."), Refusals))]
+pub(super) async fn sign_out(
+    State(portal): State<Arc<Portal>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let (_, _, sessions) = oidc(&portal)?;
+    let ended = sessions.end(&headers).await;
+    let mut response = match ended {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(problem) => problem.into_response(),
+    };
+    response.headers_mut().extend(removed(COOKIE).map(|cookie| (header::SET_COOKIE, cookie)));
+    Ok(response)
+}
+
+fn redirect<const N: usize>(to: &str, cookies: [Option<HeaderValue>; N]) -> Response {
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    let headers = response.headers_mut();
+    if let Ok(to) = HeaderValue::from_str(to) {
+        headers.insert(header::LOCATION, to);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    for cookie in cookies.into_iter().flatten() {
+        headers.append(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// A path of the portal's own, as browsers read it; anything else becomes the first page.
+fn safe_path(public_url: &Url, path: &str) -> String {
+    let joined = path.starts_with('/').then(|| public_url.join(path).ok()).flatten();
+    let own = joined.filter(|url| url.origin() == public_url.origin() && url.username().is_empty());
+    let Some(url) = own else { return "/".to_owned() };
+    // A path that begins with two slashes would name another host.
+    let path = format!("/{}", url.path().trim_start_matches('/'));
+    url.query().map_or_else(|| path.clone(), |query| format!("{path}?{query}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn nobody_is_led_to_another_site() {
+        let portal = Url::parse("https://portal.example.org").unwrap();
+        assert_eq!(safe_path(&portal, "/environments/ada?tab=yaml"), "/environments/ada?tab=yaml");
+        for evil in [
+            "//evil.example.org",
+            "https://evil.example.org",
+            "/\\evil.example.org",
+            "\\\\evil.example.org",
+            "/\t/evil.example.org",
+            "javascript:alert(1)",
+            "evil",
+            "",
+            "/..//evil.example.org",
+            "/..///evil.example.org",
+        ] {
+            let path = safe_path(&portal, evil);
+            let url = portal.join(&path).unwrap();
+            assert_eq!(url.origin(), portal.origin(), "{evil} became {path}");
+            assert!(path.starts_with('/') && !path.starts_with("//"), "{evil} became {path}");
+        }
+    }
+}

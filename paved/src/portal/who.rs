@@ -1,0 +1,201 @@
+//! Who asks: a person as Kubernetes knows them, and by which credential.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use super::Portal;
+use super::config::Auth;
+use super::problem::Problem;
+
+/// What Kubernetes keeps for itself: nobody outside may be given such a name or group.
+const RESERVED: &str = "system:";
+
+/// Somebody who asks.
+#[derive(Clone, Debug)]
+pub(super) struct Person {
+    /// As Kubernetes knows them.
+    username: String,
+    /// As they know themselves: the username without the prefix.
+    login: String,
+    /// Who says so: the OpenID provider's URL, or `kubernetes`.
+    issuer: String,
+    /// As Kubernetes knows them.
+    groups: Vec<String>,
+    /// What stands before groups of the provider in `groups`.
+    groups_prefix: String,
+    credential: Credential,
+    key: [u8; 32],
+}
+
+/// By what somebody is known.
+#[derive(Clone, Debug)]
+pub(super) enum Credential {
+    /// The kubeconfig's own user, on loopback.
+    Own,
+    /// A session of the portal: requests are made under the person by impersonation.
+    Session {
+        /// The hash of the session's id.
+        id: String,
+        /// When it ends.
+        expires: Timestamp,
+    },
+    /// A token of Kubernetes, which is passed on.
+    Bearer(Token),
+}
+
+/// A token that is never printed.
+#[derive(Clone)]
+pub(super) struct Token(Arc<str>);
+
+impl Token {
+    pub(super) fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    pub(super) fn secret(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("…")
+    }
+}
+
+impl Person {
+    /// Somebody whom the API server knows.
+    pub(super) fn of_kubernetes(username: &str, groups: Vec<String>, credential: Credential) -> Self {
+        Self::new(username, username, "kubernetes", groups, "", credential)
+    }
+
+    /// Somebody.
+    pub(super) fn new(
+        username: &str,
+        login: &str,
+        issuer: &str,
+        groups: Vec<String>,
+        groups_prefix: &str,
+        credential: Credential,
+    ) -> Self {
+        let mut hash = Sha256::new();
+        let (kind, token) = match &credential {
+            Credential::Own => ("own", ""),
+            Credential::Session { .. } => ("session", ""),
+            // Two tokens of one user need not mean the same rights.
+            Credential::Bearer(token) => ("bearer", token.secret()),
+        };
+        for part in [kind, token, issuer, username].into_iter().chain(groups.iter().map(String::as_str)) {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part.as_bytes());
+        }
+        Self {
+            username: username.to_owned(),
+            login: login.to_owned(),
+            issuer: issuer.to_owned(),
+            groups,
+            groups_prefix: groups_prefix.to_owned(),
+            credential,
+            key: hash.finalize().into(),
+        }
+    }
+
+    /// As Kubernetes knows them.
+    pub(super) fn username(&self) -> &str {
+        &self.username
+    }
+
+    /// As they know themselves.
+    pub(super) fn login(&self) -> &str {
+        &self.login
+    }
+
+    /// Who says so.
+    pub(super) fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// As Kubernetes knows them.
+    pub(super) fn groups(&self) -> &[String] {
+        &self.groups
+    }
+
+    /// The groups that people know, without prefix and without those of Kubernetes itself.
+    pub(super) fn own_groups(&self) -> impl Iterator<Item = &str> {
+        let own = self.groups.iter().filter(|group| !group.starts_with(RESERVED));
+        own.map(|group| group.strip_prefix(&self.groups_prefix).unwrap_or(group))
+    }
+
+    /// By what they are known.
+    pub(super) fn credential(&self) -> &Credential {
+        &self.credential
+    }
+
+    /// What tells apart whoever may have different rights: whatever is remembered of somebody is remembered under it.
+    pub(super) fn key(&self) -> [u8; 32] {
+        self.key
+    }
+
+    /// Whether a text means this person: the username, the login, or what stands before the login's @.
+    pub(super) fn is_called(&self, text: &str) -> bool {
+        let short = self.login.split('@').next().unwrap_or_default();
+        [self.username.as_str(), &self.login, short].contains(&text)
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_tests(login: &str, groups: &[&str]) -> Self {
+        let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+        Self::new(login, login, "https://id.example.org", groups, "", Credential::Own)
+    }
+}
+
+/// Whether a name may be given to somebody from outside: not empty, no name of Kubernetes' own, and fit for a header.
+pub(super) fn may_be_named(name: &str) -> bool {
+    let visible = !name.chars().any(char::is_control) && name.trim() == name;
+    !name.is_empty() && visible && name.len() <= 1024 && !name.starts_with(RESERVED)
+}
+
+/// The token of an `Authorization: Bearer` header. Another scheme is a mistake, as it would be ignored otherwise.
+pub(super) fn bearer(headers: &HeaderMap) -> Result<Option<Token>, Problem> {
+    let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
+    let token = value.to_str().ok().and_then(|text| {
+        let (scheme, token) = text.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    });
+    let fits = |token: &&str| !token.is_empty() && token.chars().all(|letter| letter.is_ascii_graphic());
+    match token.filter(fits) {
+        Some(token) => Ok(Some(Token::new(token))),
+        None => Err(Problem::unauthorized("Authorization: Bearer with a token of Kubernetes is allowed.")),
+    }
+}
+
+/// Who asks, as far as the request itself says.
+pub(super) async fn person(portal: &Portal, headers: &HeaderMap) -> Result<Option<Arc<Person>>, Problem> {
+    if let Some(token) = bearer(headers)? {
+        return portal.bearers.person(&token).await.map(Some);
+    }
+    match &portal.config.auth {
+        Auth::None => portal.bearers.own().await.map(Some),
+        Auth::Oidc(_) => match &portal.sessions {
+            Some(sessions) => Ok(sessions.person(headers)),
+            None => Ok(None),
+        },
+    }
+}
+
+impl FromRequestParts<Arc<Portal>> for SignedIn {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, portal: &Arc<Portal>) -> Result<Self, Problem> {
+        let person = person(portal, &parts.headers).await?;
+        person.map(SignedIn).ok_or_else(|| Problem::unauthorized("Sign in, or send a token of Kubernetes."))
+    }
+}
+
+/// Whoever asks; nobody gets any further.
+pub(super) struct SignedIn(pub(super) Arc<Person>);

@@ -1,0 +1,261 @@
+//! `/api/v1`: kinds, environments, preview, connection, and how errors are told.
+
+use serde_json::{Value, json};
+
+use crate::world::api_server::{ApiServer, at, environment};
+use crate::world::portal::Portal;
+
+async fn both() -> (ApiServer, Portal) {
+    let cluster = ApiServer::start().await;
+    let portal = Portal::alone(&cluster, "portal").await;
+    (cluster, portal)
+}
+
+fn pool(name: &str) -> Value {
+    json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool",
+        "metadata": {"name": name, "namespace": "team-vision"}, "spec": {"specName": "g1.1", "replicas": 1}})
+}
+
+const PATH: &str = "/api/v1/environments/team-vision/stockpools/spare";
+
+#[tokio::test]
+async fn an_environment_is_made_read_changed_and_deleted() {
+    let (cluster, portal) = both().await;
+    let rehearsed = portal.json("POST", "ada", "/api/v1/environments?dryRun=true", &pool("spare")).await;
+    assert_eq!(rehearsed.status, 200, "{:?}", rehearsed.body);
+    assert!(cluster.paths("stockpools/").is_empty());
+    let made = portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await;
+    assert_eq!(made.status, 201, "{:?}", made.body);
+    assert_eq!(made.header("location"), "/api/v1/environments/team-vision/stockpools.platform.acme.io/spare");
+    assert_eq!(portal.get("ada", made.header("location")).await.status, 200);
+    let listed = portal.get("ada", "/api/v1/environments?kind=stockpool&phase=pending").await.json();
+    assert_eq!(listed["items"][0]["name"], "spare", "whoever made it finds it at once");
+
+    let mut whole = portal.get("ada", PATH).await.json();
+    assert_eq!((&whole["phase"], &whole["owner"]), (&json!("Pending"), &json!("ada")));
+    let object = &mut whole["object"];
+    object["spec"]["replicas"] = json!(2);
+    let changed = portal.json("PUT", "ada", PATH, object).await;
+    assert_eq!(changed.status, 200, "{:?}", changed.body);
+    let late = portal.json("PUT", "ada", PATH, object).await;
+    assert_eq!(late.status, 409, "what was read is not what is there any more");
+    object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+    let blind = portal.json("PUT", "ada", PATH, object).await;
+    assert_eq!(
+        (blind.status.as_u16(), &blind.json()["errors"][0]["field"]),
+        (400, &json!("metadata.resourceVersion"))
+    );
+
+    let patch = [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
+    let patched = portal.send("PATCH", PATH, &patch, r#"{"spec": {"replicas": 3}}"#).await;
+    assert_eq!((patched.status.as_u16(), &patched.json()["object"]["spec"]["replicas"]), (200, &json!(3)));
+
+    let other = portal.json("DELETE", "ada", &format!("{PATH}?uid=another"), &Value::Null).await;
+    assert_eq!(other.status, 409);
+    let uid = whole["uid"].as_str().unwrap();
+    let deleted = portal.json("DELETE", "ada", &format!("{PATH}?uid={uid}"), &Value::Null).await;
+    assert_eq!(deleted.status, 202);
+    assert!(cluster.paths("stockpools/").is_empty());
+    assert_eq!(portal.get("ada", PATH).await.status, 404);
+}
+
+#[tokio::test]
+async fn an_operator_changes_what_is_anothers_and_it_stays_anothers() {
+    let (cluster, portal) = both().await;
+    portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await;
+    let mut object = portal.get("operator", PATH).await.json()["object"].clone();
+    object["spec"]["replicas"] = json!(2);
+    object["metadata"].as_object_mut().unwrap().remove("labels");
+    let changed = portal.json("PUT", "operator", PATH, &object).await;
+    assert_eq!(changed.status, 200, "{:?}", changed.body);
+    let there = cluster.get(&at("stockpools", "team-vision", "spare")).unwrap();
+    assert_eq!(there["metadata"]["labels"]["owner"], "ada");
+}
+
+#[tokio::test]
+async fn lists_come_in_pages_and_by_labels() {
+    let (cluster, portal) = both().await;
+    for number in 0..5 {
+        let mut object = environment("StockPool", "ada");
+        object["metadata"]["labels"]["odd"] = json!((number % 2 == 1).to_string());
+        cluster.put(&at("stockpools", "team-vision", &format!("pool-{number}")), object);
+    }
+    let all = |answer: &Value| -> Vec<String> {
+        answer["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    portal.until_as("ada", "/api/v1/environments", |answer| all(&answer.json()).len() == 5).await;
+    let (mut found, mut path) = (Vec::new(), "/api/v1/environments?limit=2".to_owned());
+    for size in [2, 2, 1] {
+        let page = portal.get("ada", &path).await.json();
+        assert_eq!(all(&page).len(), size);
+        found.extend(all(&page));
+        path = format!(
+            "/api/v1/environments?limit=2&continue={}",
+            page["continue"].as_str().unwrap_or_default()
+        );
+    }
+    assert_eq!(found, ["pool-0", "pool-1", "pool-2", "pool-3", "pool-4"]);
+    let odd = portal.get("ada", "/api/v1/environments?labelSelector=odd%3Dtrue,owner%3Dada").await.json();
+    assert_eq!(all(&odd), ["pool-1", "pool-3"]);
+    for wrong in ["limit=0", "limit=501", "limit=x", "continue=%21", "labelSelector=odd", "kind=nothing"] {
+        let refused = portal.get("ada", &format!("/api/v1/environments?{wrong}")).await;
+        assert!(refused.status.is_client_error(), "{wrong}: {:?}", refused.body);
+    }
+}
+
+#[tokio::test]
+async fn kinds_say_what_can_be_made_and_whether_i_may() {
+    let (cluster, portal) = both().await;
+    let kinds = portal.get("ada", "/api/v1/kinds").await.json();
+    assert_eq!(kinds.as_array().unwrap().len(), 5);
+    assert!(
+        kinds
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|kind| kind["mayCreate"] == true && kind["namespace"] == "team-vision")
+    );
+    let elsewhere = portal.get("ada", "/api/v1/kinds/stockpools?namespace=team-sound").await.json();
+    assert_eq!(elsewhere["mayCreate"], false);
+    cluster.grant("eve", "create team-vision", true);
+    assert_eq!(
+        portal.get("eve", "/api/v1/kinds/stockpools").await.json()["mayCreate"],
+        false,
+        "no group, no namespace"
+    );
+    assert_eq!(portal.get("ada", "/api/v1/kinds/nothing").await.status, 404);
+}
+
+#[tokio::test]
+async fn a_preview_says_what_a_claim_becomes() {
+    let (cluster, portal) = both().await;
+    let text = std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
+    let composition: Value = serde_saphyr::from_multiple(&text).unwrap().remove(0);
+    cluster.put("/apis/apiextensions.crossplane.io/v1/compositions/pools", composition);
+    let shown = portal.json("POST", "ada", "/api/v1/preview", &pool("spare")).await;
+    assert_eq!(shown.status, 200, "{:?}", shown.body);
+    let shown = shown.json();
+    assert_eq!(shown["parts"][0]["slot"], "deployment");
+    assert_eq!(shown["resources"][0]["slot"], "deployment");
+    assert!(cluster.paths("stockpools/").is_empty(), "nothing is made");
+    let mut wrong = pool("spare");
+    wrong["spec"]["replicas"] = json!(-1);
+    let refused = portal.json("POST", "ada", "/api/v1/preview", &wrong).await;
+    assert_eq!(
+        (refused.status.as_u16(), &refused.json()["errors"][0]["field"]),
+        (422, &json!("spec.replicas"))
+    );
+    let elsewhere = portal.json("POST", "bob", "/api/v1/preview", &pool("spare")).await;
+    assert_eq!(elsewhere.status, 403);
+}
+
+#[tokio::test]
+async fn connection_details_are_shown_on_request_to_whoever_may_read_them() {
+    let (cluster, portal) = both().await;
+    let mut object = environment("ApplicationEnvironment", "ada");
+    object["spec"]["writeConnectionSecretToRef"] = json!({"name": "shop-conn"});
+    cluster.put(&at("applicationenvironments", "team-vision", "shop"), object);
+    let secret = "/api/v1/namespaces/team-vision/secrets/shop-conn";
+    let path = "/api/v1/environments/team-vision/applicationenvironments/shop/connection";
+    assert_eq!(portal.json("POST", "ada", path, &Value::Null).await.status, 404, "not there yet");
+    cluster.put(
+        secret,
+        json!({"apiVersion": "v1", "kind": "Secret", "data": {"db_password": "c2VjcmV0LWNhbmFyeQ=="}}),
+    );
+    let shown = portal.json("POST", "ada", path, &Value::Null).await;
+    assert_eq!(shown.json(), json!({"secret": "shop-conn", "values": {"db_password": "secret-canary"}}));
+    assert_eq!(shown.header("cache-control"), "no-store");
+    assert_eq!(portal.json("POST", "bob", path, &Value::Null).await.status, 403);
+    assert_eq!(portal.get("ada", path).await.status, 405, "a link shows no secret");
+    let whole = portal.get("ada", path.trim_end_matches("/connection")).await;
+    assert!(!String::from_utf8_lossy(&whole.body).contains("secret-canary"));
+    let log = portal.log();
+    assert!(
+        log.contains(r#""audit":"connection""#)
+            && log.contains("shop-conn")
+            && !log.contains("secret-canary"),
+        "{log}"
+    );
+    let asked = cluster.asked();
+    assert!(asked.iter().filter(|(_, _, path)| path == secret).all(|(who, ..)| who == "ada" || who == "bob"));
+}
+
+#[tokio::test]
+async fn errors_are_problems_with_the_requests_id() {
+    let (_cluster, portal) = both().await;
+    for (method, path, status) in [
+        ("GET", "/api/v1/nothing", 404),
+        ("DELETE", "/api/v1/environments", 405),
+        ("GET", "/api/v1/environments/team-vision/stockpools/nothing", 404),
+        ("GET", "/api/v1/environments/..%2fx/stockpools/a", 400),
+        ("GET", "/ws/status/", 400),
+    ] {
+        let id = ("x-request-id", "0123456789abcdef");
+        let answer = portal.send(method, path, &[("authorization", "Bearer token-ada"), id], "").await;
+        assert_eq!(
+            (answer.status.as_u16(), answer.header("content-type")),
+            (status, "application/problem+json"),
+            "{path}"
+        );
+        let problem = answer.json();
+        assert_eq!((&problem["status"], &problem["instance"]), (&json!(status), &json!(path)));
+        assert_eq!(
+            (&problem["requestId"], answer.header("x-request-id")),
+            (&json!("0123456789abcdef"), "0123456789abcdef")
+        );
+        assert!(
+            problem["error"].is_string() && problem["title"].is_string() && problem["detail"].is_string()
+        );
+    }
+    assert!(portal.log().contains(r#""request":"0123456789abcdef""#));
+}
+
+#[tokio::test]
+async fn every_route_is_described_and_figures_are_there() {
+    let (_cluster, portal) = both().await;
+    let served = portal.get("", "/api/v1/openapi.json").await.json();
+    let print = || crate::support::paved(&["portal", "--print-openapi"]);
+    let printed = tokio::task::spawn_blocking(print).await.unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&printed.out).unwrap(), served, "without a cluster");
+    let paths = served["paths"].as_object().unwrap();
+    for path in [
+        "/api/workspaces",
+        "/api/environments/",
+        "/ws/status/",
+        "/api/v1/operator/jobs/{jobID}",
+        "/api/v1/watch",
+    ] {
+        assert!(paths.contains_key(path), "{path}");
+    }
+    for (path, operations) in paths {
+        for (method, operation) in operations.as_object().unwrap() {
+            let responses = operation["responses"].as_object().unwrap();
+            assert!(responses.keys().any(|code| code.starts_with(['1', '2', '3'])), "{method} {path}");
+        }
+    }
+    portal.get("ada", "/api/v1/kinds/stockpools").await;
+    let figures = String::from_utf8(portal.get("", "/metrics").await.body.to_vec()).unwrap();
+    for figure in [
+        r#"paved_portal_http_requests_total{method="GET",route="/api/v1/kinds/{kind}",status="200"} 1"#,
+        "paved_portal_streams 0",
+        "paved_portal_access_reviews_total",
+    ] {
+        assert!(figures.contains(figure), "{figure}\n{figures}");
+    }
+}
+
+#[tokio::test]
+async fn without_pages_the_portal_says_how_to_build_them() {
+    let (_cluster, portal) = both().await;
+    let page = portal.get("", "/environments/team/ada").await;
+    assert_eq!(page.status, 200);
+    assert!(String::from_utf8_lossy(&page.body).contains("npm run build"));
+    let policy = page.header("content-security-policy");
+    assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+    assert_eq!(portal.get("", "/assets/index.js").await.status, 404);
+}

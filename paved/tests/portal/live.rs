@@ -1,0 +1,167 @@
+//! Streams: nothing missed, nothing doubled, and nothing of what somebody may not see.
+
+use serde_json::json;
+
+use crate::world::api_server::{ApiServer, at, environment};
+use crate::world::portal::{Events, Portal};
+
+const ADA: [(&str, &str); 1] = [("authorization", "Bearer token-ada")];
+
+fn pool(name: &str) -> String {
+    at("stockpools", "team-vision", name)
+}
+
+async fn both() -> (ApiServer, Portal) {
+    let cluster = ApiServer::start().await;
+    cluster.put(&pool("one"), environment("StockPool", "ada"));
+    cluster.put(&at("stockpools", "team-sound", "bobs"), environment("StockPool", "bob"));
+    let portal = Portal::alone(&cluster, "portal").await;
+    (cluster, portal)
+}
+
+fn pairs(all: &[(&str, &str)]) -> Vec<(String, String)> {
+    all.iter().map(|(event, name)| ((*event).to_owned(), (*name).to_owned())).collect()
+}
+
+async fn ada(portal: &Portal, last: &str) -> Events {
+    let mut headers = ADA.to_vec();
+    if !last.is_empty() {
+        headers.push(("last-event-id", last));
+    }
+    portal.events(&headers).await
+}
+
+#[tokio::test]
+async fn a_stream_begins_with_everything_that_one_may_see_and_goes_on_with_changes() {
+    let (cluster, portal) = both().await;
+    let mut events = ada(&portal, "").await;
+    assert_eq!(events.synced().await, pairs(&[("snapshot", ""), ("added", "one")]));
+    cluster.put(&at("stockpools", "team-sound", "bobs-too"), environment("StockPool", "bob"));
+    cluster.put(&pool("two"), environment("StockPool", "ada"));
+    assert_eq!(events.told().await, ("added".into(), "two".into()));
+    cluster.change(&pool("two"), |object| object["status"]["progress"] = json!("2/2"));
+    let (name, data) = events.next().await.unwrap();
+    assert_eq!(
+        (name.as_str(), &data["progress"], &data["phase"]),
+        ("modified", &json!("2/2"), &json!("Provisioning"))
+    );
+    cluster.remove(&pool("two"));
+    assert_eq!(events.told().await, ("deleted".into(), "two".into()));
+}
+
+#[tokio::test]
+async fn whoever_comes_back_gets_what_was_missed_and_no_more() {
+    let (cluster, portal) = both().await;
+    let mut events = ada(&portal, "").await;
+    events.synced().await;
+    let last = events.last.clone();
+    drop(events);
+    cluster.put(&pool("two"), environment("StockPool", "ada"));
+    cluster.put(&at("stockpools", "team-sound", "bobs-too"), environment("StockPool", "bob"));
+    cluster.remove(&pool("one"));
+    portal.until_as("ada", "/api/v1/environments", |answer| answer.json()["items"][0]["name"] == "two").await;
+    let missed = ada(&portal, &last).await.synced().await;
+    assert_eq!(missed, pairs(&[("added", "two"), ("deleted", "one")]));
+    for unknown in ["another-1-2", "", "x", &last.replace('-', ""), &format!("{last}0")] {
+        let anew = ada(&portal, unknown).await.synced().await;
+        assert_eq!(anew, pairs(&[("snapshot", ""), ("added", "two")]), "{unknown}");
+    }
+    let others = [("authorization", "Bearer token-bob"), ("last-event-id", last.as_str())];
+    let others = portal.events(&others).await.synced().await;
+    assert_eq!(
+        others,
+        pairs(&[("snapshot", ""), ("added", "bobs"), ("added", "bobs-too")]),
+        "an id is its owner's"
+    );
+}
+
+#[tokio::test]
+async fn an_api_server_that_restarts_costs_nothing() {
+    let (cluster, portal) = both().await;
+    let mut events = ada(&portal, "").await;
+    events.synced().await;
+    cluster.set_down(true);
+    cluster.put(&pool("three"), environment("StockPool", "ada"));
+    cluster.remove(&pool("one"));
+    cluster.cut_watches();
+    cluster.set_down(false);
+    let mut told = vec![events.told().await, events.told().await];
+    told.sort();
+    assert_eq!(told, pairs(&[("added", "three"), ("deleted", "one")]));
+    cluster.put(&pool("four"), environment("StockPool", "ada"));
+    assert_eq!(events.told().await, ("added".into(), "four".into()), "nothing comes twice");
+}
+
+#[tokio::test]
+async fn there_is_one_watch_for_each_kind_however_many_read() {
+    let (cluster, portal) = both().await;
+    cluster.asked();
+    let mut streams = Vec::new();
+    for _ in 0..10 {
+        let mut events = ada(&portal, "").await;
+        events.synced().await;
+        streams.push(events);
+    }
+    let lists = cluster
+        .asked()
+        .into_iter()
+        .filter(|(who, method, path)| who == "portal" && method == "GET" && path.ends_with("/stockpools"));
+    assert_eq!(lists.count(), 0);
+}
+
+#[tokio::test]
+async fn a_portal_that_stops_says_so() {
+    let (_cluster, mut portal) = both().await;
+    let mut events = ada(&portal, "").await;
+    events.synced().await;
+    let (code, last) = tokio::join!(portal.stop(), events.next());
+    assert_eq!((code, last), (0, Some(("reset".to_owned(), json!({"reason": "shutdown"})))));
+    assert_eq!(events.next().await, None);
+}
+
+#[tokio::test]
+async fn what_is_left_of_an_environment_is_shown_while_it_goes() {
+    let (cluster, portal) = both().await;
+    let composite = "/apis/platform.acme.io/v1alpha1/xstockpools/one-x";
+    let part = "/api/v1/namespaces/team-vision/configmaps/part";
+    let discovered = |group: &str, kind: &str, plural: &str, namespaced: bool| {
+        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group, "resources": [
+            {"name": plural, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": ["get"]}]})
+    };
+    cluster.put_as_is(
+        "/apis/platform.acme.io/v1alpha1",
+        discovered("platform.acme.io/v1alpha1", "XStockPool", "xstockpools", false),
+    );
+    cluster.put_as_is("/api/v1", discovered("v1", "ConfigMap", "configmaps", true));
+    cluster.put_as_is(
+        composite,
+        json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "XStockPool",
+        "metadata": {"name": "one-x", "annotations": {}}, "spec": {"resourceRefs": [
+            {"apiVersion": "v1", "kind": "ConfigMap", "name": "part"}]}}),
+    );
+    cluster.put(
+        part,
+        json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"annotations": {"crossplane.io/composition-resource-name": "deployment"}}}),
+    );
+    let mut events = ada(&portal, "").await;
+    events.synced().await;
+    cluster.change(&pool("one"), |object| {
+        object["spec"]["resourceRef"] =
+            json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "XStockPool", "name": "one-x"});
+        object["metadata"]["deletionTimestamp"] = json!("2026-01-01T11:00:00Z");
+    });
+    let slots = loop {
+        let (_, data) = events.next().await.unwrap();
+        assert_eq!(data["phase"], "Deleting");
+        let slots: Vec<_> =
+            data["parts"].as_array().unwrap().iter().map(|part| part["slot"].clone()).collect();
+        if slots.contains(&json!("deployment")) {
+            break slots;
+        }
+    };
+    assert_eq!(slots.len(), 2, "the part and the composite: {slots:?}");
+    cluster.remove(part);
+    let (_, data) = events.next().await.unwrap();
+    assert_eq!(data["progress"], "1/2", "{data}");
+}

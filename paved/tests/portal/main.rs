@@ -1,0 +1,12 @@
+//! The portal, as its clients see it: a process beside an API server of many people.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod api;
+mod live;
+mod security;
+mod shapes;
+mod sign_in;
+mod world;

@@ -1,0 +1,347 @@
+//! The known failures of dashboards of this kind.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::world::api_server::{ApiServer, at, environment};
+use crate::world::oidc::Provider;
+use crate::world::portal::Portal;
+
+struct World {
+    cluster: ApiServer,
+    portal: Portal,
+    session: String,
+    _provider: Provider,
+    _folder: tempfile::TempDir,
+}
+
+/// A portal with a provider, and a session of ada's.
+async fn world() -> World {
+    let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
+    let folder = tempfile::tempdir().unwrap();
+    let mut flags = provider.flags(&folder);
+    flags.extend(["--oidc-username-claim", "sub"].map(str::to_owned));
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let portal = Portal::start(&cluster, "portal", &flags).await;
+    let claims = json!({"sub": "ada", "groups": ["vision"]});
+    let session =
+        crate::world::oidc::cookie(&provider.sign_in(&portal, claims).await, "__Host-paved-session");
+    World { cluster, portal, session, _provider: provider, _folder: folder }
+}
+
+/// Every operation that may change something, and a path of it.
+async fn mutations(portal: &Portal) -> Vec<(String, String)> {
+    let description = portal.get("", "/api/v1/openapi.json").await.json();
+    let mut all = Vec::new();
+    for (path, operations) in description["paths"].as_object().unwrap() {
+        let path = path
+            .replace("{namespace}", "team-vision")
+            .replace("{kind}", "stockpools")
+            .replace("{name}", "spare");
+        for method in operations
+            .as_object()
+            .unwrap()
+            .keys()
+            .filter(|method| !["get", "head", "options"].contains(&method.as_str()))
+        {
+            all.push((method.to_uppercase(), path.clone()));
+        }
+    }
+    assert!(all.len() >= 11, "{all:?}");
+    all
+}
+
+#[tokio::test]
+async fn no_other_site_makes_a_browser_change_anything() {
+    let world = world().await;
+    let origin = world.portal.url("");
+    let origin = origin.as_str();
+    for (method, path) in mutations(&world.portal).await {
+        for foreign in [
+            &[("origin", "https://evil.example.org")][..],
+            &[("origin", "null")],
+            &[("sec-fetch-site", "cross-site")],
+            &[("sec-fetch-site", "same-site")],
+            &[("origin", origin), ("sec-fetch-site", "cross-site")],
+            &[],
+        ] {
+            let mut headers = vec![("cookie", world.session.as_str()), ("content-type", "application/json")];
+            headers.extend_from_slice(foreign);
+            let answer = world.portal.send(&method, &path, &headers, "{}").await;
+            assert_eq!(answer.status, 403, "{method} {path} {foreign:?}: {:?}", answer.body);
+        }
+        let form = [("cookie", world.session.as_str()), ("origin", origin), ("content-type", "text/plain")];
+        let answer = world.portal.send(&method, &path, &form, "{}").await;
+        let harmless = path.ends_with("/connection") || path == "/auth/sign-out" || method == "DELETE";
+        assert!(harmless || answer.status == 415, "{method} {path}: {:?}", answer.body);
+        if path == "/auth/sign-out" {
+            assert_eq!(answer.status, 204);
+            break;
+        }
+    }
+    assert!(world.cluster.paths("stockpools/").is_empty());
+}
+
+#[tokio::test]
+async fn our_own_pages_and_scripts_with_a_token_may() {
+    let world = world().await;
+    let origin = world.portal.url("");
+    let origin = origin.as_str();
+    let body = json!({"specName": "g1.1", "replicas": 1}).to_string();
+    let path = "/api/v1/operator/stockpools";
+    for evidence in [("origin", origin), ("sec-fetch-site", "same-origin")] {
+        let headers = [("cookie", world.session.as_str()), evidence, ("content-type", "application/json")];
+        let answer = world.portal.send("POST", path, &headers, body.clone()).await;
+        assert_eq!(answer.status, 202, "{:?}", answer.body);
+    }
+    let script = [("authorization", "Bearer token-ada"), ("content-type", "application/json")];
+    assert_eq!(world.portal.send("POST", path, &script, body).await.status, 202);
+    let creates = world
+        .cluster
+        .asked()
+        .into_iter()
+        .filter(|(_, method, path)| method == "POST" && path.ends_with("/stockpools"));
+    let who: Vec<String> = creates.map(|(who, ..)| who).collect();
+    assert_eq!(who, ["ada", "ada", "ada"], "each write is the person's own");
+}
+
+#[tokio::test]
+async fn streams_are_not_for_other_sites() {
+    let world = world().await;
+    let evil = ("origin", "https://evil.example.org");
+    let cookie = ("cookie", world.session.as_str());
+    assert_eq!(world.portal.open("GET", "/api/v1/watch", &[cookie, evil], "").await.status(), 403);
+    assert_eq!(world.portal.open("GET", "/api/v1/watch", &[], "").await.status(), 401);
+    let own = world.portal.url("");
+    assert!(world.portal.socket("/ws/status/", &[cookie, ("origin", &own)]).await.is_ok());
+    for foreign in [&[cookie, evil][..], &[evil], &[cookie], &[("authorization", "Bearer token-ada"), evil]] {
+        let refused = world.portal.socket("/ws/status/", foreign).await.map(drop).unwrap_err();
+        assert!(refused.to_string().contains("403"), "{foreign:?}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_impersonates_by_a_header() {
+    let world = world().await;
+    for header in ["impersonate-user", "Impersonate-Group", "impersonate-uid", "impersonate-extra-scopes"] {
+        for credential in [("cookie", world.session.as_str()), ("authorization", "Bearer token-ada")] {
+            let headers = [credential, (header, "system:masters")];
+            let answer = world.portal.send("GET", "/api/v1/me", &headers, "").await;
+            assert_eq!(answer.status, 400, "{header}: {:?}", answer.body);
+        }
+    }
+    world.cluster.asked();
+    let listed = [
+        ("cookie", world.session.as_str()),
+        ("connection", "impersonate-user"),
+        ("x-remote-user", "operator"),
+    ];
+    let me = world.portal.send("GET", "/api/v1/me", &listed, "").await.json();
+    assert_eq!(me["username"], "ada");
+}
+
+#[tokio::test]
+async fn a_body_gives_nobody_more_rights() {
+    let world = world().await;
+    let portal = &world.portal;
+    let document = |metadata: Value| {
+        json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "metadata": metadata,
+            "spec": {"specName": "g1.1", "replicas": 1}})
+    };
+    for (metadata, status) in [
+        (json!({"name": "a", "namespace": "team-sound"}), 403),
+        (json!({"name": "a", "namespace": "portal"}), 403),
+        (json!({"name": "a", "namespace": "team-vision", "labels": {"owner": "bob"}}), 403),
+        (json!({"name": "a", "namespace": "../kube-system"}), 400),
+        (json!({"name": "../../secrets/a"}), 400),
+        (json!({"name": "a", "ownerReferences": [{"kind": "Node"}]}), 400),
+        (json!({"name": "a", "labels": "owner=bob"}), 400),
+    ] {
+        let answer = portal.json("POST", "ada", "/api/v1/environments", &document(metadata.clone())).await;
+        assert_eq!(answer.status, status, "{metadata}: {:?}", answer.body);
+    }
+    let made = document(json!({"name": "a", "annotations": {"paved-road.fn.crossplane.io/owner": "bob"}}));
+    assert_eq!(portal.json("POST", "ada", "/api/v1/environments", &made).await.status, 201);
+    let there = world.cluster.get(&at("stockpools", "team-vision", "a")).unwrap();
+    assert_eq!(there["metadata"]["annotations"]["paved-road.fn.crossplane.io/owner"], "ada");
+    let headers = [("authorization", "Bearer token-ada"), ("content-type", "application/merge-patch+json")];
+    for patch in [
+        json!({"metadata": {"labels": {"owner": "bob"}}}),
+        json!({"metadata": {"namespace": "team-sound"}}),
+        json!({"metadata": {"finalizers": []}}),
+        json!({"status": {"phase": "Ready"}}),
+    ] {
+        let path = "/api/v1/environments/team-vision/stockpools/a";
+        let answer = portal.send("PATCH", path, &headers, patch.to_string()).await;
+        assert!(answer.status == 403 || answer.status == 400, "{patch}: {:?}", answer.body);
+    }
+    for kind in ["Secret", "ConfigMap", "Pod", "ClusterRoleBinding"] {
+        let body = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}});
+        assert_eq!(
+            portal.json("POST", "operator", "/api/v1/environments", &body).await.status,
+            400,
+            "{kind}"
+        );
+        let path = format!("/api/v1/environments/portal/{kind}/a");
+        assert_eq!(portal.get("operator", &path).await.status, 404, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn paths_lead_nowhere_else() {
+    let world = world().await;
+    world.cluster.asked();
+    for path in [
+        "/api/v1/environments/team-vision/stockpools/..%2f..%2fsecrets%2fa",
+        "/api/v1/environments/team-vision%2f..%2fportal/stockpools/a",
+        "/api/v1/environments/team-vision/..%2fsecrets/a",
+        "/api/v1/environments/team-vision/stockpools/a%3Fwatch=1",
+        "/api/v1/environments/team-vision/stockpools/%00",
+        "/api/workspaces/..%2f..%2fx",
+        "/api/v1/operator/jobs/..%2f..%2fx",
+        "/..%2f..%2fetc%2fpasswd",
+        "/assets/..%2f..%2fCargo.toml",
+    ] {
+        let method = if path.starts_with("/api/workspaces") { "DELETE" } else { "GET" };
+        let answer = world.portal.json(method, "ada", path, &Value::Null).await;
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        assert!([400, 404].contains(&answer.status.as_u16()), "{path}: {} {text}", answer.status);
+    }
+    let strange = |path: &str| path.contains("secrets") || path.contains("..") || path.contains('%');
+    assert!(world.cluster.asked().iter().all(|(_, _, path)| !strange(path)));
+}
+
+#[tokio::test]
+async fn a_body_has_a_bound() {
+    let world = world().await;
+    let headers = [("authorization", "Bearer token-ada"), ("content-type", "application/json")];
+    // The body itself is not waited for.
+    let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
+    let head = "POST /api/workspaces HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-ada\r\n\
+                content-type: application/json\r\ncontent-length: 1048577\r\n\r\n{";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 4096];
+    let read = stream.read(&mut answer).await.unwrap();
+    let told = String::from_utf8_lossy(&answer[..read]).into_owned();
+    assert!(told.starts_with("HTTP/1.1 413") && told.contains("application/problem+json"), "{told}");
+    // Without a length nobody knows before.
+    let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
+    let head = "POST /api/workspaces HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-ada\r\ncontent-type: application/json\r\n\
+                transfer-encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let chunk = format!("10000\r\n{}\r\n", " ".repeat(0x10000));
+    for _ in 0..20 {
+        if stream.write_all(chunk.as_bytes()).await.is_err() {
+            break;
+        }
+    }
+    let mut answer = vec![0; 64];
+    let read = stream.read(&mut answer).await.unwrap_or(0);
+    let told = String::from_utf8_lossy(&answer[..read]).into_owned();
+    assert!(told.starts_with("HTTP/1.1 413") || read == 0, "{told}");
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert_eq!(world.portal.send("POST", "/api/v1/preview", &headers, deep).await.status, 400);
+}
+
+#[tokio::test]
+async fn whoever_sends_a_head_drop_by_drop_is_shown_out() {
+    let world = world().await;
+    let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\n").await.unwrap();
+    let began = Instant::now();
+    let mut answer = Vec::new();
+    let read = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut answer)).await;
+    assert!(read.is_ok() && began.elapsed() >= Duration::from_secs(5), "the line still stands");
+    assert_eq!(world.portal.get("", "/healthz").await.status, 200, "others are served meanwhile");
+}
+
+#[tokio::test]
+async fn secrets_never_stand_in_the_log() {
+    let world = world().await;
+    let portal = &world.portal;
+    let canary = "canary-0123456789";
+    let bearer = format!("Bearer {canary}");
+    let cookie = format!("__Host-paved-session={canary}");
+    for headers in [
+        [("authorization", bearer.as_str())],
+        [("cookie", cookie.as_str())],
+        [("x-api-key", canary)],
+        [("x-request-id", canary)],
+    ] {
+        for path in ["/api/v1/me", "/api/v1/nothing", "/auth/callback", "/ws/status/"] {
+            let answer =
+                portal.send("GET", &format!("{path}?token={canary}&code={canary}"), &headers, "").await;
+            let echoed = String::from_utf8_lossy(&answer.body).contains(canary);
+            assert!(!echoed || headers[0].0 == "x-request-id", "{path} {headers:?}");
+        }
+    }
+    let body = format!(r#"{{"owner": {{"{canary}": 1}}, "password": "{canary}"}}"#);
+    let headers = [("authorization", "Bearer token-ada"), ("content-type", "application/json")];
+    for path in [
+        "/api/workspaces",
+        "/api/environments/",
+        "/api/v1/operator/stockpools",
+        "/api/v1/environments",
+        "/api/v1/preview",
+    ] {
+        portal.send("POST", path, &headers, body.clone()).await;
+    }
+    let log = portal.log();
+    let lines = log
+        .lines()
+        .filter(|line| line.contains(canary) && !line.contains(&format!("\"request\":\"{canary}\"")));
+    assert_eq!(lines.collect::<Vec<_>>(), Vec::<&str>::new());
+    assert!(!log.contains("token-portal") && !log.contains("access-canary") && !log.contains(&world.session));
+}
+
+#[tokio::test]
+async fn what_is_remembered_of_one_is_not_told_another() {
+    let world = world().await;
+    world.cluster.put(&at("stockpools", "team-vision", "adas"), environment("StockPool", "ada"));
+    world.cluster.put(&at("stockpools", "team-sound", "bobs"), environment("StockPool", "bob"));
+    let names = |answer: &crate::world::portal::Answer| -> Vec<String> {
+        let items = answer.json()["items"].clone();
+        items.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let path = "/api/v1/environments";
+    world.portal.until_as("operator", path, |answer| names(answer).len() == 2).await;
+    for _ in 0..2 {
+        for (token, seen) in [
+            ("ada", vec!["adas"]),
+            ("bob", vec!["bobs"]),
+            ("eve", vec![]),
+            ("operator", vec!["bobs", "adas"]),
+        ] {
+            assert_eq!(names(&world.portal.get(token, path).await), seen, "{token}");
+        }
+        assert_eq!(world.portal.get("", path).await.status, 401);
+        let unknown = world.portal.get("nobody", path).await;
+        assert_eq!((unknown.status.as_u16(), unknown.header("www-authenticate").is_empty()), (401, false));
+        for answer in [world.portal.get("ada", path).await, unknown] {
+            assert_eq!(answer.header("cache-control"), "no-store");
+        }
+    }
+    let planted = at("stockpools", "team-sound", "planted");
+    world.cluster.put(&planted, environment("StockPool", "ada"));
+    world.portal.until_as("bob", path, |answer| names(answer).len() == 2).await;
+    assert_eq!(names(&world.portal.get("ada", path).await), ["adas"], "a label shows nothing to anybody");
+}
+
+#[tokio::test]
+async fn on_loopback_the_host_must_be_loopback() {
+    let cluster = ApiServer::start().await;
+    let portal = Portal::start(&cluster, "ada", &["--auth", "none", "-n", "team-vision"]).await;
+    assert_eq!(portal.get("", "/api/v1/me").await.json()["username"], "ada");
+    let rebound = portal.send("GET", "/api/v1/me", &[("host", "evil.example.org")], "").await;
+    assert_eq!(rebound.status, 403);
+    let forged = [("origin", "https://evil.example.org"), ("content-type", "application/json")];
+    assert_eq!(portal.send("POST", "/api/workspaces", &forged, "{}").await.status, 403);
+    let refused = tokio::task::spawn_blocking(|| {
+        crate::support::paved(&["portal", "--auth", "none", "--listen", "0.0.0.0:0"])
+    });
+    let refused = refused.await.unwrap();
+    assert!(refused.code == 1 && refused.err.contains("loopback"), "{}", refused.err);
+}

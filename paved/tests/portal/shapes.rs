@@ -1,0 +1,272 @@
+//! The three shapes that clients know from before, by requests written from their description.
+
+use serde_json::{Value, json};
+
+use crate::world::api_server::{ApiServer, at, environment};
+use crate::world::portal::Portal;
+use futures::{SinkExt, StreamExt};
+use tokio_tungstenite::tungstenite::Message;
+
+async fn both() -> (ApiServer, Portal) {
+    let cluster = ApiServer::start().await;
+    let portal = Portal::alone(&cluster, "portal").await;
+    (cluster, portal)
+}
+
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop";
+
+#[tokio::test]
+async fn a_workspace_is_made_listed_and_deleted() {
+    let (cluster, portal) = both().await;
+    let body = json!({"owner": "ada", "instanceType": "g5.xlarge", "opencvVersion": "4.9.0"});
+    let made = portal.json("POST", "ada", "/api/workspaces", &body).await;
+    assert_eq!(made.status, 202, "{:?}", made.body);
+    let object = made.json();
+    let name = object["metadata"]["name"].as_str().unwrap().to_owned();
+    assert!(name.starts_with("ws-ada-") && name.len() > "ws-ada-".len(), "{name}");
+    assert_eq!(object["spec"]["writeConnectionSecretToRef"]["name"], format!("{name}-conn"));
+    let parameters = json!({"owner": "ada", "instanceType": "g5.xlarge", "opencvVersion": "4.9.0"});
+    assert_eq!(object["spec"]["parameters"], parameters);
+    let there = cluster.get(&at("gpudevworkspaceclaims", "team-vision", &name)).unwrap();
+    assert_eq!(there["metadata"]["labels"]["owner"], "ada");
+
+    let list = portal.get("ada", "/api/workspaces").await;
+    assert_eq!(list.status, 200);
+    let list = list.json();
+    let one = &list[0];
+    assert_eq!(
+        (&one["name"], &one["owner"], &one["instanceType"]),
+        (&json!(name), &json!("ada"), &json!("g5.xlarge"))
+    );
+    assert_eq!(one["status"]["phase"], "Pending");
+    for field in ["instanceId", "publicIp", "connection"] {
+        assert!(one["status"].as_object().unwrap().contains_key(field), "{one}");
+    }
+    assert_eq!(one["creationTimestamp"], "2026-01-01T10:00:00Z");
+
+    let deleted = portal.json("DELETE", "ada", &format!("/api/workspaces/{name}"), &Value::Null).await;
+    assert_eq!((deleted.status.as_u16(), deleted.body.len()), (204, 0));
+    assert!(cluster.paths("gpudevworkspaceclaims/").is_empty());
+    let gone = portal.json("DELETE", "ada", &format!("/api/workspaces/{name}"), &Value::Null).await;
+    assert_eq!((gone.status.as_u16(), &gone.json()["error"]), (404, &json!("Workspace not found.")));
+}
+
+#[tokio::test]
+async fn a_workspace_needs_an_owner_and_lets_in_the_owners_keys() {
+    let (cluster, portal) = both().await;
+    for body in [json!({}), json!({"owner": ""}), json!({"owner": null}), json!([])] {
+        let refused = portal.json("POST", "ada", "/api/workspaces", &body).await;
+        assert_eq!(
+            (refused.status.as_u16(), &refused.json()["error"]),
+            (400, &json!("Owner field is required.")),
+            "{body}"
+        );
+    }
+    let put = portal.json("PUT", "ada", "/api/v1/keys", &json!({"keys": [KEY]})).await;
+    assert_eq!(put.status, 200, "{:?}", put.body);
+    assert_eq!(portal.get("ada", "/api/v1/keys").await.json(), json!({"keys": [KEY]}));
+    assert_eq!(portal.get("bob", "/api/v1/keys").await.json(), json!({"keys": []}));
+    let made = portal.json("POST", "ada", "/api/workspaces", &json!({"owner": "ada"})).await.json();
+    assert_eq!(made["spec"]["parameters"]["sshPublicKeys"], json!([KEY]));
+    cluster.set_down(true);
+    let failed = portal.json("POST", "ada", "/api/workspaces", &json!({"owner": "ada"})).await;
+    assert_eq!(
+        (failed.status.as_u16(), &failed.json()["error"]),
+        (500, &json!("Failed to create workspace."))
+    );
+}
+
+#[tokio::test]
+async fn somebody_acts_for_others_only_where_they_may() {
+    let (cluster, portal) = both().await;
+    let refused = portal.json("POST", "ada", "/api/workspaces", &json!({"owner": "bob"})).await;
+    assert_eq!(refused.status, 403, "{:?}", refused.body);
+    assert!(cluster.paths("gpudevworkspaceclaims/").is_empty());
+    let made = portal.json("POST", "operator", "/api/workspaces", &json!({"owner": "bob"})).await;
+    assert_eq!(made.status, 202, "{:?}", made.body);
+    assert_eq!(made.json()["metadata"]["labels"]["owner"], "bob");
+}
+
+#[tokio::test]
+async fn an_application_environment_is_made() {
+    let (cluster, portal) = both().await;
+    let made = portal.json("POST", "ada", "/api/environments/", &json!({"name": "shop"})).await;
+    assert_eq!(made.status, 202, "{:?}", made.body);
+    let made = made.json();
+    assert_eq!((&made["status"], &made["name"]), (&json!("creating"), &json!("shop-ada")));
+    let there = cluster.get(&at("applicationenvironments", "team-vision", "shop-ada")).unwrap();
+    assert_eq!(there["metadata"]["labels"]["request-id"], made["requestId"]);
+    assert_eq!(there["metadata"]["labels"]["owner"], "ada");
+    assert_eq!(there["spec"]["compositionSelector"]["matchLabels"], json!({"provider": "gcp"}));
+    assert_eq!(there["spec"]["parameters"], json!({"nodeSize": "small"}));
+    for body in [json!({}), json!({"name": ""})] {
+        let refused = portal.json("POST", "ada", "/api/environments/", &body).await;
+        assert_eq!(
+            (refused.status.as_u16(), &refused.json()["error"]),
+            (400, &json!("Environment name is required."))
+        );
+    }
+    let again = portal.json("POST", "ada", "/api/environments/", &json!({"name": "shop"})).await;
+    assert_eq!(again.status, 409);
+    cluster.set_down(true);
+    let failed = portal.json("POST", "ada", "/api/environments/", &json!({"name": "shop"})).await;
+    let told = failed.json();
+    assert_eq!((failed.status.as_u16(), &told["error"]), (500, &json!("Failed to create environment.")));
+    assert!(told["details"].is_string(), "{told}");
+}
+
+async fn told(
+    socket: &mut (impl StreamExt<Item = Result<Message, tokio_tungstenite::tungstenite::Error>> + Unpin),
+) -> Value {
+    loop {
+        let next = tokio::time::timeout(std::time::Duration::from_secs(20), socket.next());
+        match next.await.expect("no message in time").unwrap().unwrap() {
+            Message::Text(text) => return serde_json::from_str(&text).unwrap(),
+            Message::Close(frame) => return json!({"closed": frame.map(|frame| u16::from(frame.code))}),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_websocket_tells_what_becomes_of_mine() {
+    let (cluster, portal) = both().await;
+    let path = at("applicationenvironments", "team-vision", "shop");
+    cluster.put(
+        &at("applicationenvironments", "team-vision", "others"),
+        environment("ApplicationEnvironment", "carol"),
+    );
+    cluster.put(&at("stockpools", "team-vision", "pool"), environment("StockPool", "ada"));
+    cluster.put(&path, environment("ApplicationEnvironment", "ada"));
+    let authorization = [("authorization", "Bearer token-ada")];
+    let mut socket = portal.socket("/ws/status/?token=url-canary", &authorization).await.unwrap();
+    let uid = cluster.get(&path).unwrap()["metadata"]["uid"].clone();
+    let first = json!({"requestId": uid, "name": "shop", "status": "Provisioning", "eventType": "ADDED"});
+    assert_eq!(told(&mut socket).await, first);
+    cluster.change(&path, |object| {
+        object["metadata"]["labels"]["request-id"] = json!("r-1");
+        object["status"]["phase"] = json!("Failed");
+    });
+    let second = json!({"requestId": "r-1", "name": "shop", "status": "Error", "eventType": "MODIFIED"});
+    assert_eq!(told(&mut socket).await, second);
+    cluster.change(&path, |object| {
+        let good = |kind| json!({"type": kind, "status": "True", "reason": "x", "message": ""});
+        object["status"] = json!({"phase": "Ready"});
+        object["status"]["conditions"] = ["Synced", "Ready", "Provisioned"].map(good).into();
+    });
+    assert_eq!(told(&mut socket).await["status"], "Ready");
+    cluster.change(&path, |object| object["metadata"]["deletionTimestamp"] = json!("2026-01-01T11:00:00Z"));
+    assert_eq!(told(&mut socket).await["status"], "Deleting");
+    cluster.remove(&path);
+    let last = json!({"requestId": "r-1", "name": "shop", "status": "Deleting", "eventType": "DELETED"});
+    assert_eq!(told(&mut socket).await, last);
+    assert!(!portal.log().contains("url-canary"), "a token in the URL is logged");
+}
+
+#[tokio::test]
+async fn a_first_message_can_bring_the_token() {
+    let cluster = ApiServer::start().await;
+    let provider = crate::world::oidc::Provider::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let flags = provider.flags(&folder);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let portal = Portal::start(&cluster, "portal", &flags).await;
+    cluster.put(
+        &at("applicationenvironments", "team-vision", "shop"),
+        environment("ApplicationEnvironment", "ada"),
+    );
+    let mut socket = portal.socket("/ws/status/?token=token-ada", &[]).await.unwrap();
+    socket.send(Message::text(r#"{"token": "token-ada"}"#)).await.unwrap();
+    assert_eq!(told(&mut socket).await["name"], "shop");
+    for strange in ["token-nobody", "", "[]", "{}", r#"{"token": "token-nobody"}"#, r#"{"token": 3}"#] {
+        let mut socket = portal.socket("/ws/status/?token=token-ada", &[]).await.unwrap();
+        socket.send(Message::text(strange)).await.unwrap();
+        assert_eq!(told(&mut socket).await, json!({"closed": 4401}), "{strange}");
+    }
+}
+
+#[tokio::test]
+async fn a_stock_pool_is_made_by_a_job() {
+    let (cluster, portal) = both().await;
+    assert_eq!(portal.get("", "/api/v1/health").await.status, 200);
+    let body = json!({"name": "spare", "namespace": "team-vision", "specName": "g1.1", "image": "pause:1", "memory": "2Gi",
+        "gpu": 1, "replicas": 2});
+    let made = portal.json("POST", "ada", "/api/v1/operator/stockpools", &body).await;
+    assert_eq!(made.status, 202, "{:?}", made.body);
+    let job = made.json();
+    let id = job["jobID"].as_str().unwrap();
+    assert!(job["status"].is_string());
+    let there = cluster.get(&at("stockpools", "team-vision", "spare")).unwrap();
+    assert_eq!(
+        there["spec"],
+        json!({"specName": "g1.1", "image": "pause:1", "memory": "2Gi", "gpu": 1, "replicas": 2})
+    );
+    assert_eq!(there["metadata"]["labels"]["request-id"], id);
+    let asked = portal.get("ada", &format!("/api/v1/operator/jobs/{id}")).await;
+    assert_eq!((asked.status.as_u16(), &asked.json()["status"]), (200, &json!("succeeded")));
+    assert_eq!(portal.get("bob", &format!("/api/v1/operator/jobs/{id}")).await.status, 404, "another's job");
+    assert_eq!(portal.get("ada", "/api/v1/operator/jobs/0123").await.status, 404);
+    let list = portal.get("ada", "/api/v1/operator/stockpools").await.json();
+    assert_eq!(
+        (&list[0]["name"], &list[0]["replicas"], &list[0]["specName"]),
+        (&json!("spare"), &json!(2), &json!("g1.1"))
+    );
+    assert_eq!(portal.get("bob", "/api/v1/operator/stockpools").await.json(), json!([]));
+}
+
+#[tokio::test]
+async fn a_stock_pool_is_refused_at_once() {
+    let (_cluster, portal) = both().await;
+    for (body, status) in [
+        (json!({"replicas": 1}), 400),
+        (json!({"specName": "g1.1"}), 400),
+        (json!({"specName": "g1.1", "replicas": "many"}), 400),
+        (json!({"specName": "g1.1", "replicas": 5000}), 422),
+        (json!({"specName": "g1.1", "replicas": 1, "name": "over-quota"}), 403),
+        (json!({"specName": "g1.1", "replicas": 1, "namespace": "team-sound"}), 403),
+        (json!({"specName": "g1.1", "replicas": 1, "namespace": "../../x"}), 400),
+    ] {
+        let refused = portal.json("POST", "ada", "/api/v1/operator/stockpools", &body).await;
+        assert_eq!(refused.status, status, "{body}: {:?}", refused.body);
+        assert!(refused.json()["error"].is_string());
+    }
+    let quota = json!({"specName": "g1.1", "replicas": 1, "name": "over-quota"});
+    let told = portal.json("POST", "ada", "/api/v1/operator/stockpools", &quota).await.json();
+    assert_eq!(told["detail"], "exceeded quota: count/environments", "a quota's words are shown as they are");
+}
+
+#[tokio::test]
+async fn the_same_key_means_the_same_job() {
+    let (cluster, portal) = both().await;
+    let path = "/api/v1/operator/stockpools";
+    let ask = |token: &'static str, key: &'static str, replicas: i64| {
+        let authorization = format!("Bearer token-{token}");
+        let body = json!({"specName": "g1.1", "replicas": replicas}).to_string();
+        let portal = &portal;
+        async move {
+            let headers = [
+                ("content-type", "application/json"),
+                ("authorization", authorization.as_str()),
+                ("idempotency-key", key),
+            ];
+            portal.send("POST", path, &headers, body).await
+        }
+    };
+    let (first, second) = tokio::join!(ask("ada", "k1", 1), ask("ada", "k1", 1));
+    assert_eq!(
+        (first.status.as_u16(), second.status.as_u16()),
+        (202, 202),
+        "{:?} {:?}",
+        first.body,
+        second.body
+    );
+    assert_eq!(first.json()["jobID"], second.json()["jobID"]);
+    assert_eq!(cluster.paths("stockpools/").len(), 1, "one claim");
+    assert_eq!(ask("ada", "k1", 2).await.status, 409, "another body under the same key");
+    assert_ne!(ask("ada", "k2", 1).await.json()["jobID"], first.json()["jobID"]);
+    let others = ask("bob", "k1", 2).await;
+    assert_eq!(others.status, 202, "another's key is another key");
+    assert_ne!(others.json()["jobID"], first.json()["jobID"]);
+    assert_eq!(cluster.paths("stockpools/").len(), 3);
+}

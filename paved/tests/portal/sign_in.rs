@@ -1,0 +1,216 @@
+//! Signing in by OpenID, and out.
+
+use serde_json::json;
+
+use crate::world::api_server::{ApiServer, at, environment};
+use crate::world::oidc::{Provider, cookie};
+use crate::world::portal::Portal;
+
+struct World {
+    cluster: ApiServer,
+    provider: Provider,
+    portal: Portal,
+    folder: tempfile::TempDir,
+}
+
+async fn world() -> World {
+    let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
+    let folder = tempfile::tempdir().unwrap();
+    let portal = start(&cluster, &provider, &folder, &[]).await;
+    World { cluster, provider, portal, folder }
+}
+
+async fn start(
+    cluster: &ApiServer,
+    provider: &Provider,
+    folder: &tempfile::TempDir,
+    more: &[&str],
+) -> Portal {
+    let mut flags = provider.flags(folder);
+    flags.extend(more.iter().map(|flag| (*flag).to_owned()));
+    Portal::start(cluster, "portal", &flags.iter().map(String::as_str).collect::<Vec<_>>()).await
+}
+
+#[tokio::test]
+async fn somebody_signs_in_and_is_who_the_provider_says() {
+    let world = world().await;
+    let World { provider, portal, .. } = &world;
+    let (begun, state) = provider.begin(portal, "/environments/ada?tab=yaml").await;
+    provider.says(json!({"sub": "1", "email": "ada@acme.io", "email_verified": true, "groups": ["vision", "system:masters"]}), json!({}));
+    let answer =
+        portal.send("GET", &format!("/auth/callback?code=c&state={state}"), &[("cookie", &begun)], "").await;
+    assert_eq!((answer.status.as_u16(), answer.header("location")), (303, "/environments/ada?tab=yaml"));
+    let all: Vec<&str> =
+        answer.headers.get_all("set-cookie").iter().map(|value| value.to_str().unwrap()).collect();
+    let set = all.iter().find(|value| value.starts_with("__Host-paved-session=")).unwrap();
+    for flag in ["; Secure", "; HttpOnly", "; SameSite=Lax", "; Path=/"] {
+        assert!(set.contains(flag), "{set}");
+    }
+    assert!(!set.contains("Domain") && !set.contains("ada"), "{set}");
+    assert!(
+        all.iter().any(|value| value.starts_with("__Host-paved-sign-in=;") && value.contains("Max-Age=0")),
+        "{all:?}"
+    );
+    let session = cookie(&answer, "__Host-paved-session");
+    let me = portal.send("GET", "/api/v1/me", &[("cookie", &session)], "").await.json();
+    assert_eq!((&me["username"], &me["credential"]), (&json!("ada@acme.io"), &json!("session")));
+    assert_eq!(me["groups"], json!(["vision"]), "a group of Kubernetes' own is nobody's to give");
+    assert!(me["owner"].as_str().unwrap().starts_with("u-"), "{me}");
+}
+
+#[tokio::test]
+async fn claims_may_be_said_apart_but_of_the_same_person_only() {
+    let world = world().await;
+    let World { provider, portal, .. } = &world;
+    let apart = |subject: &str| json!({"sub": subject, "email": "ada@acme.io", "groups": ["vision"]});
+    for (subject, status) in [("1", 303), ("2", 403)] {
+        let (begun, state) = provider.begin(portal, "/").await;
+        provider.says(json!({"sub": "1"}), apart(subject));
+        let answer = portal
+            .send("GET", &format!("/auth/callback?code=c&state={state}"), &[("cookie", &begun)], "")
+            .await;
+        assert_eq!(answer.status, status, "{subject}: {:?}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn a_sign_in_belongs_to_the_browser_that_began() {
+    let world = world().await;
+    let World { provider, portal, .. } = &world;
+    let ada = json!({"sub": "1", "email": "ada@acme.io"});
+    provider.says(ada.clone(), json!({}));
+    let (begun, state) = provider.begin(portal, "/").await;
+    let (other, other_state) = provider.begin(portal, "/").await;
+    let callback = |state: &str| format!("/auth/callback?code=c&state={state}");
+    for (path, headers) in [
+        (callback(&state), vec![]),
+        (callback(&state), vec![("cookie", other.as_str())]),
+        (callback("guessed"), vec![("cookie", begun.as_str())]),
+        ("/auth/callback?error=access_denied".to_owned(), vec![("cookie", begun.as_str())]),
+        ("/auth/callback".to_owned(), vec![("cookie", begun.as_str())]),
+    ] {
+        let answer = portal.send("GET", &path, &headers, "").await;
+        assert_eq!(answer.status, 403, "{path}");
+        assert!(answer.headers.get("set-cookie").is_none());
+    }
+    let wrong = portal
+        .send("GET", &format!("/auth/callback?code=d&state={other_state}"), &[("cookie", &other)], "")
+        .await;
+    assert_eq!(wrong.status, 403, "the provider does not know the code");
+}
+
+#[tokio::test]
+async fn an_id_token_for_another_is_none() {
+    let world = world().await;
+    let World { provider, portal, .. } = &world;
+    for wrong in [
+        json!({"aud": "another"}),
+        json!({"iss": "https://evil.example.org"}),
+        json!({"nonce": "another"}),
+        json!({"exp": 1}),
+        json!({"email_verified": false}),
+        json!({"email": "system:admin"}),
+        json!({"email": null}),
+    ] {
+        let mut claims = json!({"sub": "1", "email": "ada@acme.io", "email_verified": true});
+        claims.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
+        let answer = provider.sign_in(portal, claims).await;
+        assert_eq!(answer.status, 403, "{wrong}: {:?}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_led_to_another_site_afterwards() {
+    let world = world().await;
+    let World { provider, portal, .. } = &world;
+    for back in
+        ["//evil.example.org", "https://evil.example.org", "/%5Cevil.example.org", "/%09/evil.example.org"]
+    {
+        let (begun, state) = provider.begin(portal, back).await;
+        provider.says(json!({"sub": "1", "email": "ada@acme.io"}), json!({}));
+        let answer = portal
+            .send("GET", &format!("/auth/callback?code=c&state={state}"), &[("cookie", &begun)], "")
+            .await;
+        let location = answer.header("location");
+        assert!(
+            location.starts_with('/') && !location.starts_with("//") && !location.contains('\\'),
+            "{back}: {location}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_session_given_by_somebody_else_is_not_kept() {
+    let world = world().await;
+    let World { provider, portal, .. } = &world;
+    let mallory = provider.session(portal, "mallory@acme.io", &[]).await;
+    let (begun, state) = provider.begin(portal, "/").await;
+    provider.says(json!({"sub": "1", "email": "ada@acme.io"}), json!({}));
+    let both = format!("{mallory}; {begun}");
+    let answer =
+        portal.send("GET", &format!("/auth/callback?code=c&state={state}"), &[("cookie", &both)], "").await;
+    let session = cookie(&answer, "__Host-paved-session");
+    assert_ne!(session, mallory);
+    let me = portal.send("GET", "/api/v1/me", &[("cookie", &session)], "").await.json();
+    assert_eq!(me["login"], "ada@acme.io");
+    assert_eq!(
+        portal.send("GET", "/api/v1/me", &[("cookie", &mallory)], "").await.status,
+        401,
+        "the planted one has ended"
+    );
+}
+
+#[tokio::test]
+async fn signing_out_ends_the_session_and_its_streams_in_every_replica() {
+    let World { cluster, provider, portal, folder } = world().await;
+    let second = start(&cluster, &provider, &folder, &[]).await;
+    let session = provider.session(&portal, "ada", &["vision"]).await;
+    cluster.put(&at("stockpools", "team-vision", "adas"), environment("StockPool", "ada"));
+    let cookie = [("cookie", session.as_str())];
+    assert_eq!(second.send("GET", "/api/v1/me", &cookie, "").await.status, 200, "one key for all replicas");
+    let (mut here, mut there) = (portal.events(&cookie).await, second.events(&cookie).await);
+    (here.synced().await, there.synced().await);
+    let origin = portal.url("");
+    let out = portal.send("POST", "/auth/sign-out", &[("cookie", &session), ("origin", &origin)], "").await;
+    assert_eq!(out.status, 204);
+    assert!(out.header("set-cookie").contains("Max-Age=0"));
+    let end = ("reset".to_owned(), json!({"reason": "signed-out"}));
+    for events in [&mut here, &mut there] {
+        loop {
+            let next = events.next().await.expect("it ends with a word");
+            if next == end {
+                break;
+            }
+        }
+        assert_eq!(events.next().await, None);
+    }
+    for portal in [&portal, &second] {
+        assert_eq!(portal.send("GET", "/api/v1/me", &cookie, "").await.status, 401, "played again");
+    }
+    let third = start(&cluster, &provider, &folder, &[]).await;
+    assert_eq!(
+        third.send("GET", "/api/v1/me", &cookie, "").await.status,
+        401,
+        "a replica that starts later knows it too"
+    );
+}
+
+#[tokio::test]
+async fn each_request_of_a_session_is_made_under_its_person() {
+    let world = world().await;
+    let World { cluster, provider, portal, .. } = &world;
+    let session = provider.session(portal, "ada", &["vision"]).await;
+    cluster.asked();
+    let cookie = [("cookie", session.as_str())];
+    assert_eq!(
+        portal.send("GET", "/api/v1/environments/team-vision/stockpools/a", &cookie, "").await.status,
+        404
+    );
+    let asked = cluster.asked();
+    let read = asked.iter().find(|(_, _, path)| path.ends_with("/stockpools/a")).unwrap();
+    assert_eq!(read.0, "ada");
+    let eve = provider.session(portal, "eve", &[]).await;
+    let refused =
+        portal.send("GET", "/api/v1/environments/team-vision/stockpools/a", &[("cookie", &eve)], "").await;
+    assert_eq!(refused.status, 403);
+}

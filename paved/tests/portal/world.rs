@@ -1,0 +1,5 @@
+//! What the portal lives among: an API server, an OpenID provider, and clients.
+
+pub mod api_server;
+pub mod oidc;
+pub mod portal;

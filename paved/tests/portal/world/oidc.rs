@@ -1,0 +1,165 @@
+//! An OpenID provider on loopback: it signs in whoever the test says, and holds the portal to the protocol.
+
+use std::sync::{Arc, Mutex};
+
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::net::TcpListener;
+
+use super::portal::{Answer, Portal};
+
+/// A provider, for as long as it is held.
+pub struct Provider {
+    pub issuer: String,
+    here: Arc<Mutex<Here>>,
+    server: tokio::task::JoinHandle<()>,
+}
+
+struct Here {
+    issuer: String,
+    key: Ed25519KeyPair,
+    /// The claims of whoever signs in next.
+    claims: Value,
+    /// What the portal asked for: nonce and challenge.
+    asked: (String, String),
+    /// Claims that are said at the userinfo endpoint only.
+    apart: Value,
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+impl Provider {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let issuer = format!("http://{}", listener.local_addr().unwrap());
+        let here = Arc::new(Mutex::new(Here {
+            issuer: issuer.clone(),
+            key: Ed25519KeyPair::generate().unwrap(),
+            claims: json!({}),
+            asked: Default::default(),
+            apart: json!({}),
+        }));
+        let router = Router::new()
+            .route("/.well-known/openid-configuration", get(description))
+            .route("/keys", get(keys))
+            .route("/token", post(token))
+            .route("/me", get(user_info))
+            .with_state(Arc::clone(&here));
+        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { issuer, here, server }
+    }
+
+    /// Flags of a portal that signs in here. The folder holds its key.
+    pub fn flags(&self, folder: &tempfile::TempDir) -> Vec<String> {
+        let key = folder.path().join("key");
+        std::fs::write(&key, [7; 64]).unwrap();
+        [
+            "--oidc-issuer",
+            &self.issuer,
+            "--oidc-client-id",
+            "portal",
+            "--session-key-file",
+            key.to_str().unwrap(),
+        ]
+        .map(str::to_owned)
+        .to_vec()
+    }
+
+    /// Begins a sign-in: the cookie, and the state.
+    pub async fn begin(&self, portal: &Portal, back: &str) -> (String, String) {
+        let answer = portal.get("", &format!("/auth/sign-in?return={back}")).await;
+        assert_eq!(answer.status, 303, "{:?}", answer.body);
+        let url: url::Url = answer.header("location").parse().unwrap();
+        let asked = |name: &str| {
+            url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned()).unwrap()
+        };
+        assert!(url.as_str().starts_with(&format!("{}/authorize?", self.issuer)));
+        assert_eq!(
+            (asked("response_type").as_str(), asked("code_challenge_method").as_str()),
+            ("code", "S256")
+        );
+        self.here.lock().unwrap().asked = (asked("nonce"), asked("code_challenge"));
+        (cookie(&answer, "__Host-paved-sign-in"), asked("state"))
+    }
+
+    /// Who signs in next.
+    pub fn says(&self, claims: Value, apart: Value) {
+        let mut here = self.here.lock().unwrap();
+        (here.claims, here.apart) = (claims, apart);
+    }
+
+    /// Signs somebody in; the answer of the portal's callback.
+    pub async fn sign_in(&self, portal: &Portal, claims: Value) -> Answer {
+        let (cookie, state) = self.begin(portal, "/").await;
+        self.says(claims, json!({}));
+        portal.send("GET", &format!("/auth/callback?code=c&state={state}"), &[("cookie", &cookie)], "").await
+    }
+
+    /// The session of somebody who has signed in.
+    pub async fn session(&self, portal: &Portal, login: &str, groups: &[&str]) -> String {
+        let claims =
+            json!({"sub": format!("sub-{login}"), "email": login, "email_verified": true, "groups": groups});
+        let answer = self.sign_in(portal, claims).await;
+        assert_eq!(answer.status, 303, "{:?}", answer.body);
+        cookie(&answer, "__Host-paved-session")
+    }
+}
+
+/// A cookie that an answer sets, as a browser sends it.
+pub fn cookie(answer: &Answer, name: &str) -> String {
+    let all = answer.headers.get_all("set-cookie").iter().map(|value| value.to_str().unwrap());
+    let one = all.filter(|value| value.starts_with(name)).find(|value| !value.contains("Max-Age=0")).unwrap();
+    one.split(';').next().unwrap().to_owned()
+}
+
+async fn description(State(here): State<Arc<Mutex<Here>>>) -> Json<Value> {
+    let issuer = here.lock().unwrap().issuer.clone();
+    let at = |path: &str| format!("{issuer}/{path}");
+    Json(json!({"issuer": issuer, "authorization_endpoint": at("authorize"), "token_endpoint": at("token"),
+        "jwks_uri": at("keys"), "userinfo_endpoint": at("me"), "response_types_supported": ["code"],
+        "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": ["EdDSA"],
+        "token_endpoint_auth_methods_supported": ["none"]}))
+}
+
+async fn keys(State(here): State<Arc<Mutex<Here>>>) -> Json<Value> {
+    let public = URL_SAFE_NO_PAD.encode(here.lock().unwrap().key.public_key());
+    Json(
+        json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "k", "x": public}]}),
+    )
+}
+
+async fn token(State(here): State<Arc<Mutex<Here>>>, body: String) -> Response {
+    let form: std::collections::BTreeMap<String, String> =
+        url::form_urlencoded::parse(body.as_bytes()).into_owned().collect();
+    let here = here.lock().unwrap();
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(form["code_verifier"].as_bytes()));
+    if form["code"] != "c" || challenge != here.asked.1 {
+        return (StatusCode::BAD_REQUEST, Json(json!({"error": "invalid_grant"}))).into_response();
+    }
+    let now = jiff::Timestamp::now().as_second();
+    let mut claims =
+        json!({"iss": here.issuer, "aud": "portal", "iat": now, "exp": now + 60, "nonce": here.asked.0});
+    claims.as_object_mut().unwrap().extend(here.claims.as_object().unwrap().clone());
+    let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let text = format!("{}.{}", encode(&json!({"alg": "EdDSA", "kid": "k"})), encode(&claims));
+    let signature = URL_SAFE_NO_PAD.encode(here.key.sign(text.as_bytes()));
+    Json(json!({"access_token": "access-canary", "token_type": "Bearer", "expires_in": 60, "id_token": format!("{text}.{signature}")}))
+        .into_response()
+}
+
+async fn user_info(State(here): State<Arc<Mutex<Here>>>, headers: HeaderMap) -> Json<Value> {
+    assert_eq!(headers["authorization"], "Bearer access-canary");
+    Json(here.lock().unwrap().apart.clone())
+}

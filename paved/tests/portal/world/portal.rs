@@ -1,0 +1,275 @@
+//! The portal as a process, and clients of it.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Error;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+
+use super::api_server::ApiServer;
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A portal, for as long as it is held.
+pub struct Portal {
+    process: Child,
+    pub address: String,
+    log: Arc<Mutex<String>>,
+    client: Client<HttpConnector, Full<bytes::Bytes>>,
+}
+
+impl Drop for Portal {
+    fn drop(&mut self) {
+        _ = self.process.kill();
+        _ = self.process.wait();
+    }
+}
+
+/// An answer.
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: bytes::Bytes,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{}: {:?}", self.status, self.body))
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
+    }
+}
+
+impl Portal {
+    /// On this cluster, with `--auth none` and the rights of whoever has the token.
+    pub async fn alone(cluster: &ApiServer, token: &str) -> Self {
+        Self::start(cluster, token, &["--auth", "none"]).await
+    }
+
+    /// With these flags; it waits until the portal is ready.
+    pub async fn start(cluster: &ApiServer, token: &str, flags: &[&str]) -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_paved"))
+            .args(["portal", "--listen", "127.0.0.1:0", "--kubeconfig"])
+            .arg(cluster.kubeconfig(token))
+            .args(["--namespace-template", "team-{group}"])
+            .args(flags)
+            .env_remove("KUBECONFIG")
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = Arc::new(Mutex::new(String::new()));
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        let address = loop {
+            let line = lines.next().expect("the portal ends before it listens").unwrap();
+            let told: Value = serde_json::from_str(&line).unwrap_or_default();
+            log.lock().unwrap().push_str(&format!("{line}\n"));
+            if told["message"] == "listening" {
+                break told["address"].as_str().unwrap().to_owned();
+            }
+            assert!(!line.starts_with("error"), "{line}");
+        };
+        let kept = Arc::clone(&log);
+        std::thread::spawn(move || {
+            lines.map_while(Result::ok).for_each(|line| kept.lock().unwrap().push_str(&format!("{line}\n")));
+        });
+        let portal =
+            Self { process, address, log, client: Client::builder(TokioExecutor::new()).build_http() };
+        portal.until("/readyz", |answer| answer.status == 200).await;
+        portal
+    }
+
+    /// Everything that it has logged.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Asks it to stop, and waits until it has; its exit code.
+    pub async fn stop(&mut self) -> i32 {
+        let id = self.process.id().to_string();
+        Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        for _ in 0..500 {
+            if let Some(status) = self.process.try_wait().unwrap() {
+                return status.code().unwrap_or(-1);
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("it does not stop");
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<bytes::Bytes>,
+    ) -> Request<Full<bytes::Bytes>> {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let mut request = Request::builder().method(method).uri(self.url(path));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(Full::new(body.into())).unwrap()
+    }
+
+    /// Sends a request with a body of any kind.
+    pub async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<bytes::Bytes>,
+    ) -> Answer {
+        let response = self.open(method, path, headers, body).await;
+        let (parts, body) = response.into_parts();
+        let body = timeout(PATIENCE, body.collect()).await.unwrap().unwrap().to_bytes();
+        Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    /// The same, whose answer goes on.
+    pub async fn open(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<bytes::Bytes>,
+    ) -> Response<hyper::body::Incoming> {
+        let request = self.request(method, path, headers, body);
+        timeout(PATIENCE, self.client.request(request)).await.expect("no answer in time").unwrap()
+    }
+
+    /// Gets as whoever has this token; an empty one is none.
+    pub async fn get(&self, token: &str, path: &str) -> Answer {
+        self.json("GET", token, path, &Value::Null).await
+    }
+
+    /// Sends JSON as whoever has this token.
+    pub async fn json(&self, method: &str, token: &str, path: &str, body: &Value) -> Answer {
+        let authorization = format!("Bearer token-{token}");
+        let mut headers = vec![("content-type", "application/json")];
+        if !token.is_empty() {
+            headers.push(("authorization", &authorization));
+        }
+        self.send(method, path, &headers, if body.is_null() { String::new() } else { body.to_string() }).await
+    }
+
+    /// Asks again and again until the answer fits.
+    pub async fn until(&self, path: &str, fits: impl Fn(&Answer) -> bool) -> Answer {
+        self.until_as("", path, fits).await
+    }
+
+    /// The same as whoever has this token.
+    pub async fn until_as(&self, token: &str, path: &str, fits: impl Fn(&Answer) -> bool) -> Answer {
+        let mut last = None;
+        for _ in 0..500 {
+            let answer = self.get(token, path).await;
+            if fits(&answer) {
+                return answer;
+            }
+            last = Some(answer);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("{path} never fits: {:?}\n{}", last.map(|answer| answer.body), self.log());
+    }
+
+    /// Opens a stream of events.
+    pub async fn events(&self, headers: &[(&str, &str)]) -> Events {
+        let response = self.open("GET", "/api/v1/watch", headers, "").await;
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Events { body: response.into_body(), text: String::new(), last: String::new() }
+    }
+
+    /// Opens a WebSocket.
+    pub async fn socket(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<WebSocketStream<TcpStream>, Error> {
+        let mut request = format!("ws://{}{path}", self.address).into_client_request().unwrap();
+        for (name, value) in headers {
+            let name: axum::http::HeaderName = name.parse().unwrap();
+            request.headers_mut().insert(name, value.parse().unwrap());
+        }
+        let stream = TcpStream::connect(&self.address).await.unwrap();
+        timeout(PATIENCE, tokio_tungstenite::client_async(request, stream))
+            .await
+            .unwrap()
+            .map(|(socket, _)| socket)
+    }
+}
+
+/// A stream of events.
+pub struct Events {
+    body: hyper::body::Incoming,
+    text: String,
+    /// The id of the last event that had one.
+    pub last: String,
+}
+
+/// An event: its name, and its data.
+pub type Event = (String, Value);
+
+impl Events {
+    /// The next event, heartbeats left out; `None` where the stream ends.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            while !self.text.contains("\n\n") {
+                let frame = timeout(PATIENCE, self.body.frame()).await.expect("no event in time")?;
+                if let Some(data) = frame.ok()?.data_ref() {
+                    self.text.push_str(std::str::from_utf8(data).unwrap());
+                }
+            }
+            let (event, rest) = self.text.split_once("\n\n").unwrap();
+            let fields: BTreeMap<String, String> = event
+                .lines()
+                .filter_map(|line| line.split_once(':'))
+                .map(|(name, value)| (name.to_owned(), value.trim_start().to_owned()))
+                .collect();
+            self.text = rest.to_owned();
+            if let Some(id) = fields.get("id") {
+                self.last.clone_from(id);
+            }
+            let name = fields.get("event").cloned().unwrap_or_default();
+            if name != "heartbeat" && !name.is_empty() {
+                return Some((name, serde_json::from_str(&fields["data"]).unwrap()));
+            }
+        }
+    }
+
+    /// Everything up to and including `synced`: names of events and of environments.
+    pub async fn synced(&mut self) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        loop {
+            let (name, data) = self.next().await.expect("the stream ends");
+            if name == "synced" {
+                return all;
+            }
+            all.push((name, data["name"].as_str().unwrap_or_default().to_owned()));
+        }
+    }
+
+    /// The next event's name and its environment's.
+    pub async fn told(&mut self) -> (String, String) {
+        let (name, data) = self.next().await.expect("the stream ends");
+        (name, data["name"].as_str().unwrap_or_default().to_owned())
+    }
+}
