@@ -78,7 +78,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
     name: {{ include "portal.name" . }}
 - name: sessions
   secret:
-    secretName: {{ .Values.sessions.secretName }}
+    secretName: {{ quote .Values.sessions.secretName }}
     defaultMode: 288 # 0440
     items:
     {{- range .Values.sessions.keys }}
@@ -89,7 +89,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if .secretName }}
 - name: oidc
   secret:
-    secretName: {{ .secretName }}
+    secretName: {{ quote .secretName }}
     defaultMode: 288 # 0440
     items:
     - key: {{ .key | quote }}
@@ -100,7 +100,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if .configMapName }}
 - name: ca
   configMap:
-    name: {{ .configMapName }}
+    name: {{ quote .configMapName }}
     items:
     - key: {{ .key | quote }}
       path: ca.crt
@@ -109,7 +109,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- with .Values.tls.secretName }}
 - name: tls
   secret:
-    secretName: {{ . }}
+    secretName: {{ quote . }}
     defaultMode: 288 # 0440
 {{- end }}
 {{- end }}
