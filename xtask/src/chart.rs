@@ -7,6 +7,7 @@ mod pods;
 mod refusals;
 mod rights;
 mod shapes;
+mod switches;
 
 use std::{fs, path::PathBuf, time::Instant};
 
@@ -76,6 +77,8 @@ fn check(helm: &Helm) -> Result<()> {
             println!("{name:8} {promise}");
         }
     }
+    let switched = switches::check(helm, &values("minimal"))?;
+    println!("{switched} switches do what they say");
     let refused = refusals::check(helm, &values("minimal"))?;
     println!("{refused} bad values are refused, each by its name");
     println!("{:.1} s", start.elapsed().as_secs_f64());

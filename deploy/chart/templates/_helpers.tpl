@@ -23,8 +23,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
 {{- define "portal.serviceAccount" -}}
-{{- $own := .Values.serviceAccount.create | ternary (include "portal.name" .) "default" }}
-{{- .Values.serviceAccount.name | default $own }}
+{{- .Values.serviceAccount.name | default (include "portal.name" .) }}
 {{- end }}
 
 {{- define "portal.image" -}}

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use super::helm::Helm;
 
 /// A value, and the field by which it is refused.
-const BAD: [(&str, &str); 27] = [
+const BAD: [(&str, &str); 28] = [
     (r#"publicUrl="http://portal.example.org""#, "/publicUrl"),
     (r#"publicUrl="https://portal.example.org/below""#, "/publicUrl"),
     (r#"oidc.issuer="http://id.example.org""#, "/oidc/issuer"),
@@ -26,6 +26,7 @@ const BAD: [(&str, &str); 27] = [
     (r#"logLevel="loud""#, "/logLevel"),
     (r#"listenAddress="127.0.0.1""#, "/listenAddress"),
     (r#"apiGroups.claims=["*"]"#, "/apiGroups/claims/0"),
+    (r"serviceAccount.create=false", "/serviceAccount/name"),
     (r#"image.digest="sha256:abc""#, "/image/digest"),
     (r#"image.pullPolicy="Sometimes""#, "/image/pullPolicy"),
     (r"replicas=0", "/replicas"),
