@@ -25,7 +25,7 @@ pub fn check(case: &Case) -> Result<()> {
     ]);
     same("its own ConfigMaps", &case.objects.one("Role")?["rules"], &own)?;
     let acts = case.objects.all("ClusterRole").find(is_impersonation);
-    let rules = acts.map(|role| &role["rules"]).unwrap_or(&Value::Null);
+    let rules = acts.map_or(&Value::Null, |role| &role["rules"]);
     same("whom it acts for", rules, &impersonation(case))
 }
 
