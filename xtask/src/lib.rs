@@ -1,6 +1,7 @@
 //! Developer's tasks, and what they share with the tests of the whole: where things are, tools, packages.
 
 pub mod bench;
+pub mod chart;
 pub mod forward;
 pub mod generate;
 pub mod package;

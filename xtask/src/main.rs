@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use xtask::{bench, forward, generate, package, render, schemas, tools, workspace};
+use xtask::{bench, chart, forward, generate, package, render, schemas, tools, workspace};
 
 /// Developer's tasks of Paved Road.
 #[derive(Parser)]
@@ -17,6 +17,8 @@ enum Task {
     Schemas(schemas::Args),
     /// Build what is released: packages for Crossplane, the command line, what they are made of.
     Package(package::Args),
+    /// Render the portal's chart with the real Helm, or hold it against what it promises.
+    Chart(chart::Args),
     /// Start a whole control plane on this machine, with our packages installed: `up --help`.
     #[command(disable_help_flag = true)]
     Up(forward::Args),
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Task::Tools(args) => tools::run(&args),
         Task::Schemas(args) => schemas::run(&args),
         Task::Package(args) => package::run(&args),
+        Task::Chart(args) => chart::run(&args),
         Task::Up(args) => forward::run("up", &args),
         Task::Down(args) => forward::run("down", &args),
         Task::E2e(args) => forward::run("e2e", &args),

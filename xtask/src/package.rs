@@ -5,11 +5,14 @@
 
 pub mod archive;
 pub mod build;
+pub mod chart;
 pub mod composed;
 pub mod configuration;
 pub mod function;
 pub mod image;
+pub mod index;
 pub mod names;
+pub mod portal;
 pub mod providers;
 pub mod rbac;
 #[cfg(test)]
@@ -44,7 +47,7 @@ pub struct Args {
     /// Only for this architecture; repeatable (default: both).
     #[arg(long = "arch", value_enum)]
     pub architectures: Vec<Architecture>,
-    /// Where the packages will be pushed: the Configurations find the Function there.
+    /// Where the packages will be pushed: the Configurations find the Function there, and the portal's chart its image.
     #[arg(long, default_value = Registry::DEFAULT)]
     pub registry: Registry,
     /// The version that the packages will be tagged with.
@@ -82,6 +85,8 @@ pub enum Part {
     Configurations,
     /// The command line: an archive per architecture.
     Paved,
+    /// The portal: an image for all architectures, what that is made of, and the chart that runs it.
+    Portal,
     /// What the two programs are made of.
     Sbom,
 }
@@ -115,6 +120,10 @@ fn build(args: &Args, place: &Place, output: &Path) -> Result<()> {
         if args.wants(Part::Paved) {
             archive::write(architecture, place, output)?;
         }
+    }
+    if args.wants(Part::Portal) {
+        portal::image(args, place, output)?;
+        chart::write(args, output)?;
     }
     if args.wants(Part::Configurations) {
         configuration::packages(args, output)?;
@@ -159,6 +168,11 @@ impl Default for Args {
 impl Args {
     fn wants(&self, part: Part) -> bool {
         self.parts.is_empty() || self.parts.contains(&part)
+    }
+
+    /// How hard to compress.
+    fn effort(&self) -> image::Effort {
+        if self.debug { image::Effort::Quick } else { image::Effort::Best }
     }
 
     fn architectures(&self) -> Vec<Architecture> {

@@ -7,8 +7,18 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use super::{Architecture, Args, build::Place, image, xpkg};
+use super::{
+    Architecture, Args,
+    build::Place,
+    image::{Contents, Image},
+    xpkg,
+};
 use crate::{tools, workspace};
+
+const DESCRIPTION: &str = "Crossplane composition function: self-service environments from small claims";
+
+/// gRPC, and metrics.
+const PORTS: [&str; 2] = ["9443/tcp", "8080/tcp"];
 
 /// What lies beside the package's own files in `package/`, for people.
 pub const NOT_PACKAGED: [&str; 3] = ["observability/*", "rbac/*", "runtime-config.yaml"];
@@ -19,8 +29,7 @@ pub fn package(args: &Args, architecture: Architecture, place: &Place, output: &
     let binary = fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
     let folder = tempfile::tempdir()?;
     let image = folder.path().join("image.tar");
-    let effort = if args.debug { image::Effort::Quick } else { image::Effort::Best };
-    fs::write(&image, image::of(&binary, architecture, &args.release, effort)?)?;
+    fs::write(&image, runtime(&binary, architecture, args)?.saved()?)?;
     let file = output.join(format!("function-paved-road-{}.xpkg", architecture.name()));
     let examples = folder.path().join("none");
     let crossplane = tools::path(&tools::CLI)?;
@@ -34,6 +43,19 @@ pub fn package(args: &Args, architecture: Architecture, place: &Place, output: &
     }
     .write(&file)?;
     Ok(file)
+}
+
+/// It writes no file and opens no connection: a root that is read-only will do, and there are no certificates of authorities in it.
+fn runtime(binary: &[u8], architecture: Architecture, args: &Args) -> Result<Image> {
+    let files = [("function", 0o755, binary)];
+    let contents = Contents {
+        title: "function-paved-road",
+        description: DESCRIPTION,
+        files: &files,
+        entry_point: &["/function"],
+        ports: &PORTS,
+    };
+    Image::of(&contents, architecture, &args.release, args.effort())
 }
 
 fn binary(args: &Args, architecture: Architecture, place: &Place) -> Result<PathBuf> {

@@ -1,4 +1,4 @@
-//! The runtime image: one static binary and nothing else, written as `docker save` writes an image.
+//! Images: a static binary and what it reads, in one layer.
 
 use std::io::Write;
 
@@ -9,36 +9,66 @@ use sha2::{Digest, Sha256};
 
 use super::Architecture;
 
-const DESCRIPTION: &str = "Crossplane composition function: self-service environments from small claims";
-
-/// Whom the function runs as, where Crossplane does not say otherwise.
+/// Whom programs run as, where nobody says otherwise.
 const USER: &str = "65532:65532";
-
-/// gRPC, and metrics.
-const PORTS: [&str; 2] = ["9443/tcp", "8080/tcp"];
 
 /// No file has a time of its own, or no two images of the same binary would be the same.
 const EPOCH: &str = "1970-01-01T00:00:00Z";
 
-/// An image with the binary as its entry point. It writes no file and opens no connection: a root that is read-only will
-/// do, and there are no certificates of authorities in it.
-pub fn of(binary: &[u8], architecture: Architecture, version: &str, effort: Effort) -> Result<Vec<u8>> {
-    let layer = tar(&[("function", 0o755, binary)])?;
-    let packed = gzip(&layer, effort)?;
-    let config = serde_json::to_vec(&config(architecture, version, &sha256(&layer)))?;
-    let (config_name, layer_name) =
-        (format!("{}.json", sha256(&config)), format!("{}.tar.gz", sha256(&packed)));
-    let manifest = json!([{"Config": config_name, "RepoTags": null, "Layers": [layer_name]}]);
-    tar(&[
-        ("manifest.json", 0o644, &serde_json::to_vec(&manifest)?),
-        (&config_name, 0o644, &config),
-        (&layer_name, 0o644, &packed),
-    ])
+/// What is in an image, and what it starts.
+#[derive(Clone, Copy)]
+pub struct Contents<'a> {
+    /// Its name.
+    pub title: &'a str,
+    /// A sentence about it.
+    pub description: &'a str,
+    /// Paths without the first slash, modes and contents.
+    pub files: &'a [(&'a str, u32, &'a [u8])],
+    /// The program, and its first arguments.
+    pub entry_point: &'a [&'a str],
+    /// Ports that it listens on, such as `8080/tcp`.
+    pub ports: &'a [&'a str],
 }
 
-fn config(architecture: Architecture, version: &str, layer: &str) -> Value {
+/// An image for one architecture. There is no shell in it.
+pub struct Image {
+    /// The architecture.
+    pub architecture: Architecture,
+    /// Its configuration, as JSON.
+    pub config: Vec<u8>,
+    /// Its layer: a tar file, compressed.
+    pub layer: Vec<u8>,
+}
+
+impl Image {
+    /// Packs the contents.
+    pub fn of(
+        contents: &Contents<'_>,
+        architecture: Architecture,
+        version: &str,
+        effort: Effort,
+    ) -> Result<Self> {
+        let layer = tar(contents.files)?;
+        let config = config(contents, architecture, version, &sha256(&layer));
+        Ok(Self { architecture, config: serde_json::to_vec(&config)?, layer: gzip(&layer, effort)? })
+    }
+
+    /// As `docker save` writes it.
+    pub fn saved(&self) -> Result<Vec<u8>> {
+        let config = format!("{}.json", sha256(&self.config));
+        let layer = format!("{}.tar.gz", sha256(&self.layer));
+        let manifest = json!([{"Config": config, "RepoTags": null, "Layers": [layer]}]);
+        tar(&[
+            ("manifest.json", 0o644, &serde_json::to_vec(&manifest)?),
+            (&config, 0o644, &self.config),
+            (&layer, 0o644, &self.layer),
+        ])
+    }
+}
+
+fn config(contents: &Contents<'_>, architecture: Architecture, version: &str, layer: &str) -> Value {
     let ports: serde_json::Map<String, Value> =
-        PORTS.iter().map(|port| ((*port).to_owned(), json!({}))).collect();
+        contents.ports.iter().map(|port| ((*port).to_owned(), json!({}))).collect();
     json!({
         "architecture": architecture.name(),
         "os": "linux",
@@ -46,11 +76,11 @@ fn config(architecture: Architecture, version: &str, layer: &str) -> Value {
         "config": {
             "User": USER,
             "WorkingDir": "/",
-            "Entrypoint": ["/function"],
+            "Entrypoint": contents.entry_point,
             "ExposedPorts": ports,
             "Labels": {
-                "org.opencontainers.image.title": "function-paved-road",
-                "org.opencontainers.image.description": DESCRIPTION,
+                "org.opencontainers.image.title": contents.title,
+                "org.opencontainers.image.description": contents.description,
                 "org.opencontainers.image.source": env!("CARGO_PKG_REPOSITORY"),
                 "org.opencontainers.image.licenses": env!("CARGO_PKG_LICENSE"),
                 "org.opencontainers.image.version": version,
@@ -121,13 +151,26 @@ mod tests {
         files
     }
 
+    fn image(binary: &[u8], architecture: Architecture) -> Image {
+        let files: &[(&str, u32, &[u8])] = &[("function", 0o755, binary)];
+        let contents = Contents {
+            title: "function",
+            description: "A function",
+            files,
+            entry_point: &["/function"],
+            ports: &["9443/tcp"],
+        };
+        Image::of(&contents, architecture, "v1.2.3", Effort::Best).unwrap()
+    }
+
     #[test]
     fn an_image_is_one_binary_that_runs_without_rights() {
-        let image = files(&of(b"binary", Architecture::Arm64, "v1.2.3", Effort::Best).unwrap());
+        let image = files(&image(b"binary", Architecture::Arm64).saved().unwrap());
         let manifest: Value = serde_json::from_slice(&image["manifest.json"]).unwrap();
         let config: Value = serde_json::from_slice(&image[manifest[0]["Config"].as_str().unwrap()]).unwrap();
         assert_eq!(config["architecture"], "arm64");
         assert_eq!(config["config"]["User"], USER);
+        assert_eq!(config["config"]["Entrypoint"], json!(["/function"]));
         assert_eq!(config["config"]["Labels"]["org.opencontainers.image.version"], "v1.2.3");
         let layer = &image[manifest[0]["Layers"][0].as_str().unwrap()];
         let mut unpacked = Vec::new();
@@ -138,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_same_binary_gives_the_same_image() {
-        let image = |binary| of(binary, Architecture::Amd64, "v1.2.3", Effort::Best).unwrap();
+        let image = |binary| image(binary, Architecture::Amd64).saved().unwrap();
         assert_eq!(image(b"one"), image(b"one"));
         assert_ne!(image(b"one"), image(b"two"));
     }

@@ -25,6 +25,11 @@ impl Registry {
         dns_label(function.split_once('/').map_or("", |(_, repository)| repository))
     }
 
+    /// The portal's image.
+    pub fn portal(&self) -> String {
+        format!("{self}/{}", super::portal::NAME)
+    }
+
     /// The package of an API in a flavour.
     pub fn configuration(&self, api: &dyn AnyApi, flavour: Flavour) -> String {
         format!("{self}/{}", configuration(api, flavour))

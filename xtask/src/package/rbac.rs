@@ -1,9 +1,10 @@
 //! Roles in the cluster, least rights each: for people, for Crossplane, and for the providers that act in the cluster.
 //!
-//! They follow from what is composed, so that a new kind cannot be forgotten.
+//! They follow from what is composed, so that a new kind cannot be forgotten. So do the portal's rights, which its chart gives it.
 
 mod home;
 mod people;
+mod portal;
 mod rule;
 
 use std::collections::BTreeMap;
@@ -16,14 +17,23 @@ use super::composed;
 use crate::{workspace, yaml};
 use rule::Plurals;
 
-/// The generated manifests in `package/rbac/`, by path from the repository's root.
+/// What the templates of the portal's chart make its role of.
+const PORTAL: &str = "deploy/chart/files/rights.yaml";
+
+/// What is generated, by path from the repository's root: the manifests in `package/rbac/`, and the rights that the portal's chart takes in.
 pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
     let composed = composed::all()?;
     Ok(BTreeMap::from([
         ("package/rbac/people.yaml".to_owned(), people::roles(&groups(None), composed)?),
         ("package/rbac/crossplane.yaml".to_owned(), vec![home::crossplane(composed)?]),
         ("package/rbac/providers.yaml".to_owned(), home::providers(composed)?),
+        (PORTAL.to_owned(), vec![portal::rights(composed)?]),
     ]))
+}
+
+/// The rules of the portal's own role where the APIs have these groups.
+pub fn portal(groups: &[(Flavour, String)]) -> Result<Vec<Value>> {
+    Ok(portal::all(groups, composed::all()?)?.rules())
 }
 
 /// The roles for people where the APIs of a flavour are also installed in a company's own group.

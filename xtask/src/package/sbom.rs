@@ -21,8 +21,18 @@ const SPEC: &str = "1.6";
 
 /// Writes the bill of a package's binary; gives its file.
 pub fn write(package: &str, output: &Path) -> Result<PathBuf> {
-    let file = output.join(format!("{package}.cdx.json"));
-    let bill = bill(&Graph::of(package)?, &digests()?)?;
+    save(package, &Graph::of(package)?, output)
+}
+
+/// Writes the bill of an image that is made of these crates: one of ours, whose binary is in it, and others whose data are.
+pub fn write_with(image: &str, crates: &[&str], output: &Path) -> Result<PathBuf> {
+    let graphs = crates.iter().map(|found| Graph::of(found)).collect::<Result<Vec<_>>>()?;
+    save(image, &Graph::all(image, graphs)?, output)
+}
+
+fn save(name: &str, graph: &Graph, output: &Path) -> Result<PathBuf> {
+    let file = output.join(format!("{name}.cdx.json"));
+    let bill = bill(graph, &digests()?)?;
     fs::write(&file, serde_json::to_vec_pretty(&bill)?)
         .with_context(|| format!("writing {}", file.display()))?;
     Ok(file)
@@ -57,6 +67,20 @@ impl Graph {
         let answer = cargo.output().context("starting cargo")?;
         ensure!(answer.status.success(), "cargo tree: {}", String::from_utf8_lossy(&answer.stderr));
         Self::read(&String::from_utf8(answer.stdout)?)
+    }
+
+    /// Several under a root of another name, with the version and the licence of the first.
+    fn all(name: &str, graphs: Vec<Self>) -> Result<Self> {
+        let first = graphs.first().context("nothing is in it")?.root.clone();
+        let root = Crate { name: name.to_owned(), ours: true, ..first };
+        let mut needs: BTreeMap<Crate, BTreeSet<Crate>> = BTreeMap::new();
+        for graph in graphs {
+            needs.entry(root.clone()).or_default().insert(graph.root);
+            for (found, needed) in graph.needs {
+                needs.entry(found).or_default().extend(needed);
+            }
+        }
+        Ok(Self { root, needs })
     }
 
     /// A line per crate, with its depth in front; who stands one less deep above it needs it.
@@ -187,6 +211,20 @@ mod tests {
         let other = json!({"ref": "pkg:cargo/other@3.0.0", "dependsOn": ["pkg:cargo/serde@1.0.0"]});
         assert!(bill["dependencies"].as_array().unwrap().contains(&other), "{bill}");
         assert!(!bill.to_string().contains("somewhere"), "{bill}");
+    }
+
+    #[test]
+    fn an_image_needs_all_that_is_in_it() {
+        let data = "0 core v2.0.0||\n1 other v3.0.0|MIT|https://example.org/other\n";
+        let graphs = vec![Graph::read(TREE).unwrap(), Graph::read(data).unwrap()];
+        let graph = Graph::all("image", graphs).unwrap();
+        let needed = |name: &str| {
+            let (_, needed) = graph.needs.iter().find(|(found, _)| found.name == name).unwrap();
+            needed.iter().map(|found| found.name.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!((graph.root.name.as_str(), graph.root.version.as_str()), ("image", "0.1.0"));
+        assert_eq!(needed("image"), ["app", "core"]);
+        assert_eq!((needed("serde"), needed("core")), (vec!["core"], vec!["other"]));
     }
 
     #[test]

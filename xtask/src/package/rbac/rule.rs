@@ -33,7 +33,7 @@ impl Rights {
     }
 
     /// The rules of a role: what is done to several resources, or in both flavours' groups, is said once.
-    fn rules(&self) -> Vec<Value> {
+    pub fn rules(&self) -> Vec<Value> {
         let mut resources: BTreeMap<(&str, Vec<&str>), Vec<&str>> = BTreeMap::new();
         for ((group, resource), verbs) in &self.0 {
             resources.entry((group, ordered(verbs))).or_default().push(resource);

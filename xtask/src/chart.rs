@@ -1,0 +1,146 @@
+//! `cargo xtask chart`: the portal's chart, as the real Helm renders it from the file that is released.
+
+mod config;
+mod helm;
+mod network;
+mod pods;
+mod refusals;
+mod rights;
+mod shapes;
+mod switches;
+
+use std::{fs, path::PathBuf, time::Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::package::{self, chart};
+use crate::yaml;
+use helm::{Helm, Objects};
+
+/// Options of `chart`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print nothing; hold the chart against what it promises, with the least that has to be said and with everything said.
+    #[arg(long)]
+    check: bool,
+    /// Render with these values (default: deploy/chart/ci/full-values.yaml).
+    #[arg(long, short = 'f', value_name = "FILE", conflicts_with = "check")]
+    values: Option<PathBuf>,
+}
+
+/// What must hold, with whatever values.
+type Check = fn(&Case) -> Result<()>;
+
+/// In the order of their lines.
+const CHECKS: [(&str, Check); 5] = [
+    ("objects that Kubernetes knows to the last field", shapes::check),
+    ("pods without rights, watched and spread", pods::check),
+    ("who reaches whom", network::check),
+    ("the portal's own configuration, and no secret", config::check),
+    ("rights that follow from what is composed", rights::check),
+];
+
+/// A chart that was rendered, and what with.
+struct Case {
+    /// What the values are called.
+    name: &'static str,
+    /// All of them, the defaults included.
+    values: Value,
+    objects: Objects,
+}
+
+/// Renders the chart, or checks it.
+pub fn run(args: &Args) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let packed = chart::write(&package::Args::default(), folder.path())?;
+    let helm = Helm::new(packed)?;
+    if args.check {
+        return check(&helm);
+    }
+    let values = args.values.clone().unwrap_or_else(|| values("full"));
+    print!("{}", helm.template(&values, &[])?);
+    Ok(())
+}
+
+/// Prints a line for each thing that holds; the first that does not is the error.
+fn check(helm: &Helm) -> Result<()> {
+    let start = Instant::now();
+    for name in ["minimal", "full"] {
+        let file = values(name);
+        helm.lint(&file)?;
+        println!("{name:8} lint");
+        let objects = yaml::documents(&helm.template(&file, &[])?)?;
+        let case = Case { name, values: merged(name)?, objects: Objects(objects) };
+        for (promise, check) in CHECKS {
+            check(&case).with_context(|| format!("{name} values: {promise}"))?;
+            println!("{name:8} {promise}");
+        }
+    }
+    let switched = switches::check(helm, &values("minimal"))?;
+    println!("{switched} switches do what they say");
+    let refused = refusals::check(helm, &values("minimal"))?;
+    println!("{refused} bad values are refused, each by its name");
+    println!("{:.1} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// A file of values that are for checks.
+fn values(name: &str) -> PathBuf {
+    chart::folder().join("ci").join(format!("{name}-values.yaml"))
+}
+
+/// The values as Helm lays them over the defaults.
+fn merged(name: &str) -> Result<Value> {
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        yaml::documents(&text)?.pop().context("no values")
+    };
+    let mut all = read(chart::folder().join("values.yaml"))?;
+    lay(&mut all, read(values(name))?);
+    Ok(all)
+}
+
+fn lay(below: &mut Value, above: Value) {
+    match (below, above) {
+        (Value::Object(below), Value::Object(above)) => {
+            for (key, value) in above {
+                lay(below.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (below, above) => *below = above,
+    }
+}
+
+impl Case {
+    /// A value, by its path.
+    fn value(&self, path: &str) -> &Value {
+        self.values.pointer(path).unwrap_or(&Value::Null)
+    }
+
+    /// A value that is text, empty where it is not.
+    fn text(&self, path: &str) -> &str {
+        self.value(path).as_str().unwrap_or_default()
+    }
+
+    /// The Deployment's pod.
+    fn pod(&self) -> Result<&Value> {
+        Ok(&self.objects.one("Deployment")?["spec"]["template"])
+    }
+
+    /// Whether the portal itself ends TLS.
+    fn has_tls(&self) -> bool {
+        !self.text("/tls/secretName").is_empty()
+    }
+
+    /// The name of the port that the portal listens on.
+    fn port(&self) -> &'static str {
+        if self.has_tls() { "https" } else { "http" }
+    }
+}
+
+/// Fails where two values are not the same.
+fn same(what: &str, found: &Value, expected: &Value) -> Result<()> {
+    ensure!(found == expected, "{what}: found {found}, expected {expected}");
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! The portal's own configuration: flags that it has, files that are mounted, and no secret but in a Secret that is there already.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::{Case, same};
+use crate::yaml;
+
+/// Where volumes are mounted.
+const FOLDER: &str = "/etc/paved-portal";
+
+/// What stands in the configuration, and the value that it follows.
+const FOLLOWS: [(&str, &str); 12] = [
+    ("public-url", "/publicUrl"),
+    ("trusted-proxy", "/trustedProxies"),
+    ("oidc-issuer", "/oidc/issuer"),
+    ("oidc-client-id", "/oidc/clientId"),
+    ("oidc-scopes", "/oidc/scopes"),
+    ("oidc-username-claim", "/oidc/usernameClaim"),
+    ("oidc-groups-claim", "/oidc/groupsClaim"),
+    ("oidc-username-prefix", "/oidc/usernamePrefix"),
+    ("oidc-groups-prefix", "/oidc/groupsPrefix"),
+    ("session-ttl", "/sessions/ttl"),
+    ("namespace-template", "/namespaceTemplate"),
+    ("log-level", "/logLevel"),
+];
+
+pub fn check(case: &Case) -> Result<()> {
+    let map = case.objects.one("ConfigMap")?["data"].as_object().context("no data")?;
+    let names: Vec<_> = map.keys().collect();
+    ensure!(names == ["portal.yaml"], "it holds {names:?}");
+    let text = map["portal.yaml"].as_str().context("no text")?;
+    let config = yaml::documents(text)?.pop().context("it is empty")?;
+    for (flag, path) in FOLLOWS {
+        let value = case.value(path);
+        let is_said = value != "" && *value != json!([]);
+        same(flag, &config[flag], if is_said { value } else { &Value::Null })?;
+    }
+    same("auth", &config["auth"], &json!("oidc"))?;
+    same("listen", &config["listen"], &json!(format!("{}:8080", case.text("/listenAddress"))))?;
+    known(&config)?;
+    let pod = &case.pod()?["spec"];
+    let files = mounted(pod)?;
+    for (flag, file) in named(&config) {
+        let is_tls = case.has_tls()
+            && ["tls.crt", "tls.key"].map(|name| format!("{FOLDER}/tls/{name}")).contains(&file);
+        ensure!(is_tls || files.contains(&file), "{flag}: {file} is not mounted: {files:?}");
+    }
+    let keys = case.value("/sessions/keys").as_array().context("no keys")?;
+    let keys: Vec<_> =
+        keys.iter().map(|key| format!("{FOLDER}/sessions/{}", key.as_str().unwrap_or_default())).collect();
+    same("session-key-file", &config["session-key-file"], &json!(keys))?;
+    for (flag, path) in [
+        ("oidc-client-secret-file", "/oidc/clientSecret/secretName"),
+        ("oidc-ca-file", "/oidc/ca/configMapName"),
+        ("tls-cert", "/tls/secretName"),
+    ] {
+        ensure!(config[flag].is_null() == case.text(path).is_empty(), "{flag} does not follow {path}");
+    }
+    secrets(case, pod)
+}
+
+/// Every name in the file is a flag of `paved portal`.
+fn known(config: &Value) -> Result<()> {
+    let command = paved::command();
+    let portal = command.find_subcommand("portal").context("paved has no command portal")?;
+    let flags: BTreeSet<_> = portal.get_arguments().filter_map(|flag| flag.get_long()).collect();
+    let names = config.as_object().context("no names")?.keys();
+    let unknown: Vec<_> = names.filter(|name| !flags.contains(name.as_str())).collect();
+    ensure!(unknown.is_empty(), "paved portal has no flags called {unknown:?}");
+    Ok(())
+}
+
+/// The files that the configuration names, by flag.
+fn named(config: &Value) -> Vec<(String, String)> {
+    let is_file = |text: &str| text.starts_with('/');
+    let texts = |value: &Value| match value {
+        Value::Array(values) => values.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Value::String(text) => vec![text.clone()],
+        _ => Vec::new(),
+    };
+    let flags = config.as_object().into_iter().flatten();
+    let files = flags.flat_map(|(flag, value)| texts(value).into_iter().map(|text| (flag.clone(), text)));
+    files.filter(|(_, text)| is_file(text)).collect()
+}
+
+/// The files that are mounted one by one.
+fn mounted(pod: &Value) -> Result<BTreeSet<String>> {
+    let volumes = pod["volumes"].as_array().context("no volumes")?;
+    let mounts = &pod["containers"][0]["volumeMounts"];
+    let expected: Vec<_> = volumes
+        .iter()
+        .map(|volume| {
+            let name = volume["name"].as_str().unwrap_or_default();
+            json!({"name": name, "mountPath": format!("{FOLDER}/{name}"), "readOnly": true})
+        })
+        .collect();
+    same("what is mounted", mounts, &json!(expected))?;
+    let files = volumes.iter().flat_map(|volume| {
+        let name = volume["name"].as_str().unwrap_or_default();
+        let sources = [&volume["secret"]["items"], &volume["configMap"]["items"]];
+        let items = sources.into_iter().filter_map(Value::as_array).flatten();
+        items.map(move |item| format!("{FOLDER}/{name}/{}", item["path"].as_str().unwrap_or_default()))
+    });
+    Ok(files.collect())
+}
+
+/// Secrets are named and never held, and they come as files: no variable shows in a description of the pod.
+fn secrets(case: &Case, pod: &Value) -> Result<()> {
+    let container = &pod["containers"][0];
+    ensure!(container["env"].is_null() && container["envFrom"].is_null(), "it has variables");
+    same("its arguments", &container["args"], &json!(["--config", format!("{FOLDER}/config/portal.yaml")]))?;
+    let volumes = pod["volumes"].as_array().into_iter().flatten();
+    let found: BTreeSet<_> = volumes.filter_map(|volume| volume["secret"]["secretName"].as_str()).collect();
+    let named = ["/sessions/secretName", "/oidc/clientSecret/secretName", "/tls/secretName"];
+    let expected: BTreeSet<_> =
+        named.iter().map(|path| case.text(path)).filter(|name| !name.is_empty()).collect();
+    ensure!(found == expected, "it mounts the Secrets {found:?}, and the values name {expected:?}");
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! Helm, and what it renders.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::package::chart;
+use crate::tools;
+
+/// The oldest Kubernetes that the chart is for.
+const KUBERNETES: &str = "1.30.0";
+
+/// The release and its namespace.
+pub const NAMESPACE: &str = "paved-portal";
+
+/// Helm, and a packed chart.
+pub struct Helm {
+    program: PathBuf,
+    chart: PathBuf,
+}
+
+/// What a chart became.
+pub struct Objects(pub Vec<Value>);
+
+impl Helm {
+    /// For a packed chart; Helm is built where it is not there.
+    pub fn new(chart: PathBuf) -> Result<Self> {
+        Ok(Self { program: tools::path(&tools::HELM)?, chart })
+    }
+
+    /// What Helm finds wrong with the sources.
+    pub fn lint(&self, values: &Path) -> Result<()> {
+        let mut command = Command::new(&self.program);
+        command.args(["lint", "--strict", "--quiet", "--kube-version", KUBERNETES, "--values"]);
+        let answer = command.arg(values).arg(chart::folder()).output().context("starting helm")?;
+        ensure!(answer.status.success(), "helm lint: {}", told(&answer));
+        Ok(())
+    }
+
+    /// The objects, as text.
+    pub fn template(&self, values: &Path, set: &[&str]) -> Result<String> {
+        let answer = self.run(Some(values), set)?;
+        ensure!(answer.status.success(), "helm template: {}", told(&answer));
+        Ok(String::from_utf8(answer.stdout)?)
+    }
+
+    /// Why values are refused.
+    pub fn refusal(&self, values: Option<&Path>, set: &[&str]) -> Result<String> {
+        let answer = self.run(values, set)?;
+        if answer.status.success() {
+            bail!("helm took {}", set.join(" "));
+        }
+        Ok(String::from_utf8_lossy(&answer.stderr).into_owned())
+    }
+
+    fn run(&self, values: Option<&Path>, set: &[&str]) -> Result<Output> {
+        let mut command = Command::new(&self.program);
+        command.args(["template", NAMESPACE, "--namespace", NAMESPACE, "--kube-version", KUBERNETES]);
+        command.arg(&self.chart);
+        if let Some(values) = values {
+            command.arg("--values").arg(values);
+        }
+        command.args(set.iter().flat_map(|set| ["--set-json", set]));
+        command.output().context("starting helm")
+    }
+}
+
+fn told(answer: &Output) -> String {
+    let both = [&answer.stdout, &answer.stderr].map(|text| String::from_utf8_lossy(text).trim().to_owned());
+    both.join("\n")
+}
+
+impl Objects {
+    /// All of a kind.
+    pub fn all<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.0.iter().filter(move |object| object["kind"] == kind)
+    }
+
+    /// The only one of a kind.
+    pub fn one<'a>(&'a self, kind: &'a str) -> Result<&'a Value> {
+        let mut all = self.all(kind);
+        let one = all.next().with_context(|| format!("there is no {kind}"))?;
+        ensure!(all.next().is_none(), "there is more than one {kind}");
+        Ok(one)
+    }
+}

@@ -1,0 +1,80 @@
+//! Who reaches the portal, and whom it reaches.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::pods::selects;
+use super::{Case, same};
+
+pub fn check(case: &Case) -> Result<()> {
+    let service = &case.objects.one("Service")?["spec"];
+    selects(case, &json!({"matchLabels": service["selector"]}))?;
+    let port = json!([{"name": case.port(), "port": case.value("/service/port"), "targetPort": case.port(),
+        "appProtocol": case.port()}]);
+    same("the Service's ports", &service["ports"], &port)?;
+    policy(case)?;
+    for ingress in case.objects.all("Ingress") {
+        leads_here(case, &ingress["spec"])?;
+    }
+    for monitor in case.objects.all("ServiceMonitor") {
+        let spec = &monitor["spec"];
+        let [endpoint] = spec["endpoints"].as_array().context("no endpoints")?.as_slice() else {
+            anyhow::bail!("not one endpoint: {spec}");
+        };
+        same("what is asked", &endpoint["path"], &json!("/metrics"))?;
+        same("where it is asked", &endpoint["port"], &json!(case.port()))?;
+        let service = &case.objects.one("Service")?["metadata"]["labels"];
+        let wanted = spec["selector"]["matchLabels"].as_object().context("no labels")?;
+        ensure!(wanted.iter().all(|(key, value)| service[key] == *value), "it finds no Service");
+    }
+    Ok(())
+}
+
+fn policy(case: &Case) -> Result<()> {
+    let policy = &case.objects.one("NetworkPolicy")?["spec"];
+    selects(case, &policy["podSelector"])?;
+    same("both directions", &policy["policyTypes"], &json!(["Ingress", "Egress"]))?;
+    let from = case.value("/networkPolicy/ingress/from");
+    let ingress = json!([{"ports": [{"port": case.port(), "protocol": "TCP"}], "from": from}]);
+    same("who reaches it", &policy["ingress"], &ingress)?;
+    let egress = case.value("/networkPolicy/egress");
+    let dns = &egress["dns"]["port"];
+    let dns = rule(&[(dns, "UDP"), (dns, "TCP")], &egress["dns"]["to"]);
+    let ports = egress["apiServer"]["ports"].as_array().context("no ports")?;
+    let ports: Vec<_> = ports.iter().map(|port| (port, "TCP")).collect();
+    let mut expected = vec![
+        dns,
+        rule(&ports, &egress["apiServer"]["to"]),
+        rule(&[(&issuer(case), "TCP")], &egress["issuer"]["to"]),
+    ];
+    expected.extend(egress["extra"].as_array().into_iter().flatten().cloned());
+    same("whom it reaches", &policy["egress"], &json!(expected))
+}
+
+fn rule(ports: &[(&Value, &str)], to: &Value) -> Value {
+    let ports: Vec<_> =
+        ports.iter().map(|(port, protocol)| json!({"port": port, "protocol": protocol})).collect();
+    let mut rule = json!({"ports": ports});
+    // Nobody named is everybody.
+    if to.as_array().is_some_and(|to| !to.is_empty()) {
+        rule["to"] = to.clone();
+    }
+    rule
+}
+
+/// The port of the OpenID provider.
+fn issuer(case: &Case) -> Value {
+    let rest = case.text("/oidc/issuer").trim_start_matches("https://");
+    let host = rest.split('/').next().unwrap_or_default();
+    json!(host.split_once(':').and_then(|(_, port)| port.parse::<u16>().ok()).unwrap_or(443))
+}
+
+fn leads_here(case: &Case, ingress: &Value) -> Result<()> {
+    let service = &case.objects.one("Service")?["metadata"]["name"];
+    let backend = json!({"service": {"name": service, "port": {"name": case.port()}}});
+    let host = case.text("/publicUrl").trim_start_matches("https://").trim_end_matches('/');
+    let rules =
+        json!([{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]);
+    same("the Ingress' rules", &ingress["rules"], &rules)?;
+    same("hosts with TLS", &ingress["tls"][0]["hosts"], &json!([host]))
+}

@@ -1,0 +1,95 @@
+//! The pods: restricted, as Kubernetes' Pod Security Standards have it, probed, spread, and replaced without a gap.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::{Case, same};
+
+/// What the portal needs to let requests end, and the pause before.
+const GRACE: u64 = 20 + 5;
+
+pub fn check(case: &Case) -> Result<()> {
+    let deployment = &case.objects.one("Deployment")?["spec"];
+    let pod = &case.pod()?["spec"];
+    let [container] = pod["containers"].as_array().context("no containers")?.as_slice() else {
+        anyhow::bail!("more than one container");
+    };
+    ensure!(pod["initContainers"].is_null(), "it begins with other containers");
+    replaced(case, deployment, pod)?;
+    restricted(pod, container)?;
+    probes(case, container)?;
+    let image = container["image"].as_str().unwrap_or_default();
+    let (digest, tag) = (case.text("/image/digest"), concat!("v", env!("CARGO_PKG_VERSION")));
+    let image_of = case.text("/image/repository");
+    let expected =
+        if digest.is_empty() { format!("{image_of}:{tag}") } else { format!("{image_of}@{digest}") };
+    same("its image", &json!(image), &json!(expected))?;
+    same("its resources", &container["resources"], case.value("/resources"))?;
+    ensure!(container["resources"]["limits"]["memory"].is_string(), "memory has no limit");
+    disruptions(case)
+}
+
+fn replaced(case: &Case, deployment: &Value, pod: &Value) -> Result<()> {
+    same("replicas", &deployment["replicas"], case.value("/replicas"))?;
+    ensure!(deployment["replicas"].as_u64() >= Some(2), "one replica alone");
+    let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}});
+    same("its strategy", &deployment["strategy"], &rolling)?;
+    let spread = pod["topologySpreadConstraints"].as_array().context("replicas are not spread")?;
+    let keys: Vec<_> = spread.iter().map(|one| one["topologyKey"].clone()).collect();
+    same("what replicas are spread over", &json!(keys), case.value("/topologyKeys"))?;
+    for one in spread {
+        selects(case, &one["labelSelector"])?;
+    }
+    selects(case, &deployment["selector"])?;
+    let grace = pod["terminationGracePeriodSeconds"].as_u64().unwrap_or_default();
+    ensure!(grace > GRACE, "{grace} s are too short to end in");
+    Ok(())
+}
+
+/// <https://kubernetes.io/docs/concepts/security/pod-security-standards/>, restricted, and a root that nobody writes to.
+fn restricted(pod: &Value, container: &Value) -> Result<()> {
+    let expected = json!({"runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
+        "seccompProfile": {"type": "RuntimeDefault"}});
+    same("the pod's security context", &pod["securityContext"], &expected)?;
+    let expected = json!({"allowPrivilegeEscalation": false, "privileged": false, "readOnlyRootFilesystem": true,
+        "capabilities": {"drop": ["ALL"]}});
+    same("the container's security context", &container["securityContext"], &expected)?;
+    for host in ["hostNetwork", "hostPID", "hostIPC"] {
+        ensure!(pod[host].is_null(), "{host} is said");
+    }
+    for volume in pod["volumes"].as_array().into_iter().flatten() {
+        let kinds = volume.as_object().context("a volume")?.keys();
+        let allowed = |kind: &String| ["name", "configMap", "secret"].contains(&kind.as_str());
+        ensure!(kinds.clone().all(allowed), "another kind of volume: {volume}");
+    }
+    let mounts = container["volumeMounts"].as_array().context("no mounts")?;
+    ensure!(mounts.iter().all(|mount| mount["readOnly"] == true), "a mount can be written to");
+    Ok(())
+}
+
+fn probes(case: &Case, container: &Value) -> Result<()> {
+    for (probe, path) in
+        [("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")]
+    {
+        let expected = json!({"path": path, "port": case.port(), "scheme": case.port().to_uppercase()});
+        same(probe, &container[probe]["httpGet"], &expected)?;
+    }
+    let ports = json!([{"name": case.port(), "containerPort": 8080}]);
+    same("its ports", &container["ports"], &ports)
+}
+
+fn disruptions(case: &Case) -> Result<()> {
+    let budget = &case.objects.one("PodDisruptionBudget")?["spec"];
+    let most = case.value("/podDisruptionBudget/maxUnavailable");
+    same("how many may be away", &budget["maxUnavailable"], most)?;
+    selects(case, &budget["selector"])
+}
+
+/// Fails where a selector does not mean the portal's pods.
+pub(super) fn selects(case: &Case, selector: &Value) -> Result<()> {
+    let wanted = selector["matchLabels"].as_object().context("a selector without labels")?;
+    let labels = &case.pod()?["metadata"]["labels"];
+    let fits = wanted.iter().all(|(key, value)| labels[key] == *value);
+    ensure!(!wanted.is_empty() && fits, "{selector} does not select the pods");
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! What is switched off is not there, and what is switched on says so.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::helm::{Helm, Objects};
+use super::same;
+use crate::yaml;
+
+/// Values, and the kinds that are not there with them.
+const OFF: [(&str, &[&str]); 4] = [
+    ("rbac.create=false", &["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]),
+    ("podDisruptionBudget.enabled=false", &["PodDisruptionBudget"]),
+    (r#"networkPolicy={"ingress": {"enabled": false}, "egress": {"enabled": false}}"#, &["NetworkPolicy"]),
+    (r#"serviceAccount={"create": false, "name": "somebody"}"#, &["ServiceAccount"]),
+];
+
+/// Gives how many switches were tried.
+pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
+    let render = |set: &str| {
+        let text = helm.template(values, &[set]).with_context(|| set.to_owned())?;
+        Ok::<_, anyhow::Error>(Objects(yaml::documents(&text)?))
+    };
+    for (set, kinds) in OFF {
+        let objects = render(set)?;
+        let left: Vec<_> = kinds.iter().filter(|kind| objects.all(kind).next().is_some()).collect();
+        ensure!(left.is_empty(), "{set}: there is still {left:?}");
+        objects.one("Deployment").with_context(|| set.to_owned())?;
+    }
+    for part in ["dns", "apiServer", "issuer"] {
+        let objects = render(&format!("networkPolicy.egress.{part}.enabled=false"))?;
+        let rules = objects.one("NetworkPolicy")?["spec"]["egress"].as_array().map(Vec::len);
+        ensure!(rules == Some(2), "without {part} two of three ways out are left: {rules:?}");
+    }
+    let objects = render("networkPolicy.egress.enabled=false")?;
+    same("one direction", &objects.one("NetworkPolicy")?["spec"]["policyTypes"], &json!(["Ingress"]))?;
+    let somebody = render(OFF[3].0)?;
+    let account = &somebody.one("Deployment")?["spec"]["template"]["spec"]["serviceAccountName"];
+    same("the pods' account", account, &json!("somebody"))?;
+    anybody(&render("impersonation.anyUser=true")?, "users")?;
+    anybody(&render("impersonation.anyGroup=true")?, "groups")?;
+    Ok(OFF.len() + 6)
+}
+
+/// The dangerous ones give what they say and nothing besides.
+fn anybody(objects: &Objects, resource: &str) -> Result<()> {
+    let is_it = |role: &&Value| role.to_string().contains("impersonate");
+    let role = objects.all("ClusterRole").find(is_it).context("nobody can be impersonated")?;
+    let rules = json!([{"apiGroups": [""], "resources": [resource], "verbs": ["impersonate"]}]);
+    same("whom it acts for", &role["rules"], &rules)
+}

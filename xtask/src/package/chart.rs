@@ -1,0 +1,150 @@
+//! The portal's chart, as Helm packs one: with the release's version, and the image where that will be.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Args, Registry, image, portal};
+use crate::workspace;
+
+/// Values that only checks use.
+const NOT_PACKED: [&str; 2] = ["ci", ".helmignore"];
+
+/// The chart's folder.
+pub fn folder() -> PathBuf {
+    workspace::root().join("deploy/chart")
+}
+
+/// Packs the chart; gives its file.
+pub fn write(args: &Args, output: &Path) -> Result<PathBuf> {
+    let version = version(args);
+    let mut files = BTreeMap::new();
+    read(&folder(), portal::NAME, &mut files)?;
+    let here = Registry::default().portal();
+    for (path, field, from, to) in [
+        ("Chart.yaml", "version", env!("CARGO_PKG_VERSION"), version),
+        ("Chart.yaml", "appVersion", concat!("v", env!("CARGO_PKG_VERSION")), &args.release),
+        ("values.yaml", "  repository", &here, &args.registry.portal()),
+    ] {
+        replace(&mut files, path, &format!("\n{field}: {from}\n"), &format!("\n{field}: {to}\n"))?;
+    }
+    let files: Vec<_> = files.iter().map(|(path, content)| (&**path, 0o644, &**content)).collect();
+    let file = output.join(format!("{}-{version}.tgz", portal::NAME));
+    let packed = image::gzip(&image::tar(&files)?, image::Effort::Best)?;
+    fs::write(&file, packed).with_context(|| format!("writing {}", file.display()))?;
+    Ok(file)
+}
+
+/// The chart's version: Helm has it without a v.
+pub fn version(args: &Args) -> &str {
+    args.release.trim_start_matches('v')
+}
+
+/// Reads the files of a folder, by their paths in the package.
+fn read(folder: &Path, name: &str, files: &mut BTreeMap<String, Vec<u8>>) -> Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
+        let path = entry?.path();
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let packed = format!("{name}/{file}");
+        if path.is_dir() && !NOT_PACKED.contains(&&*file) {
+            read(&path, &packed, files)?;
+        } else if path.is_file() && !NOT_PACKED.contains(&&*file) {
+            files.insert(packed, fs::read(&path).with_context(|| format!("reading {}", path.display()))?);
+        }
+    }
+    Ok(())
+}
+
+/// Says a line otherwise, comments around it kept.
+fn replace(files: &mut BTreeMap<String, Vec<u8>>, path: &str, from: &str, to: &str) -> Result<()> {
+    let content = files.get_mut(&format!("{}/{path}", portal::NAME));
+    let content = content.with_context(|| format!("the chart has no {path}"))?;
+    let text = str::from_utf8(content).with_context(|| format!("reading {path}"))?;
+    ensure!(text.matches(from).count() == 1, "{path} of the chart says {:?} not once", from.trim());
+    *content = text.replace(from, to).into_bytes();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::io::Read;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::yaml;
+
+    /// A packed chart's files.
+    fn packed(args: &Args) -> (String, BTreeMap<String, String>) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = write(args, folder.path()).unwrap();
+        let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(fs::File::open(&file).unwrap()));
+        let files = archive.entries().unwrap().map(|entry| {
+            let mut entry = entry.unwrap();
+            let mut text = String::new();
+            entry.read_to_string(&mut text).unwrap();
+            (entry.path().unwrap().display().to_string(), text)
+        });
+        (file.file_name().unwrap().to_string_lossy().into_owned(), files.collect())
+    }
+
+    #[test]
+    fn a_chart_has_the_version_and_the_image_of_its_release() {
+        let registry = "ghcr.io/acme".parse().unwrap();
+        let (name, files) = packed(&Args { release: "v1.2.3-rc.1".to_owned(), registry, ..Args::default() });
+        assert_eq!(name, "paved-portal-1.2.3-rc.1.tgz");
+        let chart = &yaml::documents(&files["paved-portal/Chart.yaml"]).unwrap()[0];
+        assert_eq!((&chart["version"], &chart["appVersion"]), (&json!("1.2.3-rc.1"), &json!("v1.2.3-rc.1")));
+        let values = &yaml::documents(&files["paved-portal/values.yaml"]).unwrap()[0];
+        assert_eq!(values["image"]["repository"], "ghcr.io/acme/paved-portal");
+        assert!(files.contains_key("paved-portal/files/rights.yaml"));
+        assert!(files.keys().all(|path| !path.contains("/ci/")), "{:?}", files.keys());
+    }
+
+    #[test]
+    fn the_same_chart_gives_the_same_file() {
+        let made = || {
+            let folder = tempfile::tempdir().unwrap();
+            fs::read(write(&Args::default(), folder.path()).unwrap()).unwrap()
+        };
+        assert_eq!(made(), made());
+    }
+
+    /// Every value is one that the schema has, and the other way round; nothing else is taken.
+    #[test]
+    fn the_schema_knows_every_value_and_no_other() {
+        let schema = fs::read_to_string(folder().join("values.schema.json")).unwrap();
+        let schema: Value = serde_json::from_str(&schema).unwrap();
+        let values = yaml::read(&folder().join("values.yaml")).unwrap().remove(0);
+        let mut known = schema["properties"].as_object().unwrap().clone();
+        known.remove("global");
+        compare("", &values, &json!({"properties": known, "additionalProperties": false}));
+    }
+
+    fn compare(path: &str, values: &Value, schema: &Value) {
+        let Some(known) = schema["properties"].as_object() else { return };
+        assert_eq!(schema["additionalProperties"], false, "{path}");
+        let values = values.as_object().unwrap();
+        let names = |map: &serde_json::Map<String, Value>| map.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(values), names(known), "{path}");
+        for (name, value) in values {
+            compare(&format!("{path}.{name}"), value, &known[name]);
+        }
+    }
+
+    #[test]
+    fn no_value_holds_a_secret() {
+        let values = yaml::read(&folder().join("values.yaml")).unwrap().remove(0);
+        let names: Vec<_> = ["/oidc/clientSecret", "/sessions", "/tls"]
+            .iter()
+            .flat_map(|path| values.pointer(path).unwrap().as_object().unwrap().keys().cloned())
+            .collect();
+        assert_eq!(names, ["key", "secretName", "keys", "secretName", "ttl", "secretName"]);
+    }
+}

@@ -1,0 +1,139 @@
+//! The portal: an image of `paved` for all architectures, and the bill of what is in it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use super::{
+    Architecture, Args,
+    build::Place,
+    image::{Contents, Image},
+    index, sbom,
+};
+use crate::workspace;
+
+/// The image's name, and its chart's.
+pub const NAME: &str = "paved-portal";
+
+const DESCRIPTION: &str = "The portal of Paved Road: environments for people who never write YAML";
+
+/// Where programs on Linux look for the authorities that they trust.
+const AUTHORITIES: &str = "etc/ssl/certs/ca-certificates.crt";
+
+/// The crate that those come from, of which the bill tells.
+const AUTHORITIES_FROM: &str = "webpki-root-certs";
+
+/// Builds the image; gives its file.
+pub fn image(args: &Args, place: &Place, output: &Path) -> Result<PathBuf> {
+    let images = args.architectures().into_iter().map(|architecture| {
+        let binary = binary(args, architecture, place)?;
+        let binary = fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
+        of(&binary, architecture, args)
+    });
+    let layout = index::layout(&images.collect::<Result<Vec<_>>>()?, &args.release)?;
+    let file = output.join(format!("{NAME}.oci.tar"));
+    fs::write(&file, layout).with_context(|| format!("writing {}", file.display()))?;
+    sbom::write_with(NAME, &["paved", AUTHORITIES_FROM], output)?;
+    Ok(file)
+}
+
+/// It writes no file. It asks an OpenID provider who people are, whose certificate is a public authority's as a rule.
+fn of(binary: &[u8], architecture: Architecture, args: &Args) -> Result<Image> {
+    let authorities = authorities();
+    let files: [(&str, u32, &[u8]); 2] =
+        [("paved", 0o755, binary), (AUTHORITIES, 0o644, authorities.as_bytes())];
+    let contents = Contents {
+        title: NAME,
+        description: DESCRIPTION,
+        files: &files,
+        entry_point: &["/paved", "portal"],
+        ports: &["8080/tcp"],
+    };
+    Image::of(&contents, architecture, &args.release, args.effort())
+}
+
+fn binary(args: &Args, architecture: Architecture, place: &Place) -> Result<PathBuf> {
+    if args.debug {
+        return Ok(workspace::build(&["paved"])?.join("paved"));
+    }
+    place.static_binary("paved", "paved", architecture)
+}
+
+/// The authorities that Mozilla trusts, as PEM.
+fn authorities() -> String {
+    const LINE: usize = 64;
+    let mut text = String::new();
+    for certificate in webpki_root_certs::TLS_SERVER_ROOT_CERTS {
+        text.push_str("-----BEGIN CERTIFICATE-----\n");
+        let encoded = STANDARD.encode(certificate);
+        let mut rest = encoded.as_str();
+        while !rest.is_empty() {
+            let (line, after) = rest.split_at(rest.len().min(LINE));
+            text.push_str(line);
+            text.push('\n');
+            rest = after;
+        }
+        text.push_str("-----END CERTIFICATE-----\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::io::Read;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn the_image_starts_the_portal_and_trusts_public_authorities() {
+        let image = of(b"binary", Architecture::Amd64, &Args { debug: true, ..Args::default() }).unwrap();
+        let config: Value = serde_json::from_slice(&image.config).unwrap();
+        assert_eq!(config["config"]["Entrypoint"], json!(["/paved", "portal"]));
+        assert_eq!(config["config"]["User"], "65532:65532");
+        let layer = flate2::read::GzDecoder::new(&*image.layer);
+        let mut archive = tar::Archive::new(layer);
+        let paths = archive.entries().unwrap().map(|entry| {
+            let entry = entry.unwrap();
+            (entry.path().unwrap().display().to_string(), entry.header().mode().unwrap())
+        });
+        let paths: Vec<_> = paths.collect();
+        assert_eq!(paths, [("paved".to_owned(), 0o755), (AUTHORITIES.to_owned(), 0o644)], "and no shell");
+    }
+
+    #[test]
+    fn authorities_are_certificates_as_pem() {
+        let text = authorities();
+        let blocks: Vec<_> = text.split_terminator("-----END CERTIFICATE-----\n").collect();
+        assert_eq!(blocks.len(), webpki_root_certs::TLS_SERVER_ROOT_CERTS.len());
+        for (block, certificate) in blocks.iter().zip(webpki_root_certs::TLS_SERVER_ROOT_CERTS) {
+            let lines: Vec<_> =
+                block.strip_prefix("-----BEGIN CERTIFICATE-----\n").unwrap().lines().collect();
+            assert!(lines.iter().all(|line| line.len() <= 64));
+            assert_eq!(STANDARD.decode(lines.concat()).unwrap(), certificate.as_ref());
+        }
+    }
+
+    #[test]
+    fn the_bill_names_what_is_in_the_image() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = sbom::write_with(NAME, &["paved", AUTHORITIES_FROM], folder.path()).unwrap();
+        let mut text = String::new();
+        fs::File::open(file).unwrap().read_to_string(&mut text).unwrap();
+        let bill: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(bill["metadata"]["component"]["name"], NAME);
+        let names = bill["components"].as_array().unwrap().iter().map(|one| one["name"].clone());
+        let names: Vec<_> = names.collect();
+        assert!(
+            ["paved", AUTHORITIES_FROM, "kube"].iter().all(|name| names.contains(&json!(name))),
+            "{names:?}"
+        );
+    }
+}

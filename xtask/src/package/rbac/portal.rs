@@ -1,0 +1,134 @@
+//! What the portal's own account reads, for the chart in `deploy/chart`. Everything else the portal does in the name of whoever is
+//! signed in; and it reads no Secret as itself.
+
+use anyhow::Result;
+use function_paved_road::apis::{APIS, Flavour};
+use serde_json::{Map, Value, json};
+
+use super::rule::{Plurals, READ, Rights};
+use crate::package::composed::{self, Composed};
+
+/// To look at what has a name already.
+const GET: [&str; 1] = ["get"];
+
+/// To look through all there are.
+const LIST: [&str; 2] = ["get", "list"];
+
+/// What the kinds are described by, and what a preview is composed with.
+const CROSSPLANE: [&str; 3] = ["compositeresourcedefinitions", "compositions", "environmentconfigs"];
+
+/// The rights as the chart takes them: for each flavour those in the APIs' `own` group, whose name is the chart's to fill in, and those
+/// to `parts`; then what is Crossplane's.
+pub fn rights(composed: &[Composed]) -> Result<Value> {
+    let plurals = super::plurals()?;
+    let mut rights = Map::new();
+    for flavour in Flavour::ALL {
+        let mut own = own(flavour, "").rules();
+        for rule in own.iter_mut().filter_map(Value::as_object_mut) {
+            rule.remove("apiGroups");
+        }
+        let parts = parts(flavour, composed, &plurals)?.rules();
+        rights.insert(flavour.to_string(), json!({"own": own, "parts": parts}));
+    }
+    rights.insert("crossplane".to_owned(), json!(crossplane().rules()));
+    Ok(rights.into())
+}
+
+/// All of its rights where the APIs have these groups; a flavour without a group is not installed.
+pub fn all(groups: &[(Flavour, String)], composed: &[Composed]) -> Result<Rights> {
+    let plurals = super::plurals()?;
+    let mut rights = crossplane();
+    for (flavour, group) in groups {
+        rights = rights.and(own(*flavour, group)).and(parts(*flavour, composed, &plurals)?);
+    }
+    Ok(rights)
+}
+
+/// Environments, which it watches, and the composites beneath claims, which name the parts of one that goes.
+fn own(flavour: Flavour, group: &str) -> Rights {
+    let mut rights = Rights::default();
+    for api in APIS {
+        match flavour {
+            Flavour::Claims => {
+                rights.allow(group, api.info().claim.plural, &READ);
+                rights.allow(group, api.info().composite.plural, &GET);
+            }
+            Flavour::Namespaced => rights.allow(group, api.info().namespaced.plural, &READ),
+        }
+    }
+    rights
+}
+
+/// What environments are made of, but for Secrets.
+fn parts(flavour: Flavour, composed: &[Composed], plurals: &Plurals) -> Result<Rights> {
+    let mut rights = Rights::default();
+    let of_flavour = composed.iter().filter(|api| api.flavour == flavour);
+    for object in of_flavour.flat_map(Composed::objects).filter(|object| object["kind"] != "Secret") {
+        rights.allow(composed::group(object), &plurals.of(object)?, &GET);
+    }
+    Ok(rights)
+}
+
+fn crossplane() -> Rights {
+    let mut rights = Rights::default();
+    for resource in CROSSPLANE {
+        rights.allow("apiextensions.crossplane.io", resource, &LIST);
+    }
+    rights
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn both() -> Vec<(Flavour, String)> {
+        Flavour::ALL.map(|flavour| (flavour, format!("{flavour}.example.org"))).to_vec()
+    }
+
+    fn of(group: &str, rules: &[Value]) -> Vec<Value> {
+        rules.iter().filter(|rule| rule["apiGroups"] == json!([group])).cloned().collect()
+    }
+
+    #[test]
+    fn it_reads_and_no_more() {
+        let rules = all(&both(), composed::all().unwrap()).unwrap().rules();
+        let verbs = rules.iter().flat_map(|rule| rule["verbs"].as_array().unwrap());
+        assert!(verbs.clone().count() > 0 && verbs.clone().all(|verb| READ.iter().any(|read| verb == read)));
+        for rule in &rules {
+            let named = |key: &str| rule[key].as_array().unwrap().clone();
+            assert!(!named("resources").iter().any(|one| one == "*" || one == "secrets"), "{rule}");
+            assert!(!named("apiGroups").iter().any(|one| one == "*"), "{rule}");
+        }
+    }
+
+    #[test]
+    fn it_watches_environments_and_gets_what_is_beneath() {
+        let rules = all(&both(), composed::all().unwrap()).unwrap().rules();
+        let claims = of("claims.example.org", &rules);
+        let [claims, composites] = claims.as_slice() else { panic!("{claims:?}") };
+        assert_eq!(claims["verbs"], json!(READ));
+        assert_eq!(composites["verbs"], json!(GET));
+        assert_eq!(claims["resources"].as_array().unwrap().len(), APIS.len());
+        assert_eq!(composites["resources"].as_array().unwrap().len(), APIS.len());
+        let namespaced = of("namespaced.example.org", &rules);
+        assert_eq!(namespaced.iter().map(|rule| &rule["verbs"]).collect::<Vec<_>>(), [&json!(READ)]);
+    }
+
+    #[test]
+    fn a_flavour_that_is_not_installed_gives_no_rights() {
+        let one = [(Flavour::Namespaced, "platform.example.org".to_owned())];
+        let text = json!(all(&one, composed::all().unwrap()).unwrap().rules()).to_string();
+        assert!(text.contains("ec2.aws.m.upbound.io") && !text.contains("\"ec2.aws.upbound.io\""), "{text}");
+    }
+
+    #[test]
+    fn the_chart_fills_in_the_group() {
+        let rights = rights(composed::all().unwrap()).unwrap();
+        for flavour in Flavour::ALL {
+            let own = rights[flavour.to_string()]["own"].as_array().unwrap();
+            assert!(!own.is_empty() && own.iter().all(|rule| rule["apiGroups"].is_null()), "{own:?}");
+        }
+    }
+}
