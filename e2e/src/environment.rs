@@ -216,9 +216,12 @@ impl Environment {
     async fn delete_overlooked(&self) -> Result<()> {
         let is_deleted = |object: &Value| !object["metadata"]["deletionTimestamp"].is_null();
         let Ok(composite) = self.composite().await else { return Ok(()) };
-        let is_used = |object: &Value| !object["metadata"]["labels"]["crossplane.io/in-use"].is_null();
+        // A Usage goes with what uses.
+        let has_to_wait = |object: &Value| {
+            object["kind"] == "Usage" || !object["metadata"]["labels"]["crossplane.io/in-use"].is_null()
+        };
         let mut overlooked = self.composed().await?;
-        overlooked.retain(|part| is_deleted(&composite) && !is_deleted(part) && !is_used(part));
+        overlooked.retain(|part| is_deleted(&composite) && !is_deleted(part) && !has_to_wait(part));
         for part in &overlooked {
             println!("    overlooked, and deleted by hand: {} {}", resource(part), part["metadata"]["name"]);
             self.objects.delete(part).await?;
