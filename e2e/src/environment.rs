@@ -15,6 +15,9 @@ use crate::stage::PATIENCE;
 /// How often to look.
 const EVERY: Duration = Duration::from_millis(500);
 
+/// How long until a part of what is deleted has been told so, unless nobody ever does.
+const OVERLOOKED: Duration = Duration::from_mins(1);
+
 /// The uid and the generation of everything composed, by kind and name.
 pub type Desired = BTreeMap<String, (String, String)>;
 
@@ -194,12 +197,34 @@ impl Environment {
 
     /// Waits until it is gone, and all that it composed with it.
     pub async fn gone(&self) -> Result<()> {
-        let end = Instant::now() + PATIENCE;
+        let begin = Instant::now();
+        let mut is_looked_after = false;
         while self.found().await?.is_some() {
-            if Instant::now() > end {
+            if begin.elapsed() > PATIENCE {
                 bail!("{} was not gone within {} s:\n{}", self.name(), PATIENCE.as_secs(), self.tree().await);
             }
+            if begin.elapsed() > OVERLOOKED && !is_looked_after {
+                self.delete_overlooked().await?;
+                is_looked_after = true;
+            }
             tokio::time::sleep(EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// What docs/operations.md advises about parts that Kubernetes does not delete, as Crossplane made them when it had begun to.
+    async fn delete_overlooked(&self) -> Result<()> {
+        let is_deleted = |object: &Value| !object["metadata"]["deletionTimestamp"].is_null();
+        let Ok(composite) = self.composite().await else { return Ok(()) };
+        // A Usage goes with what uses.
+        let has_to_wait = |object: &Value| {
+            object["kind"] == "Usage" || !object["metadata"]["labels"]["crossplane.io/in-use"].is_null()
+        };
+        let mut overlooked = self.composed().await?;
+        overlooked.retain(|part| is_deleted(&composite) && !is_deleted(part) && !has_to_wait(part));
+        for part in &overlooked {
+            println!("    overlooked, and deleted by hand: {} {}", resource(part), part["metadata"]["name"]);
+            self.objects.delete(part).await?;
         }
         Ok(())
     }
@@ -215,15 +240,20 @@ impl Environment {
         objects.extend(self.composite().await);
         objects.extend(self.composed().await.unwrap_or_default());
         let mut text: String = objects.iter().map(line).collect();
-        let of_these = |event: &&Value| {
+        let of_these = |event: &Value| {
             objects.iter().any(|object| object["metadata"]["uid"] == event["involvedObject"]["uid"])
         };
-        let events = self.objects.list("v1", "Event", "").await.unwrap_or_default();
-        for event in events.iter().filter(of_these) {
+        let mut events = self.objects.list("v1", "Event", "").await.unwrap_or_default();
+        events.retain(of_these);
+        events.sort_by(|one, other| when(one).cmp(when(other)));
+        for event in &events {
             _ = writeln!(
                 text,
-                "event {} {}: {}",
-                event["involvedObject"]["kind"], event["reason"], event["message"]
+                "{} {} {}: {}",
+                when(event),
+                event["involvedObject"]["kind"],
+                event["reason"],
+                event["message"]
             );
         }
         text
@@ -259,6 +289,11 @@ pub fn resource(reference: &Value) -> String {
         Some((group, version)) => format!("{kind}.{version}.{group}"),
         None => kind.to_owned(),
     }
+}
+
+/// When an event was last seen.
+fn when(event: &Value) -> &str {
+    event["lastTimestamp"].as_str().unwrap_or_default()
 }
 
 /// An object in a line, and a line for each condition that is not True.

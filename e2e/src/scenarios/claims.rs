@@ -74,18 +74,19 @@ fn tells_its_status(api: &str, object: &Value) -> Result<()> {
     Ok(())
 }
 
-/// `kubectl get` shows the API's own columns, and how far it is.
+/// `kubectl get` shows the API's own columns, and how far it is: Crossplane may write conditions that it read before once more, and
+/// the right ones after them.
 async fn shows_its_columns(api: &dyn AnyApi, environment: &Environment) -> Result<()> {
-    let table = environment.table().await?;
-    let (head, row) = table.split_once('\n').context("kubectl get printed no row")?;
-    let own = api.info().columns.iter().map(|(name, _, _)| name.to_uppercase());
-    for column in own.chain(["PHASE", "PROGRESS", "REASON"].map(str::to_owned)) {
-        ensure!(head.contains(&column), "no column {column} in {head}");
-    }
-    for cell in ["Ready", "Available"] {
-        ensure!(row.contains(cell), "kubectl get does not show {cell}: {row}");
-    }
-    Ok(())
+    eventually("kubectl get shows Ready and Available", async || {
+        let table = environment.table().await?;
+        let (head, row) = table.split_once('\n').context("kubectl get printed no row")?;
+        let own = api.info().columns.iter().map(|(name, _, _)| name.to_uppercase());
+        for column in own.chain(["PHASE", "PROGRESS", "REASON"].map(str::to_owned)) {
+            ensure!(head.contains(&column), "no column {column} in {head}");
+        }
+        Ok(["Ready", "Available"].iter().all(|cell| row.contains(cell)).then_some(()))
+    })
+    .await
 }
 
 /// The connection details are in a Secret of the owner's namespace, under all their keys.
