@@ -89,7 +89,9 @@ pub(crate) async fn run(args: &cli::Portal, console: &mut Console<'_>) -> Result
     log(&config);
     // Several crates bring a provider of their own: this one is meant.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let kubernetes = configure(&args.access).await?;
+    let mut kubernetes = configure(&args.access).await?;
+    // Whoever waits for an answer is told at once, and may ask again; watches have a patience of their own.
+    kubernetes.default_retry = false;
     let cluster = Cluster::of(kubernetes.clone(), &args.access)?;
     let clients = Clients::new(&cluster, kubernetes).map_err(|error| cluster.explain(&error, "connect"))?;
     let only = args.access.namespace.clone().filter(|_| matches!(config.auth, Auth::None));

@@ -20,10 +20,13 @@ const TTL: Duration = Duration::from_secs(30);
 /// How many answers are kept.
 const MANY: usize = 4096;
 
+/// Who somebody is, by the hash of a token, and until when that counts.
+type Known = HashMap<[u8; 32], (Arc<Person>, Instant)>;
+
 /// Whose tokens are whose.
 pub(super) struct Bearers {
     clients: Clients,
-    known: Mutex<HashMap<[u8; 32], (Arc<Person>, Instant)>>,
+    known: Mutex<Known>,
 }
 
 impl Bearers {

@@ -26,7 +26,7 @@ use crate::failure::Failure;
 use http_client::HttpClient;
 
 /// How long the provider's description and keys count.
-const TTL: Duration = Duration::from_secs(600);
+const TTL: Duration = Duration::from_mins(10);
 
 /// Signatures that count: those which only the provider can make. A secret that both share, or none, is no signature.
 const ALGORITHMS: [Algorithm; 8] = [
@@ -176,17 +176,14 @@ impl Provider {
         })?;
         let mut claims = payload(&token.to_string()).unwrap_or_default();
         let wanted = [&oidc.username_claim, &oidc.groups_claim];
-        if wanted.iter().any(|claim| !claims.contains_key(claim.as_str())) {
-            if let Some(endpoint) = metadata.userinfo_endpoint() {
-                let said = self.http.user_info(endpoint.url(), answer.access_token().secret()).await;
-                // What is said of somebody else does not count.
-                if let Some(said) =
-                    said.filter(|said| said.get("sub").and_then(Value::as_str) == Some(&subject))
-                {
-                    for (claim, value) in said {
-                        claims.entry(claim).or_insert(value);
-                    }
-                }
+        if wanted.iter().any(|claim| !claims.contains_key(claim.as_str()))
+            && let Some(endpoint) = metadata.userinfo_endpoint()
+        {
+            let said = self.http.user_info(endpoint.url(), answer.access_token().secret()).await;
+            // What is said of somebody else does not count.
+            let said = said.filter(|said| said.get("sub").and_then(Value::as_str) == Some(&subject));
+            for (claim, value) in said.into_iter().flatten() {
+                claims.entry(claim).or_insert(value);
             }
         }
         identity(oidc, &claims)
@@ -254,7 +251,7 @@ mod tests {
             groups_prefix: String::new(),
             ca: None,
             session_keys: Vec::new(),
-            session_ttl: Duration::from_secs(3600),
+            session_ttl: Duration::from_hours(1),
         }
     }
 

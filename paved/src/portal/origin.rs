@@ -62,11 +62,10 @@ impl Origins {
             .iter()
             .any(|cookies| cookies.to_str().is_ok_and(|cookies| cookies.contains(session::COOKIE)));
         match self.evidence(headers) {
-            Evidence::Own => Ok(()),
             Evidence::Nothing if has_session && (is_write || switches) => Err(Problem::forbidden(
                 "With a session, the header Origin or Sec-Fetch-Site is needed; scripts send a token instead.",
             )),
-            Evidence::Nothing => Ok(()),
+            Evidence::Own | Evidence::Nothing => Ok(()),
             Evidence::Foreign => {
                 Err(Problem::forbidden("This comes from another site than the portal's own."))
             }

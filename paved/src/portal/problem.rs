@@ -11,10 +11,16 @@ use utoipa::{IntoResponses, ToSchema};
 /// The media type of a problem.
 pub(super) const MEDIA_TYPE: &str = "application/problem+json";
 
-/// A problem, in the words of RFC 9457.
+/// A problem; small, as most answers are none.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub(super) struct Problem(Box<ProblemDetails>);
+
+/// The words of RFC 9457.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Problem {
+#[schema(as = Problem)]
+pub(super) struct ProblemDetails {
     /// Always `about:blank`: the status says what kind of problem it is.
     #[serde(rename = "type")]
     kind: &'static str,
@@ -57,10 +63,10 @@ pub(super) struct FieldError {
 pub(super) enum Refusals {
     /// Refused; the body says why.
     #[response(status = "4XX", content_type = "application/problem+json")]
-    Refused(#[to_schema] Problem),
+    Refused(#[to_schema] ProblemDetails),
     /// The API server or the portal cannot do it just now.
     #[response(status = "5XX", content_type = "application/problem+json")]
-    Failed(#[to_schema] Problem),
+    Failed(#[to_schema] ProblemDetails),
 }
 
 // The signature is serde's.
@@ -72,7 +78,7 @@ fn code<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::O
 impl Problem {
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         let detail = detail.into();
-        Self {
+        Self(Box::new(ProblemDetails {
             kind: "about:blank",
             title: status.canonical_reason().unwrap_or("Problem").to_owned(),
             status,
@@ -82,7 +88,7 @@ impl Problem {
             request_id: String::new(),
             errors: Vec::new(),
             details: None,
-        }
+        }))
     }
 
     pub(super) fn bad_request(detail: impl Into<String>) -> Self {
@@ -109,7 +115,7 @@ impl Problem {
     pub(super) fn field(field: &str, message: impl Into<String>) -> Self {
         let message = message.into();
         let mut problem = Self::bad_request(format!("{field}: {message}"));
-        problem.errors.push(FieldError { field: field.to_owned(), message });
+        problem.0.errors.push(FieldError { field: field.to_owned(), message });
         problem
     }
 
@@ -118,36 +124,36 @@ impl Problem {
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         let told: Vec<String> = violations.iter().map(ToString::to_string).collect();
         let mut problem = Self::new(status, format!("{what} is refused: {}", told.join("; ")));
-        problem.errors =
+        problem.0.errors =
             violations.into_iter().map(|one| FieldError { field: one.path, message: one.message }).collect();
         problem
     }
 
     /// The words that older clients expect in `error`; what happened goes to `details`.
     pub(super) fn called(mut self, error: &str) -> Self {
-        self.details = Some(std::mem::replace(&mut self.error, error.to_owned()));
+        self.0.details = Some(std::mem::replace(&mut self.0.error, error.to_owned()));
         self
     }
 
     pub(super) fn status(&self) -> StatusCode {
-        self.status
+        self.0.status
     }
 
     pub(super) fn detail(&self) -> &str {
-        &self.detail
+        &self.0.detail
     }
 
     /// Another status for the same problem.
     pub(super) fn with_status(mut self, status: StatusCode) -> Self {
-        self.status = status;
-        status.canonical_reason().unwrap_or("Problem").clone_into(&mut self.title);
+        self.0.status = status;
+        status.canonical_reason().unwrap_or("Problem").clone_into(&mut self.0.title);
         self
     }
 
     /// Where and in which request it happened.
     pub(super) fn at(mut self, path: &str, request_id: &str) -> Self {
-        path.clone_into(&mut self.instance);
-        request_id.clone_into(&mut self.request_id);
+        path.clone_into(&mut self.0.instance);
+        request_id.clone_into(&mut self.0.request_id);
         self
     }
 }
@@ -167,7 +173,7 @@ impl From<kube::Error> for Problem {
         };
         let mut problem = Self::new(status, answer.message.clone());
         let causes = answer.details.iter().flat_map(|details| &details.causes);
-        problem.errors = causes
+        problem.0.errors = causes
             .map(|cause| FieldError { field: cause.field.clone(), message: cause.message.clone() })
             .collect();
         problem
@@ -186,7 +192,7 @@ fn root(error: &dyn std::error::Error) -> String {
 impl IntoResponse for Problem {
     /// The body is written by the layer that knows the request.
     fn into_response(self) -> Response {
-        let mut response = self.status.into_response();
+        let mut response = self.0.status.into_response();
         response.extensions_mut().insert(self);
         response
     }
@@ -195,15 +201,16 @@ impl IntoResponse for Problem {
 impl Problem {
     /// The whole answer.
     pub(super) fn answer(&self) -> Response<Body> {
-        let mut response = (self.status, Json(self)).into_response();
+        let mut response = (self.0.status, Json(self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if self.status == StatusCode::UNAUTHORIZED {
+        if self.0.status == StatusCode::UNAUTHORIZED {
             headers
                 .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"paved-portal\""));
         }
-        if self.status == StatusCode::TOO_MANY_REQUESTS || self.status == StatusCode::SERVICE_UNAVAILABLE {
+        if self.0.status == StatusCode::TOO_MANY_REQUESTS || self.0.status == StatusCode::SERVICE_UNAVAILABLE
+        {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
         }
         response

@@ -23,14 +23,14 @@ const HEAD: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(20);
 
 /// How often the certificate's file is read again.
-const RENEW: Duration = Duration::from_secs(60);
+const RENEW: Duration = Duration::from_mins(1);
 
 /// The largest head of a request, in bytes.
 const LARGEST: usize = 64 * 1024;
 
 /// An address that is listened on.
 pub(super) struct Listener {
-    listener: TcpListener,
+    bound: TcpListener,
     address: SocketAddr,
     tls: Option<RustlsConfig>,
 }
@@ -40,14 +40,14 @@ impl Listener {
     pub(super) async fn bind(config: &Config) -> Result<Self, Failure> {
         let taken =
             |error| Failure::Usage(format!("--listen: found {}; it cannot be taken: {error}", config.listen));
-        let listener = TcpListener::bind(config.listen).map_err(taken)?;
-        listener.set_nonblocking(true).map_err(taken)?;
-        let address = listener.local_addr().map_err(taken)?;
+        let bound = TcpListener::bind(config.listen).map_err(taken)?;
+        bound.set_nonblocking(true).map_err(taken)?;
+        let address = bound.local_addr().map_err(taken)?;
         let tls = match &config.tls {
             Some(tls) => Some(certificate(tls).await?),
             None => None,
         };
-        Ok(Self { listener, address, tls })
+        Ok(Self { bound, address, tls })
     }
 
     /// How it is reached on this machine.
@@ -69,24 +69,21 @@ impl Listener {
         let handle = Handle::new();
         let stopping = tokio::spawn(stop(handle.clone(), Arc::clone(&portal)));
         tracing::info!(address = %self.address, url = %portal.public_url, "listening");
-        let served = match self.tls {
-            Some(tls) => {
-                let renewing = tokio::spawn(renew(tls.clone(), Arc::clone(&portal)));
-                let mut server = axum_server::from_tcp_rustls(self.listener, tls)?.handle(handle);
-                patience(server.http_builder());
-                let served = server.serve(service).await;
-                renewing.abort();
-                served
-            }
-            None => {
-                let mut server = axum_server::from_tcp(self.listener)?.handle(handle);
-                patience(server.http_builder());
-                server.serve(service).await
-            }
+        let ended = if let Some(tls) = self.tls {
+            let renewing = tokio::spawn(renew(tls.clone(), Arc::clone(&portal)));
+            let mut server = axum_server::from_tcp_rustls(self.bound, tls)?.handle(handle);
+            patience(server.http_builder());
+            let ended = server.serve(service).await;
+            renewing.abort();
+            ended
+        } else {
+            let mut server = axum_server::from_tcp(self.bound)?.handle(handle);
+            patience(server.http_builder());
+            server.serve(service).await
         };
         stopping.abort();
         tracing::info!("stopped");
-        Ok(served?)
+        Ok(ended?)
     }
 }
 

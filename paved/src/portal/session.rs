@@ -122,13 +122,13 @@ impl Sessions {
         ttl: SignedDuration,
     ) -> Result<HeaderValue, Problem> {
         let broken =
-            |_| Problem::new(http::StatusCode::INTERNAL_SERVER_ERROR, "The cookie cannot be written.");
-        let text = serde_json::to_string(content).map_err(|_| broken(()))?;
+            || Problem::new(http::StatusCode::INTERNAL_SERVER_ERROR, "The cookie cannot be written.");
+        let text = serde_json::to_string(content).map_err(|_| broken())?;
         let mut jar = CookieJar::new();
-        let key = self.keys.first().ok_or_else(|| broken(()))?;
+        let key = self.keys.first().ok_or_else(broken)?;
         jar.private_mut(key).add(Cookie::new(name, text));
         let sealed = jar.get(name).map(|cookie| cookie.value().to_owned()).unwrap_or_default();
-        HeaderValue::from_str(&attributes(name, sealed, ttl).to_string()).map_err(|_| broken(()))
+        HeaderValue::from_str(&attributes(name, sealed, ttl).to_string()).map_err(|_| broken())
     }
 
     /// What an encrypted cookie holds.

@@ -169,7 +169,8 @@ async fn signing_out_ends_the_session_and_its_streams_in_every_replica() {
     let cookie = [("cookie", session.as_str())];
     assert_eq!(second.send("GET", "/api/v1/me", &cookie, "").await.status, 200, "one key for all replicas");
     let (mut here, mut there) = (portal.events(&cookie).await, second.events(&cookie).await);
-    (here.synced().await, there.synced().await);
+    here.synced().await;
+    there.synced().await;
     let origin = portal.url("");
     let out = portal.send("POST", "/auth/sign-out", &[("cookie", &session), ("origin", &origin)], "").await;
     assert_eq!(out.status, 204);

@@ -95,13 +95,12 @@ pub(in crate::portal) async fn visible(
     let mut visible = Vec::new();
     for entry in portal.live.all().into_iter().filter(|entry| fits(entry)) {
         let place = (entry.key.kind.clone(), entry.key.namespace.clone());
-        let sees = match answers.get(&place) {
-            Some(sees) => *sees,
-            None => {
-                let sees = portal.access.sees(person, &entry.kind, &entry.key.namespace).await?;
-                answers.insert(place, sees);
-                sees
-            }
+        let sees = if let Some(sees) = answers.get(&place) {
+            *sees
+        } else {
+            let sees = portal.access.sees(person, &entry.kind, &entry.key.namespace).await?;
+            answers.insert(place, sees);
+            sees
         };
         if sees {
             visible.push(entry);

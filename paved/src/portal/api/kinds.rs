@@ -16,6 +16,8 @@ use crate::portal::problem::{Problem, Refusals};
 use crate::portal::who::{Person, SignedIn};
 
 /// A kind of environment.
+// The field is what Kubernetes calls it.
+#[allow(clippy::struct_field_names)]
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct Kind {

@@ -47,7 +47,9 @@ impl Draft {
         match before.and_then(|before| kept(before, named.as_deref())) {
             Some((label, annotation)) => {
                 set(&mut metadata, "labels", LABEL, label);
-                annotation.into_iter().for_each(|login| set(&mut metadata, "annotations", ANNOTATION, login));
+                if let Some(login) = annotation {
+                    set(&mut metadata, "annotations", ANNOTATION, login);
+                }
             }
             None => owner(portal, person, named.as_deref()).await?.mark(&mut metadata),
         }

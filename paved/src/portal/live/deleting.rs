@@ -45,14 +45,13 @@ pub(in crate::portal) async fn follow(cluster: Cluster, live: Arc<Live>) {
 
 /// The parts of one, as they stand. `None` where they cannot be read: then the last that its status said stays shown.
 async fn read(cluster: &Cluster, entry: &Entry, known: Option<Parts>) -> Option<Parts> {
-    let mut parts = match known {
-        Some(parts) => parts,
-        None => {
-            let api = entry.kind.api(&cluster.client, Some(&entry.key.namespace));
-            let object = api.get_opt(&entry.key.name).await.ok()??;
-            let found = Found { kind: (*entry.kind).clone(), object };
-            Parts::of(cluster, &found).await.ok()?
-        }
+    let mut parts = if let Some(parts) = known {
+        parts
+    } else {
+        let api = entry.kind.api(&cluster.client, Some(&entry.key.namespace));
+        let object = api.get_opt(&entry.key.name).await.ok()??;
+        let found = Found { kind: (*entry.kind).clone(), object };
+        Parts::of(cluster, &found).await.ok()?
     };
     parts.look().await;
     parts.is_seen().then_some(parts)

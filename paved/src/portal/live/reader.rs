@@ -19,7 +19,7 @@ use crate::portal::who::Person;
 const BEAT: Duration = Duration::from_secs(15);
 
 /// How long a reader goes on with what the API server said last of what it may see, while that does not answer.
-const STALE: Duration = Duration::from_secs(120);
+const STALE: Duration = Duration::from_mins(2);
 
 /// A reader.
 pub(in crate::portal) struct Reader {
@@ -111,16 +111,13 @@ impl Reader {
             }
         }
         reader.scope = reader.scope();
-        match last.and_then(|last| reader.resumed(last)) {
-            Some(start) => {
-                reader.changes = start.changes;
-                reader.sequence = start.sequence;
-                reader.queue.extend(start.missed.into_iter().map(Next::Change));
-            }
-            None => {
-                reader.queue.push_back(Next::Snapshot(visible.len()));
-                reader.queue.extend(visible.into_iter().map(Next::Present));
-            }
+        if let Some(start) = last.and_then(|last| reader.resumed(last)) {
+            reader.changes = start.changes;
+            reader.sequence = start.sequence;
+            reader.queue.extend(start.missed.into_iter().map(Next::Change));
+        } else {
+            reader.queue.push_back(Next::Snapshot(visible.len()));
+            reader.queue.extend(visible.into_iter().map(Next::Present));
         }
         reader.queue.push_back(Next::Synced);
         Ok(reader)

@@ -174,10 +174,10 @@ impl Live {
         let mut inner = self.inner();
         let key = key(kind, object);
         let uid = object.metadata.uid.as_deref().unwrap_or_default();
-        if inner.entries.get(&key).is_some_and(|known| known.uid == uid) {
-            if let Some(entry) = inner.entries.remove(&key) {
-                self.tell(&mut inner, Action::Deleted, entry);
-            }
+        if inner.entries.get(&key).is_some_and(|known| known.uid == uid)
+            && let Some(entry) = inner.entries.remove(&key)
+        {
+            self.tell(&mut inner, Action::Deleted, entry);
         }
     }
 

@@ -109,7 +109,7 @@ impl View {
             failed: seen.mark() == crate::paint::Mark::Bad,
             message: seen.sentence().to_owned(),
             progress: seen.progress.clone(),
-            endpoint: seen.endpoint().map(str::to_owned),
+            endpoint: seen.endpoint(),
             composition: seen.composition.clone(),
             kind: seen.kind,
             namespace: seen.namespace,

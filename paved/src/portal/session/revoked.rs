@@ -23,7 +23,7 @@ use crate::portal::problem::Problem;
 const NAME: &str = "paved-portal-revoked";
 
 /// How often what has ended anyway is forgotten.
-const PRUNE: Duration = Duration::from_secs(300);
+const PRUNE: Duration = Duration::from_mins(5);
 
 /// The sessions that were ended, by the hash of their id, and when they would have ended.
 pub(in crate::portal) struct Revoked {

@@ -84,6 +84,8 @@ pub(in crate::portal) struct Status {
 }
 
 /// The making of a stock pool.
+// The names are those that clients know.
+#[allow(clippy::struct_field_names)]
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct Job {
@@ -215,10 +217,10 @@ async fn make(portal: &Portal, person: &Person, headers: &HeaderMap, body: &Valu
         Some(key) => hash(&[&owner.hash(), key], 16),
         None => unique(16)?,
     };
-    if key.is_some() {
-        if let Some((_, object)) = find(portal, person, &job_id).await? {
-            return again(&job_id, &wanted, &object);
-        }
+    if key.is_some()
+        && let Some((_, object)) = find(portal, person, &job_id).await?
+    {
+        return again(&job_id, &wanted, &object);
     }
     let kind = kinds(portal).into_iter().next();
     let kind = kind.ok_or_else(|| Problem::not_found("This cluster makes no stock pools."))?;

@@ -90,7 +90,7 @@ impl ApiServer {
         let kubeconfig = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "c",
             "clusters": [named("cluster", json!({"server": format!("http://{}", self.address)}))],
-            "users": [named("user", json!({"token": token}))],
+            "users": [named("user", json!({"token": format!("token-{token}")}))],
             "contexts": [named("context", json!({"cluster": "c", "user": "c", "namespace": "portal"}))],
         });
         let path = self.folder.path().join(format!("kubeconfig-{token}"));
@@ -201,7 +201,7 @@ fn namespace(path: &str) -> String {
     path.split("/namespaces/").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default().to_owned()
 }
 
-fn status(code: u16, reason: &str, message: &str, causes: Value) -> Response {
+fn status(code: u16, reason: &str, message: &str, causes: &Value) -> Response {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code, "reason": reason,
         "message": message, "details": {"causes": causes}});
     (StatusCode::from_u16(code).unwrap(), shown(&status)).into_response()
@@ -212,19 +212,19 @@ fn shown(value: &Value) -> Response {
 }
 
 /// Whom a request means; the portal alone may impersonate.
-fn who(headers: &HeaderMap) -> Result<String, Response> {
+fn who(headers: &HeaderMap) -> Result<String, Box<Response>> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
     let authorizations = headers.get_all(header::AUTHORIZATION).iter().count();
     let token = text("authorization").unwrap_or_default();
     let user = token.strip_prefix("Bearer token-").unwrap_or_default().to_owned();
     if authorizations != 1 || !PEOPLE.iter().any(|(name, ..)| *name == user) {
-        return Err(status(401, "Unauthorized", "Unauthorized", json!([])));
+        return Err(Box::new(status(401, "Unauthorized", "Unauthorized", &json!([]))));
     }
     assert!(headers.get_all("impersonate-user").iter().count() <= 1, "impersonated twice");
     match text("impersonate-user") {
         None => Ok(user),
         Some(other) if user == "portal" => Ok(other),
-        Some(_) => Err(status(403, "Forbidden", "you may not impersonate", json!([]))),
+        Some(_) => Err(Box::new(status(403, "Forbidden", "you may not impersonate", &json!([])))),
     }
 }
 
@@ -252,11 +252,11 @@ async fn answer(
     body: Bytes,
 ) -> Response {
     if here.inner().down {
-        return status(503, "ServiceUnavailable", "down", json!([]));
+        return status(503, "ServiceUnavailable", "down", &json!([]));
     }
     let who = match who(&headers) {
         Ok(who) => who,
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
     let path = uri.path().to_owned();
     here.inner().asked.push((who.clone(), method.to_string(), path.clone()));
@@ -280,7 +280,7 @@ async fn answer(
         _ => "update",
     };
     if !here.inner().may(&who, verb, &namespace(&path)) {
-        return status(403, "Forbidden", &format!("{who} may not {verb} {path}"), json!([]));
+        return status(403, "Forbidden", &format!("{who} may not {verb} {path}"), &json!([]));
     }
     let dry_run = query.contains("dryRun");
     match (method.as_str(), collection) {
@@ -291,7 +291,7 @@ async fn answer(
         ("PUT", _) => replace(&here, &path, sent, dry_run),
         ("PATCH", _) => patch(&here, &path, &sent, headers[header::CONTENT_TYPE].to_str().unwrap()),
         ("DELETE", _) => delete(&here, &path, &sent),
-        _ => status(405, "MethodNotAllowed", "no", json!([])),
+        _ => status(405, "MethodNotAllowed", "no", &json!([])),
     }
 }
 
@@ -402,7 +402,7 @@ fn changes(here: &Arc<Here>, path: &str, query: &str) -> Response {
 }
 
 fn absent(path: &str) -> Response {
-    status(404, "NotFound", &format!("{path} not found"), json!([]))
+    status(404, "NotFound", &format!("{path} not found"), &json!([]))
 }
 
 fn one(here: &Here, path: &str) -> Response {
@@ -412,15 +412,15 @@ fn one(here: &Here, path: &str) -> Response {
 fn create(here: &Here, path: &str, sent: Value, dry_run: bool) -> Response {
     let name = sent["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     if name.starts_with("over-quota") {
-        return status(403, "Forbidden", "exceeded quota: count/environments", json!([]));
+        return status(403, "Forbidden", "exceeded quota: count/environments", &json!([]));
     }
     if sent["spec"]["replicas"].as_i64().is_some_and(|replicas| replicas > 1000) {
         let cause = json!({"field": "spec.replicas", "message": "should be less than or equal to 1000", "reason": "FieldValueInvalid"});
-        return status(422, "Invalid", "spec.replicas is invalid", json!([cause]));
+        return status(422, "Invalid", "spec.replicas is invalid", &json!([cause]));
     }
     let whole = format!("{path}/{name}");
     if here.inner().objects.contains_key(&whole) {
-        return status(409, "AlreadyExists", &format!("{name} already exists"), json!([]));
+        return status(409, "AlreadyExists", &format!("{name} already exists"), &json!([]));
     }
     assert_eq!(
         sent["metadata"]["namespace"],
@@ -434,7 +434,7 @@ fn create(here: &Here, path: &str, sent: Value, dry_run: bool) -> Response {
 fn replace(here: &Here, path: &str, sent: Value, dry_run: bool) -> Response {
     let Some(known) = here.inner().objects.get(path).cloned() else { return absent(path) };
     if known["metadata"]["resourceVersion"] != sent["metadata"]["resourceVersion"] {
-        return status(409, "Conflict", "the object has been modified", json!([]));
+        return status(409, "Conflict", "the object has been modified", &json!([]));
     }
     shown(&if dry_run { sent } else { here.put(path, sent) })
 }
@@ -447,7 +447,7 @@ fn patch(here: &Here, path: &str, sent: &Value, media_type: &str) -> Response {
     let mut object = known.unwrap_or_else(|| json!({}));
     let version = &sent["metadata"]["resourceVersion"];
     if version.is_string() && *version != object["metadata"]["resourceVersion"] {
-        return status(409, "Conflict", "the object has been modified", json!([]));
+        return status(409, "Conflict", "the object has been modified", &json!([]));
     }
     merge(&mut object, sent);
     shown(&here.put(path, object))
@@ -474,7 +474,7 @@ fn delete(here: &Here, path: &str, sent: &Value) -> Response {
     let Some(known) = here.inner().objects.get(path).cloned() else { return absent(path) };
     let wanted = &sent["preconditions"]["uid"];
     if wanted.is_string() && *wanted != known["metadata"]["uid"] {
-        return status(409, "Conflict", "the uid is another", json!([]));
+        return status(409, "Conflict", "the uid is another", &json!([]));
     }
     shown(&here.remove(path).unwrap())
 }

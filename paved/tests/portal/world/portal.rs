@@ -77,7 +77,7 @@ impl Portal {
         let address = loop {
             let line = lines.next().expect("the portal ends before it listens").unwrap();
             let told: Value = serde_json::from_str(&line).unwrap_or_default();
-            log.lock().unwrap().push_str(&format!("{line}\n"));
+            log.lock().unwrap().extend([&line, "\n"]);
             if told["message"] == "listening" {
                 break told["address"].as_str().unwrap().to_owned();
             }
@@ -85,7 +85,7 @@ impl Portal {
         };
         let kept = Arc::clone(&log);
         std::thread::spawn(move || {
-            lines.map_while(Result::ok).for_each(|line| kept.lock().unwrap().push_str(&format!("{line}\n")));
+            lines.map_while(Result::ok).for_each(|line| kept.lock().unwrap().extend([&line, "\n"]));
         });
         let portal =
             Self { process, address, log, client: Client::builder(TokioExecutor::new()).build_http() };
@@ -238,13 +238,13 @@ impl Events {
                     self.text.push_str(std::str::from_utf8(data).unwrap());
                 }
             }
-            let (event, rest) = self.text.split_once("\n\n").unwrap();
+            let end = self.text.find("\n\n").unwrap();
+            let event: String = self.text.drain(..end + 2).collect();
             let fields: BTreeMap<String, String> = event
                 .lines()
                 .filter_map(|line| line.split_once(':'))
                 .map(|(name, value)| (name.to_owned(), value.trim_start().to_owned()))
                 .collect();
-            self.text = rest.to_owned();
             if let Some(id) = fields.get("id") {
                 self.last.clone_from(id);
             }
