@@ -14,7 +14,7 @@ mod inside;
 mod metrics;
 pub mod packages;
 pub mod pki;
-mod ports;
+pub mod ports;
 pub mod postgres;
 mod process;
 mod providers;

@@ -1,7 +1,7 @@
 //! `cargo xtask chart`: the portal's chart, as the real Helm renders it from the file that is released.
 
 mod config;
-mod helm;
+pub mod helm;
 mod network;
 mod pods;
 mod refusals;

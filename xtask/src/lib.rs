@@ -4,6 +4,7 @@ pub mod bench;
 pub mod chart;
 pub mod forward;
 pub mod generate;
+pub mod node;
 pub mod package;
 pub mod python;
 pub mod render;

@@ -12,7 +12,7 @@ use crate::package::chart;
 use crate::tools;
 
 /// The oldest Kubernetes that the chart is for.
-const KUBERNETES: &str = "1.30.0";
+pub const KUBERNETES: &str = "1.30.0";
 
 /// The release and its namespace.
 pub const NAMESPACE: &str = "paved-portal";

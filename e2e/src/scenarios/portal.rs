@@ -1,0 +1,161 @@
+//! What people do at the portal, signed in by an OpenID provider, on two replicas that have the rights of the chart.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use function_paved_road::apis::Flavour;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::openid::{Browser, Changes};
+use crate::portal::Portal;
+use crate::stage::{PATIENCE, Stage, eventually};
+
+/// Who may do what in which namespace: everybody in that of their group.
+const PEOPLE: [&str; 2] = ["ada.e2e-vision", "bob.e2e-sound"];
+
+/// Each kind is made through its shape, watched until it is ready, connected to, changed and deleted; somebody else sees nothing of it.
+pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()> {
+    let groups = PEOPLE.map(|who| who.split('.').nth(1).unwrap_or_default());
+    for group in groups {
+        stage
+            .objects
+            .apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": group}}))
+            .await?;
+        let binding = ["create", "rolebinding", "people", "--clusterrole=paved-road-user", "-n", group];
+        stage.admin.run(&[&binding[..], &[&format!("--group={group}")]].concat()).await?;
+    }
+    let portal = Portal::start(&stage, &PEOPLE.map(str::to_owned)).await?;
+    let [first, second] = [&portal.replicas[0].url, &portal.replicas[1].url].map(String::as_str);
+    let (ada, bob) = (Browser::new()?, Browser::new()?);
+    ada.sign_in(first, PEOPLE[0]).await?;
+    bob.sign_in(second, PEOPLE[1]).await?;
+    // The session counts at every replica.
+    let (_, me) = ada.ask("GET", second, "/api/v1/me", &Value::Null).await?;
+    ensure!(me["username"] == PEOPLE[0] && me["groups"] == json!([groups[0]]), "who is signed in: {me}");
+    let mut changes = ada.watch(second)?;
+    let mut other = bob.watch(first)?;
+
+    let made = make(&stage, &ada, first).await?;
+    until(&mut changes, &made, |event, view| event != "deleted" && view["ready"] == true).await?;
+    let (status, list) = bob.ask("GET", first, "/api/v1/environments", &Value::Null).await?;
+    ensure!(status == 200 && list["items"] == json!([]), "bob sees {list}");
+    for name in &made {
+        let path = path_of(&ada, first, name).await?;
+        let (status, _) = bob.ask("GET", first, &path, &Value::Null).await?;
+        ensure!(status == 403 || status == 404, "bob gets {status} for {path}");
+        let (status, _) = bob.ask("DELETE", second, &path, &Value::Null).await?;
+        ensure!(status == 403 || status == 404, "bob's DELETE of {path} is answered by {status}");
+    }
+
+    let workspace = made.iter().find(|name| name.starts_with("ws-")).context("there is no workspace")?;
+    let path = path_of(&ada, first, workspace).await?;
+    let connection = format!("{path}/connection");
+    eventually("the workspace's connection is told", async || {
+        let (status, told) = ada.ask("POST", second, &connection, &Value::Null).await?;
+        Ok((status == 200 && told["values"]["host"].is_string()).then_some(()))
+    })
+    .await?;
+    let (status, _) = bob.ask("POST", second, &connection, &Value::Null).await?;
+    ensure!(status == 403 || status == 404, "bob gets {status} for {connection}");
+
+    let path = path_of(&ada, second, "render").await?;
+    let (status, said) = ada.ask("PATCH", first, &path, &json!({"spec": {"replicas": 3}})).await?;
+    ensure!(status == 200, "the change is answered by {status}: {said}");
+    let pool = BTreeSet::from(["render".to_owned()]);
+    until(&mut changes, &pool, |_, view| view["status"]["available"] == 3).await?;
+
+    for name in &made {
+        let path = path_of(&ada, second, name).await?;
+        let (status, said) = ada.ask("DELETE", second, &path, &Value::Null).await?;
+        ensure!((200..300).contains(&status), "DELETE {path} is answered by {status}: {said}");
+    }
+    until(&mut changes, &made, |event, _| event == "deleted").await?;
+
+    let (status, _) = ada.ask("POST", first, "/auth/sign-out", &Value::Null).await?;
+    ensure!(status == 204, "signing out is answered by {status}");
+    let told =
+        timeout(PATIENCE, ends(&mut changes)).await.context("the stream goes on after signing out")??;
+    ensure!(told == "signed-out", "the stream ends with {told}");
+    let seen = silent(&mut other).await?;
+    ensure!(seen.is_empty(), "bob was told of {seen:?}");
+    Ok(())
+}
+
+/// Makes one of each kind, as its clients know it; their names.
+async fn make(stage: &Stage, ada: &Browser, portal: &str) -> Result<BTreeSet<String>> {
+    let mut made = BTreeSet::new();
+    let workspace = json!({"owner": PEOPLE[0], "instanceType": "g4dn.xlarge"});
+    let (status, told) = ada.ask("POST", portal, "/api/workspaces", &workspace).await?;
+    ensure!(status == 202, "{status}: {told}");
+    made.insert(told["metadata"]["name"].as_str().context("a workspace's name")?.to_owned());
+    let (status, told) = ada.ask("POST", portal, "/api/environments/", &json!({"name": "shop"})).await?;
+    ensure!(status == 202 && told["status"] == "creating", "{status}: {told}");
+    made.insert(told["name"].as_str().context("an application environment's name")?.to_owned());
+    let pool = json!({"name": "render", "specName": "g1.1", "replicas": 2});
+    let (status, told) = ada.ask("POST", portal, "/api/v1/operator/stockpools", &pool).await?;
+    ensure!(status == 202, "{status}: {told}");
+    let job = format!("/api/v1/operator/jobs/{}", told["jobID"].as_str().context("a job's id")?);
+    let (status, told) = ada.ask("GET", portal, &job, &Value::Null).await?;
+    ensure!(status == 200 && told["status"] == "succeeded", "{status}: {told}");
+    made.insert("render".to_owned());
+    for api in ["unified-environment", "virtual-environment"] {
+        let mut manifest = stage.example(api, Flavour::Claims, json!({}))?.manifest;
+        manifest["metadata"].as_object_mut().context("metadata")?.remove("namespace");
+        let (status, told) = ada.ask("POST", portal, "/api/v1/environments", &manifest).await?;
+        ensure!((200..300).contains(&status), "{api}: {status}: {told}");
+        made.insert(manifest["metadata"]["name"].as_str().context("an example's name")?.to_owned());
+    }
+    Ok(made)
+}
+
+/// Where an environment of this name is found. With its group, as both flavours have kinds that are called alike.
+async fn path_of(who: &Browser, portal: &str, name: &str) -> Result<String> {
+    let (status, list) = who.ask("GET", portal, "/api/v1/environments", &Value::Null).await?;
+    let one = list["items"].as_array().into_iter().flatten().find(|one| one["name"] == name);
+    let one = one.with_context(|| format!("{status}: no {name} in {list}"))?;
+    let text = |key: &str| one[key].as_str().unwrap_or_default();
+    let group = text("apiVersion").split('/').next().unwrap_or_default();
+    Ok(format!("/api/v1/environments/{}/{}.{group}/{name}", text("namespace"), text("plural")))
+}
+
+/// Waits until this was so of each of these.
+async fn until(
+    changes: &mut Changes,
+    names: &BTreeSet<String>,
+    is_so: impl Fn(&str, &Value) -> bool,
+) -> Result<()> {
+    let mut left = names.clone();
+    let all = async {
+        while !left.is_empty() {
+            let (event, view) = changes.next().await?;
+            if is_so(&event, &view) {
+                left.remove(view["name"].as_str().unwrap_or_default());
+            }
+        }
+        anyhow::Ok(())
+    };
+    let in_time = timeout(PATIENCE, all).await;
+    in_time.with_context(|| format!("of {left:?} it was not told in time"))?
+}
+
+/// Why a stream ends.
+async fn ends(changes: &mut Changes) -> Result<String> {
+    loop {
+        let (event, told) = changes.next().await?;
+        if event == "reset" {
+            return Ok(told["reason"].as_str().unwrap_or_default().to_owned());
+        }
+    }
+}
+
+/// The environments of which a stream has told so far.
+async fn silent(changes: &mut Changes) -> Result<Vec<Value>> {
+    let mut seen = Vec::new();
+    while let Ok(event) = timeout(Duration::from_secs(1), changes.next()).await {
+        let (_, view) = event?;
+        seen.extend(view["name"].is_string().then_some(view));
+    }
+    Ok(seen)
+}
