@@ -1,7 +1,9 @@
 //! The cluster: how it is reached, what kinds of environment it makes, and which of them a name means.
 
 mod composition;
+mod contact;
 mod kinds;
+mod pod;
 mod reference;
 mod search;
 mod trouble;
@@ -14,17 +16,16 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
 pub(crate) use composition::compositions;
+pub(crate) use contact::Contact;
 pub(crate) use kinds::{Kind, Kinds, MARK};
 pub(crate) use reference::Reference;
 pub(crate) use search::{Found, find, find_all, find_each, pages};
 pub(crate) use trouble::{explain, is_denied, lacks_rights, refusal};
-pub(crate) use watch::{cause, watch};
-
-#[cfg(test)]
-pub(crate) use kinds::tests;
+pub(crate) use watch::{Seen, watch, while_allowed};
 
 use crate::cli::Access;
 use crate::failure::Failure;
+use pod::Pod;
 
 /// How long a cluster may take to take the call.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -40,6 +41,8 @@ pub(crate) struct Cluster {
     pub(crate) namespace: String,
     /// Its address, for messages.
     pub(crate) server: String,
+    /// Whether this runs in a pod of that very cluster: there the names of Services mean something.
+    pub(crate) is_around: bool,
 }
 
 impl Cluster {
@@ -51,6 +54,7 @@ impl Cluster {
         if let Some(user) = &access.impersonate {
             config.auth_info.impersonate = Some(user.clone());
         }
+        let is_around = Pod::here().is_some_and(|pod| pod.is_in(&config));
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let namespace = access.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         if !is_name(&namespace) {
@@ -60,7 +64,7 @@ impl Cluster {
             kube::Error::Auth(_) => explain(&error, &server, "connect"),
             other => trouble::unusable(&other),
         })?;
-        Ok(Self { client, namespace, server })
+        Ok(Self { client, namespace, server, is_around })
     }
 
     /// What an error of the API server means for whoever wanted to `act`, as in `list StockPool`.
@@ -89,10 +93,11 @@ async fn configuration(access: &Access) -> Result<Config, Failure> {
     let kubeconfig = match file {
         Ok(kubeconfig) => kubeconfig,
         Err(KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath) if may_be_in_a_pod(access) => {
-            return Config::incluster().map_err(|error| Failure::NoAccess {
-                message: format!("no kubeconfig, and this pod has no service account: {error}"),
+            let pod = Pod::here().ok_or_else(|| Failure::NoAccess {
+                message: "no kubeconfig, and this pod has no service account".to_owned(),
                 check: "whether the pod's automountServiceAccountToken is off".to_owned(),
-            });
+            })?;
+            return pod.config();
         }
         Err(error) => return Err(unreadable(&error, access)),
     };
@@ -142,4 +147,18 @@ fn unreadable(error: &KubeconfigError, access: &Access) -> Failure {
         (error, None) => format!("kubeconfig ~/.kube/config: {error}"),
     };
     Failure::NoAccess { message: message.lines().next().unwrap_or_default().to_owned(), check }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    #![allow(clippy::unwrap_used)]
+    pub(crate) use super::kinds::tests::kinds;
+    use super::*;
+
+    /// A cluster that nobody asks.
+    pub(crate) fn nowhere() -> Cluster {
+        let server = "http://127.0.0.1:1".to_owned();
+        let client = Client::try_from(Config::new(server.parse().unwrap())).unwrap();
+        Cluster { client, namespace: "team".to_owned(), server, is_around: false }
+    }
 }

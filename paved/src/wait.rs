@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::outputs;
 use course::{Course, Verdict};
 use report::Report;
-pub(crate) use watched::Watched;
+pub(crate) use watched::{Seen, Watched};
 
 /// Waits for what the flags name, and leaves what it has become for the next step.
 pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Failure> {

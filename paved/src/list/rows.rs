@@ -1,6 +1,6 @@
 //! Rows of a table of environments.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 
 use jiff::Timestamp;
@@ -50,17 +50,21 @@ impl Line {
         Self { word: "Gone".to_owned(), mark: Mark::Busy, ..self }
     }
 
-    fn key(&self) -> (String, String, String, String) {
+    /// What it is, whatever becomes of it.
+    pub(super) fn key(&self) -> Key {
         (self.namespace.clone(), self.name.clone(), self.kind.clone(), self.group.clone())
     }
 }
+
+/// Namespace, name, kind and group.
+pub(super) type Key = (String, String, String, String);
 
 /// A table that can go on: what is printed twice is printed once.
 pub(super) struct Table {
     all_namespaces: bool,
     wide: bool,
     widths: Vec<usize>,
-    printed: HashMap<(String, String, String, String), Line>,
+    printed: HashMap<Key, Line>,
 }
 
 impl Table {
@@ -82,6 +86,13 @@ impl Table {
         paint::table(&heads, &rows, &mut self.widths, out)?;
         self.printed.extend(lines.into_iter().map(|line| (line.key(), line)));
         Ok(())
+    }
+
+    /// Of a kind, the lines that stand there and are not among these: they have gone unseen.
+    pub(super) fn missing(&self, kind: &Kind, there: &BTreeSet<Key>) -> Vec<Line> {
+        let is_kind = |line: &&Line| line.kind == kind.name() && line.group == kind.resource.group;
+        let lines = self.printed.values().filter(is_kind).filter(|line| !there.contains(&line.key()));
+        lines.cloned().map(Line::gone).collect()
     }
 
     fn heads(&self) -> Vec<&'static str> {
