@@ -61,7 +61,7 @@ pub struct Terminal<'a> {
 }
 
 /// Runs the program and gives its exit code: 0 done, 1 usage, 2 refused input, 3 refused by the composition, 4 provisioning
-/// failed, 5 timed out, 6 no access. A reader that closed the pipe is no failure.
+/// failed, 5 timed out, 6 no access, 130 ended by Ctrl-C. A reader that closed the pipe is no failure.
 pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> u8 {
     let command = match Cli::try_parse_from(args) {
         Ok(Cli { command }) => command,

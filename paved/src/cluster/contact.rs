@@ -80,7 +80,7 @@ mod tests {
     #[tokio::test]
     async fn it_is_back_once_every_watch_is() {
         let (cluster, mut contact) = (nowhere(), Contact::default());
-        let mut broke = |contact: &mut Contact, watch| {
+        let broke = |contact: &mut Contact, watch| {
             contact.broke(watch, &api(503), true, "watch X", &cluster).unwrap().is_some()
         };
         assert!(broke(&mut contact, 0), "the first is news");
