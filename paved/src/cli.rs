@@ -18,7 +18,13 @@ pub(crate) use publish::Publish;
 
 /// Self-service environments from small claims: what a claim becomes, and what becomes of it.
 #[derive(Debug, Parser)]
-#[command(name = "paved", version, arg_required_else_help = true, after_help = crate::failure::codes())]
+#[command(
+    name = "paved",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = crate::failure::codes()
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -21,7 +21,7 @@ pub(crate) use kinds::{Kind, Kinds, MARK};
 pub(crate) use reference::Reference;
 pub(crate) use search::{Found, find, find_all, find_each, pages};
 pub(crate) use trouble::{explain, is_denied, lacks_rights, refusal};
-pub(crate) use watch::{Seen, watch, while_allowed};
+pub(crate) use watch::{Seen, cause, watch, while_allowed};
 
 use crate::cli::Access;
 use crate::failure::Failure;
@@ -41,8 +41,6 @@ pub(crate) struct Cluster {
     pub(crate) namespace: String,
     /// Its address, for messages.
     pub(crate) server: String,
-    /// Whether this runs in a pod of that very cluster: there the names of Services mean something.
-    pub(crate) is_around: bool,
 }
 
 impl Cluster {
@@ -54,7 +52,6 @@ impl Cluster {
         if let Some(user) = &access.impersonate {
             config.auth_info.impersonate = Some(user.clone());
         }
-        let is_around = Pod::here().is_some_and(|pod| pod.is_in(&config));
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let namespace = access.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         if !is_name(&namespace) {
@@ -64,7 +61,12 @@ impl Cluster {
             kube::Error::Auth(_) => explain(&error, &server, "connect"),
             other => trouble::unusable(&other),
         })?;
-        Ok(Self { client, namespace, server, is_around })
+        Ok(Self { client, namespace, server })
+    }
+
+    /// Whether this runs in a pod of that very cluster: there the names of Services mean something.
+    pub(crate) fn is_around(&self) -> bool {
+        Pod::here().is_some_and(|pod| pod.is_in(&self.server))
     }
 
     /// What an error of the API server means for whoever wanted to `act`, as in `list StockPool`.
@@ -159,6 +161,6 @@ pub(crate) mod tests {
     pub(crate) fn nowhere() -> Cluster {
         let server = "http://127.0.0.1:1".to_owned();
         let client = Client::try_from(Config::new(server.parse().unwrap())).unwrap();
-        Cluster { client, namespace: "team".to_owned(), server, is_around: false }
+        Cluster { client, namespace: "team".to_owned(), server }
     }
 }

@@ -136,6 +136,6 @@ async fn tabulate(place: &Place, mut table: Table, console: &mut Console<'_>) ->
         writeln!(console.err, "{}", place.nothing())?;
         return Ok(());
     }
-    table.print(lines, now, console.out)?;
+    table.print(lines, now, console)?;
     Ok(())
 }

@@ -35,10 +35,15 @@ impl Pod {
         files.join("token").exists().then(|| Self { host, port, files: files.to_owned() })
     }
 
-    /// Whether this leads to the cluster around it.
-    pub(super) fn is_in(&self, config: &Config) -> bool {
-        let host = config.cluster_url.host().unwrap_or_default().trim_matches(['[', ']']);
-        let port = config.cluster_url.port_u16().unwrap_or(443).to_string();
+    /// Whether this address is that of the cluster around it.
+    pub(super) fn is_in(&self, server: &str) -> bool {
+        let Some(rest) = server.strip_prefix("https://") else { return false };
+        let place = rest.split('/').next().unwrap_or_default();
+        let (host, port) = match place.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => (host, port),
+            _ => (place, "443"),
+        };
+        let host = host.trim_matches(['[', ']']);
         (host == self.host && port == self.port) || NAMES.contains(&host)
     }
 
@@ -98,7 +103,7 @@ mod tests {
                 files.path().join("token").display().to_string()
             );
             assert_eq!(config.root_cert_file.clone().unwrap(), files.path().join("ca.crt"));
-            assert!(pod.is_in(&Config::new(server.parse().unwrap())), "{server}");
+            assert!(pod.is_in(server), "{server}");
         }
     }
 
@@ -119,7 +124,7 @@ mod tests {
             ("https://10.96.0.2:6443", false),
             ("https://k.example.org", false),
         ] {
-            assert_eq!(pod.is_in(&Config::new(server.parse().unwrap())), inside, "{server}");
+            assert_eq!(pod.is_in(server), inside, "{server}");
         }
     }
 }

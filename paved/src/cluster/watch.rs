@@ -15,7 +15,7 @@ use super::{Cluster, Kind};
 const PAGE: u32 = 100;
 
 /// What a watch brings.
-pub(crate) type Seen = kube::Result<Event<DynamicObject>>;
+pub(crate) type Seen = Result<Event<DynamicObject>, Error>;
 
 /// The environments of a kind, in a namespace or in all, and every change of them. `name` restricts it to one. A watch that
 /// breaks says so, and begins anew with a list: that it is back is seen although nothing has changed meanwhile.
@@ -37,7 +37,7 @@ pub(crate) fn watch(
 /// A stream that is replaced by another after each of its errors.
 fn anew<S>(begin: impl Fn() -> S) -> impl Stream<Item = Seen>
 where
-    S: Stream<Item = Result<Event<DynamicObject>, Error>> + Unpin,
+    S: Stream<Item = Seen> + Unpin,
 {
     struct Watching<S> {
         events: S,
@@ -57,7 +57,7 @@ where
             Ok(Event::Init) => {}
             Ok(_) => now.steps = Steps::default(),
         }
-        Some((event.map_err(cause), (now, begin)))
+        Some((event, (now, begin)))
     })
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn while_allowed(events: impl Stream<Item = Seen> + Send + 'static) -
         let next = (!*over).then_some(event);
         match &next {
             Some(Ok(Event::InitDone)) => *listed = true,
-            Some(Err(error)) => *over = !*listed && super::is_denied(error),
+            Some(Err(Error::InitialListFailed(error))) => *over = !*listed && super::is_denied(error),
             _ => {}
         }
         std::future::ready(next)
@@ -76,7 +76,7 @@ pub(crate) fn while_allowed(events: impl Stream<Item = Seen> + Send + 'static) -
 }
 
 /// The API server's error in a watch's.
-fn cause(error: Error) -> kube::Error {
+pub(crate) fn cause(error: Error) -> kube::Error {
     match error {
         Error::InitialListFailed(error) | Error::WatchStartFailed(error) | Error::WatchFailed(error) => error,
         Error::WatchError(status) => kube::Error::Api(status),

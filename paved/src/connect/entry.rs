@@ -36,7 +36,7 @@ pub(super) async fn connect(
         return Ok(());
     }
     let (mut entry, inside) = entry(target).await?;
-    let forwarded = match inside.filter(|_| !target.cluster.is_around) {
+    let forwarded = match inside.filter(|_| !target.cluster.is_around()) {
         Some(place) => Some(forward::open(target, &place, args.port).await?),
         None => None,
     };

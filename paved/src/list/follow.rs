@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use futures::StreamExt;
 use futures::stream::{self, SelectAll};
 use jiff::Timestamp;
+use kube::api::DynamicObject;
 use kube::runtime::watcher::Event;
 
 use super::Place;
 use super::rows::{Key, Line, Table};
 use crate::Console;
-use crate::cluster::{Contact, Kind, Seen, is_denied, watch, while_allowed};
+use crate::cluster::{Contact, Kind, cause, is_denied, watch, while_allowed};
 use crate::environment::Environment;
 use crate::failure::Failure;
 
@@ -18,7 +19,7 @@ use crate::failure::Failure;
 pub(super) async fn run(place: &Place, table: Table, console: &mut Console<'_>) -> Result<(), Failure> {
     let watched = place.kinds.iter().enumerate().map(|(index, kind)| {
         let events = watch(&place.cluster, kind, place.namespace.as_deref(), None);
-        while_allowed(events).map(move |event| (index, event)).boxed()
+        while_allowed(events).map(move |event| (index, event.map_err(cause))).boxed()
     });
     let mut events: SelectAll<_> = stream::select_all(watched);
     let mut follow = Follow::new(place, table);
@@ -32,6 +33,8 @@ pub(super) async fn run(place: &Place, table: Table, console: &mut Console<'_>) 
     }
     Ok(())
 }
+
+type Change = kube::Result<Event<DynamicObject>>;
 
 /// What is known so far.
 struct Follow<'p> {
@@ -65,7 +68,7 @@ impl<'p> Follow<'p> {
     }
 
     /// Collects the first lists. One that fails ends it, as it ends a list that does not go on.
-    fn begin(&mut self, index: usize, event: Seen, console: &mut Console<'_>) -> Result<(), Failure> {
+    fn begin(&mut self, index: usize, event: Change, console: &mut Console<'_>) -> Result<(), Failure> {
         match event {
             Ok(Event::InitApply(object) | Event::Apply(object)) => {
                 let line = Line::of(&Environment::of(&object));
@@ -93,7 +96,7 @@ impl<'p> Follow<'p> {
         self.print(first, console)
     }
 
-    fn go_on(&mut self, index: usize, event: Seen, console: &mut Console<'_>) -> Result<(), Failure> {
+    fn go_on(&mut self, index: usize, event: Change, console: &mut Console<'_>) -> Result<(), Failure> {
         let (place, kind) = (self.place, &self.place.kinds[index]);
         let note = match &event {
             Ok(event) => self.contact.heard(index, event, &place.cluster),
@@ -124,7 +127,7 @@ impl<'p> Follow<'p> {
 
     fn print(&mut self, lines: Vec<Line>, console: &mut Console<'_>) -> Result<(), Failure> {
         if !lines.is_empty() {
-            self.table.print(lines, Timestamp::now(), console.out)?;
+            self.table.print(lines, Timestamp::now(), console)?;
         }
         Ok(())
     }

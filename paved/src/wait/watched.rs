@@ -7,7 +7,7 @@ use futures::{StreamExt, stream::select_all};
 use kube::api::DynamicObject;
 use kube::runtime::watcher::Event;
 
-use crate::cluster::{self, Cluster, Contact, Found, Kind, watch};
+use crate::cluster::{self, Cluster, Contact, Found, Kind, cause, watch};
 use crate::environment::Environment;
 use crate::failure::Failure;
 
@@ -95,7 +95,7 @@ impl Watched {
             Err(error) => {
                 let one = &self.groups[group];
                 let act = format!("watch {} in namespace {}", one.kind.name(), one.namespace);
-                self.contact.broke(group, &error, one.listed, &act, cluster)
+                self.contact.broke(group, &cause(error), one.listed, &act, cluster)
             }
         }
     }

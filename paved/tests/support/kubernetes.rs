@@ -43,7 +43,8 @@ impl Drop for Cluster {
 }
 
 impl Cluster {
-    /// With this environment, and further objects under their paths, such as `/api/v1/namespaces/team/secrets/x`.
+    /// With this environment, and further objects under their paths, such as `/api/v1/namespaces/team/secrets/x`; a Status is an
+    /// answer with its code.
     pub async fn with(environment: Value, others: &[(&str, Value)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -154,10 +155,14 @@ async fn answer(State(here): State<Arc<Here>>, method: Method, uri: Uri) -> Resp
             }
             object(&now.environment)
         }
-        path => here
-            .others
-            .get(path)
-            .map_or_else(|| failure(StatusCode::NOT_FOUND, &format!("{path} not found")), object),
+        path => match here.others.get(path) {
+            None => failure(StatusCode::NOT_FOUND, &format!("{path} not found")),
+            Some(other) => {
+                let code =
+                    other["code"].as_u64().and_then(|code| StatusCode::from_u16(code.try_into().ok()?).ok());
+                (code.unwrap_or_default(), object(other)).into_response()
+            }
+        },
     }
 }
 
