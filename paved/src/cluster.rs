@@ -1,5 +1,6 @@
 //! The cluster: how it is reached, what kinds of environment it makes, and which of them a name means.
 
+mod client;
 mod composition;
 mod contact;
 mod kinds;
@@ -57,7 +58,7 @@ impl Cluster {
         if !is_name(&namespace) {
             return Err(Failure::Usage(format!("--namespace: found {namespace:?}; {A_NAME} is needed")));
         }
-        let client = Client::try_from(config).map_err(|error| match error {
+        let client = client::client(config).map_err(|error| match error {
             kube::Error::Auth(_) => explain(&error, &server, "connect"),
             other => trouble::unusable(&other),
         })?;

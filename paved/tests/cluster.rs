@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::time::Duration;
 
 use anstream::StripStream;
 use paved::Console;
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 use support::Run;
 use support::kubernetes::{Cluster, ready};
 use tokio::process::Command;
+use tokio::time::timeout;
 
 const PAVED: &str = env!("CARGO_BIN_EXE_paved");
 
@@ -66,6 +68,19 @@ async fn kinds_are_what_the_cluster_makes_and_what_there_is_to_choose() {
     let told = paved(&["kinds"], &cluster.kubeconfig()).await;
     assert!(told.code == 0 && told.out.starts_with("StockPool  ") && !told.out.contains("compositionRef"));
     assert_eq!(told.err, "note: you may not list Compositions: the choices are left out\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_is_only_busy_is_asked_again_and_not_for_ever() {
+    let busy = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 503, "message": "starting"});
+    let cluster = Cluster::with(pool(), &[(COMPOSITIONS, busy)]).await;
+    let kubeconfig = cluster.kubeconfig();
+    let asked = timeout(Duration::from_mins(1), paved(&["kinds"], &kubeconfig)).await.unwrap();
+    assert!(
+        asked.code == 6 && asked.err.contains("cannot list Compositions just now: 503 starting"),
+        "{}",
+        asked.err
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

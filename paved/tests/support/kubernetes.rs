@@ -50,7 +50,8 @@ impl Cluster {
         let address = listener.local_addr().unwrap();
         let (shown, seen) = channel(Shown { environment, is_there: true, answers: true });
         let others = others.iter().map(|(path, object)| ((*path).to_owned(), object.clone())).collect();
-        let listener = Door { listener, forwarding: Arc::new(Mutex::new(JoinSet::new())) };
+        let listener =
+            Door { listener, forwarding: Arc::new(Mutex::new(JoinSet::new())), seen: seen.clone() };
         let router =
             Router::new().fallback(answer).with_state(Arc::new(Here { shown: shown.clone(), seen, others }));
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
@@ -132,9 +133,6 @@ struct Here {
 
 async fn answer(State(here): State<Arc<Here>>, method: Method, uri: Uri) -> Response {
     let now = here.seen.borrow().clone();
-    if !now.answers {
-        return failure(StatusCode::SERVICE_UNAVAILABLE, "the server is starting");
-    }
     let kind = now.environment["kind"].as_str().unwrap();
     let plural = format!("{}s", kind.to_lowercase());
     let all = format!("/apis/platform.acme.io/v1alpha1/namespaces/team/{plural}");
@@ -193,7 +191,8 @@ fn changes(seen: Receiver<Shown>) -> Response {
         let now = seen.borrow_and_update().clone();
         let happened = if now.is_there { "MODIFIED" } else { "DELETED" };
         let event = json!({"type": happened, "object": now.environment});
-        now.answers.then(|| (Ok::<_, std::io::Error>(Bytes::from(format!("{event}\n"))), seen))
+        let event = now.answers.then(|| Bytes::from(format!("{event}\n")));
+        Some((event.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::ConnectionReset)), seen))
     });
     Body::from_stream(events.boxed()).into_response()
 }
@@ -202,6 +201,7 @@ fn changes(seen: Receiver<Shown>) -> Response {
 struct Door {
     listener: TcpListener,
     forwarding: Arc<Mutex<JoinSet<()>>>,
+    seen: Receiver<Shown>,
 }
 
 impl Listener for Door {
@@ -211,6 +211,9 @@ impl Listener for Door {
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         loop {
             let (stream, address) = self.listener.accept().await.unwrap();
+            if !self.seen.borrow().answers {
+                continue;
+            }
             let mut first = [0; 256];
             let seen = stream.peek(&mut first).await.unwrap();
             if !String::from_utf8_lossy(&first[..seen]).contains("/pods/preview-x-0/portforward?") {
