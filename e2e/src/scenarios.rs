@@ -90,6 +90,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go),
     scenario!(day_two::what_was_deleted_by_hand_comes_back),
     scenario!(failure::a_refused_leaf_is_named_and_recovers),
+    scenario!(failure::each_common_cause_ends_the_wait_with_what_helps),
     scenario!(refusals::the_api_server_refuses_what_the_schema_forbids),
     scenario!(refusals::what_cannot_change_is_refused),
     scenario!(refusals::an_edit_that_the_function_refuses_loses_nothing),

@@ -34,6 +34,10 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
     let cluster = Cluster::connect(&args.access).await?;
     let kinds = Kinds::discover(&cluster).await?;
     let mut steps = plan::steps(documents, &kinds, &cluster, args.access.namespace.as_deref(), console)?;
+    if args.wait {
+        let all = steps.iter().map(|step| [step.kind.name(), &*step.namespace, &*step.name]);
+        outputs::tell_apart(&args.outputs, all)?;
+    }
     rehearse(&cluster, &mut steps, args.force_conflicts).await?;
     if args.diff {
         for step in &steps {

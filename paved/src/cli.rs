@@ -20,7 +20,13 @@ pub(crate) use publish::Publish;
 
 /// Self-service environments from small claims: what a claim becomes, and what becomes of it.
 #[derive(Debug, Parser)]
-#[command(name = "paved", version, arg_required_else_help = true)]
+#[command(
+    name = "paved",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = crate::failure::codes()
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -85,7 +91,10 @@ pub(crate) enum Command {
     #[command(after_help = cluster::EXIT_CODES)]
     Kinds(Kinds),
     /// Check whether this cluster can serve environments, and you may ask for them.
-    #[command(after_help = cluster::EXIT_CODES)]
+    ///
+    /// A line for Crossplane, the function, each provider, XRD and provider config, Settings and your rights: ✓ as it should be,
+    /// … cannot be seen or need not be, ✗ broken, with what to do about it.
+    #[command(after_help = cluster::DOCTOR_HELP)]
     Doctor(Doctor),
     /// Print a shell's completions.
     Completions {

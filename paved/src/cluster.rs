@@ -1,7 +1,10 @@
 //! The cluster: how it is reached, what kinds of environment it makes, and which of them a name means.
 
+mod client;
 mod composition;
+mod contact;
 mod kinds;
+mod pod;
 mod reference;
 mod search;
 mod trouble;
@@ -14,17 +17,16 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
 pub(crate) use composition::compositions;
+pub(crate) use contact::Contact;
 pub(crate) use kinds::{Kind, Kinds, MARK};
 pub(crate) use reference::Reference;
 pub(crate) use search::{Found, find, find_all, find_each, pages};
 pub(crate) use trouble::{explain, is_denied, lacks_rights, refusal};
-pub(crate) use watch::{cause, watch};
-
-#[cfg(test)]
-pub(crate) use kinds::tests;
+pub(crate) use watch::{Seen, cause, watch, while_allowed};
 
 use crate::cli::Access;
 use crate::failure::Failure;
+use pod::Pod;
 
 /// How long a cluster may take to take the call.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -55,11 +57,16 @@ impl Cluster {
         if !is_name(&namespace) {
             return Err(Failure::Usage(format!("--namespace: found {namespace:?}; {A_NAME} is needed")));
         }
-        let client = Client::try_from(config).map_err(|error| match error {
+        let client = client::client(config).map_err(|error| match error {
             kube::Error::Auth(_) => explain(&error, &server, "connect"),
             other => trouble::unusable(&other),
         })?;
         Ok(Self { client, namespace, server })
+    }
+
+    /// Whether this runs in a pod of that very cluster: there the names of Services mean something.
+    pub(crate) fn is_around(&self) -> bool {
+        Pod::here().is_some_and(|pod| pod.is_in(&self.server))
     }
 
     /// What an error of the API server means for whoever wanted to `act`, as in `list StockPool`.
@@ -99,10 +106,11 @@ async fn configuration(access: &Access) -> Result<Config, Failure> {
     let kubeconfig = match file {
         Ok(kubeconfig) => kubeconfig,
         Err(KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath) if may_be_in_a_pod(access) => {
-            return Config::incluster().map_err(|error| Failure::NoAccess {
-                message: format!("no kubeconfig, and this pod has no service account: {error}"),
+            let pod = Pod::here().ok_or_else(|| Failure::NoAccess {
+                message: "no kubeconfig, and this pod has no service account".to_owned(),
                 check: "whether the pod's automountServiceAccountToken is off".to_owned(),
-            });
+            })?;
+            return pod.config();
         }
         Err(error) => return Err(unreadable(&error, access)),
     };
@@ -152,4 +160,18 @@ fn unreadable(error: &KubeconfigError, access: &Access) -> Failure {
         (error, None) => format!("kubeconfig ~/.kube/config: {error}"),
     };
     Failure::NoAccess { message: message.lines().next().unwrap_or_default().to_owned(), check }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    #![allow(clippy::unwrap_used)]
+    pub(crate) use super::kinds::tests::kinds;
+    use super::*;
+
+    /// A cluster that nobody asks.
+    pub(crate) fn nowhere() -> Cluster {
+        let server = "http://127.0.0.1:1".to_owned();
+        let client = Client::try_from(Config::new(server.parse().unwrap())).unwrap();
+        Cluster { client, namespace: "team".to_owned(), server }
+    }
 }

@@ -51,6 +51,7 @@ fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
         let seen = Environment::of(&one.object);
         let parts = match seen.parts.len() {
             0 => String::new(),
+            1 => " with its part, and the data in it".to_owned(),
             count => format!(" with its {count} parts, and the data in them"),
         };
         writeln!(console.err, "{BOLD}{}{BOLD:#}{parts}", seen.title())?;
@@ -59,6 +60,10 @@ fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
     console.err.flush()?;
     let Some(answer) = &mut console.answer else { return Ok(true) };
     let line = answer()?;
+    if !line.ends_with('\n') {
+        // Whoever closed it has not ended the line.
+        writeln!(console.err)?;
+    }
     Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
 }
 

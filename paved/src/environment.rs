@@ -44,7 +44,7 @@ const PAUSED: &str = "crossplane.io/paused";
 const CROSSPLANES: [&str; 2] = ["apiextensions.crossplane.io", "crossplane"];
 
 /// An environment, as it stood when it was read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Environment {
     pub(crate) kind: String,
     pub(crate) group: String,

@@ -7,6 +7,27 @@ use simulator::schema::Violation;
 
 use crate::paint;
 
+/// What the exit codes mean: help, README and pipelines go by them.
+pub(crate) const CODES: [(u8, &str); 8] = [
+    (0, "done"),
+    (1, "usage: a bad flag, an unreadable file, a name that does not exist"),
+    (
+        2,
+        "refused by the API server, or by validate and preview in its place; or a field belongs to another manager",
+    ),
+    (3, "refused by the composition: the spec or the platform's settings are invalid"),
+    (4, "provisioning failed, or doctor found something broken"),
+    (5, "timed out"),
+    (6, "no access: the cluster does not answer, or does not let you"),
+    (130, "ended by Ctrl-C: what was begun is done, nothing is half applied"),
+];
+
+/// The same as help has it.
+pub(crate) fn codes() -> String {
+    let lines = CODES.iter().map(|(code, meaning)| format!("\n  {code:<3}  {meaning}"));
+    std::iter::once("Exit codes:".to_owned()).chain(lines).collect()
+}
+
 /// Why a run ends early.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -123,6 +144,73 @@ impl Failure {
             0 => Ok(()),
             1 => Err(failures.remove(0)),
             _ => Err(Self::Several(failures)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// One of each.
+    fn all() -> Vec<Failure> {
+        let text = String::new;
+        let invalid = |composed| Failure::Invalid { count: text(), composed };
+        vec![
+            Failure::Usage(text()),
+            Failure::Refused { what: text(), violations: Vec::new() },
+            invalid(false),
+            invalid(true),
+            Failure::Fatal { what: text(), message: text() },
+            Failure::Stuck { what: text(), message: text() },
+            Failure::Absent(text()),
+            Failure::Declined { what: text(), message: text() },
+            Failure::Provisioning { what: text(), message: text() },
+            Failure::TimedOut(text()),
+            Failure::NoAccess { message: text(), check: text() },
+            Failure::Interrupted(text()),
+            Failure::Several(Vec::new()),
+            Failure::Output(io::Error::other("")),
+        ]
+    }
+
+    #[test]
+    fn the_codes_are_those_of_the_table() {
+        let given: BTreeSet<u8> = all().iter().map(Failure::code).chain([0]).collect();
+        assert_eq!(given, CODES.iter().map(|(code, _)| *code).collect());
+    }
+
+    #[test]
+    fn readme_has_the_same_table() {
+        let readme = include_str!("../../README.md").replace('`', "");
+        let table = readme.split("| code | meaning |\n|---|---|\n").nth(1).unwrap_or_default();
+        let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
+        let expected: Vec<String> =
+            CODES.iter().map(|(code, meaning)| format!("| {code} | {meaning} |")).collect();
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn every_help_names_codes_of_the_table_and_online_ones_ctrl_c() {
+        let command = crate::command();
+        let codes = |command: &clap::Command| -> Vec<u8> {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let lines = help.split("Exit codes:\n").nth(1).unwrap_or_default().lines();
+            lines.filter_map(|line| line.trim().split("  ").next()?.parse().ok()).collect()
+        };
+        assert_eq!(codes(&command), CODES.map(|(code, _)| code));
+        for command in command.get_subcommands().filter(|one| one.get_name() != "completions") {
+            let (name, codes) = (command.get_name(), codes(command));
+            assert!(codes.starts_with(&[0, 1]) && codes.is_sorted(), "{name}: {codes:?}");
+            assert!(
+                codes.iter().all(|code| CODES.iter().any(|(known, _)| known == code)),
+                "{name}: {codes:?}"
+            );
+            let online = command.get_arguments().any(|flag| flag.get_id() == "context");
+            assert_eq!(codes.contains(&130), online, "{name}: {codes:?}");
+            assert_eq!(codes.contains(&6), online, "{name}: {codes:?}");
         }
     }
 }

@@ -33,8 +33,9 @@ mod wait;
 
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::cli::{Cli, Command};
 use crate::failure::Failure;
@@ -62,9 +63,9 @@ pub struct Terminal<'a> {
 }
 
 /// Runs the program and gives its exit code: 0 done, 1 usage, 2 refused input, 3 refused by the composition, 4 provisioning
-/// failed, 5 timed out, 6 no access. A reader that closed the pipe is no failure.
+/// failed, 5 timed out, 6 no access, 130 ended by Ctrl-C. A reader that closed the pipe is no failure.
 pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> u8 {
-    let command = match Cli::try_parse_from(args) {
+    let command = match parse(args.into_iter().collect()) {
         Ok(Cli { command }) => command,
         Err(message) => return said(&message, console),
     };
@@ -90,6 +91,14 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
             failure.code()
         }
     }
+}
+
+/// Reads the flags. Whoever came by kubectl is spoken to as they typed it.
+fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let program = args.first().and_then(|path| Path::new(path).file_name());
+    let by_kubectl = program.is_some_and(|name| name.to_string_lossy().starts_with("kubectl-"));
+    let command = self::command().bin_name(if by_kubectl { "kubectl paved" } else { "paved" });
+    Cli::from_arg_matches(&command.try_get_matches_from(args)?)
 }
 
 /// Commands that talk to a cluster, on one thread: they wait more than they work.

@@ -1,18 +1,18 @@
 //! `paved list`: environments of every kind, a row each.
 
+mod follow;
 mod rows;
 
 use std::pin::pin;
 
-use futures::stream::{self, SelectAll};
+use futures::stream;
 use futures::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use kube::api::DynamicObject;
-use kube::runtime::watcher::Event;
 
 use crate::Console;
 use crate::cli::{List, Listing};
-use crate::cluster::{Cluster, Kind, Kinds, cause, is_denied, pages, watch};
+use crate::cluster::{Cluster, Kind, Kinds, is_denied, pages};
 use crate::documents::{self, Packed};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -34,7 +34,7 @@ pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Fa
     let place = Place { cluster, kinds, namespace };
     let table = Table::new(args.all_namespaces, args.output == Some(Listing::Wide));
     match args.output {
-        None | Some(Listing::Wide) if args.watch => follow(&place, table, console).await,
+        None | Some(Listing::Wide) if args.watch => follow::run(&place, table, console).await,
         Some(_) if args.watch => {
             Err(Failure::Usage("--watch prints rows: only -o wide goes with it".to_owned()))
         }
@@ -109,12 +109,23 @@ impl Place {
         Ok(())
     }
 
+    /// That there are none.
+    fn nothing(&self) -> String {
+        let place = self.namespace.as_ref().map_or_else(String::new, |name| format!(" in namespace {name}"));
+        format!("no environments{place}")
+    }
+
     fn explain(&self, error: &kube::Error, kind: &Kind) -> Failure {
+        self.cluster.explain(error, &self.act("list", kind))
+    }
+
+    /// What is done with a kind, and where.
+    fn act(&self, verb: &str, kind: &Kind) -> String {
         let place = match &self.namespace {
             Some(namespace) => format!("namespace {namespace}"),
             None => "all namespaces".to_owned(),
         };
-        self.cluster.explain(error, &format!("list {} in {place}", kind.name()))
+        format!("{verb} {} in {place}", kind.name())
     }
 }
 
@@ -122,56 +133,9 @@ async fn tabulate(place: &Place, mut table: Table, console: &mut Console<'_>) ->
     let now = Timestamp::now();
     let lines = place.all(console, |_, object| Line::of(&Environment::of(&object))).await?;
     if lines.is_empty() {
-        let place = place.namespace.as_ref().map_or_else(String::new, |name| format!(" in namespace {name}"));
-        writeln!(console.err, "no environments{place}")?;
+        writeln!(console.err, "{}", place.nothing())?;
         return Ok(());
     }
-    table.print(lines, now, console.out)?;
-    Ok(())
-}
-
-/// A table of what there is, then a row for each change, for as long as the caller looks.
-async fn follow(place: &Place, mut table: Table, console: &mut Console<'_>) -> Result<(), Failure> {
-    let namespace = place.namespace.as_deref();
-    let watched = place.kinds.iter().enumerate().map(|(index, kind)| {
-        watch(&place.cluster, kind, namespace, None).map(move |event| (index, event)).boxed()
-    });
-    let mut events: SelectAll<_> = stream::select_all(watched);
-    let mut first = Vec::new();
-    let mut listing = place.kinds.len();
-    let mut denied = Vec::new();
-    while let Some((index, event)) = events.next().await {
-        match event {
-            Ok(Event::InitApply(object)) if listing > 0 => first.push(Line::of(&Environment::of(&object))),
-            Ok(Event::InitDone) if listing > 0 => listing -= 1,
-            Ok(Event::InitApply(object) | Event::Apply(object)) => {
-                table.print(vec![Line::of(&Environment::of(&object))], Timestamp::now(), console.out)?;
-            }
-            Ok(Event::Delete(object)) => {
-                let line = Line::of(&Environment::of(&object)).gone();
-                table.print(vec![line], Timestamp::now(), console.out)?;
-            }
-            Ok(Event::Init | Event::InitDone) => {}
-            Err(error) => {
-                let error = cause(error);
-                if !(listing > 0 && is_denied(&error)) {
-                    // A watch that broke begins anew by itself; one that never began does not.
-                    if listing > 0 {
-                        return Err(place.explain(&error, &place.kinds[index]));
-                    }
-                    continue;
-                }
-                if !denied.iter().any(|(kind, _): &(&Kind, _)| **kind == place.kinds[index]) {
-                    denied.push((&place.kinds[index], error));
-                    listing -= 1;
-                }
-            }
-        }
-        if listing == 0 && !(first.is_empty() && denied.is_empty()) {
-            place.tell_denied(&std::mem::take(&mut denied), console)?;
-            table.print(std::mem::take(&mut first), Timestamp::now(), console.out)?;
-        }
-        console.out.flush()?;
-    }
+    table.print(lines, now, console)?;
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! What the next step of a pipeline needs: the status fields of environments that are ready, in files that pipelines read.
 //! Never a secret: status holds none.
 
-use std::collections::BTreeMap;
+mod file;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -13,12 +15,31 @@ use crate::cli::Outputs;
 use crate::environment::Environment;
 use crate::failure::Failure;
 
-/// Finds out whether they can be written, before anybody has waited for them.
+/// Finds out whether they can be written, before anybody has waited for them. What is there stays until there is something new.
 pub(crate) fn prepare(outputs: &Outputs) -> Result<(), Failure> {
-    for path in outputs.output_file.as_deref().into_iter().chain(outputs.github_output()) {
-        OpenOptions::new().append(true).create(true).open(path).map_err(|error| unwritable(path, &error))?;
+    let all = outputs.output_file.as_deref().into_iter().chain(outputs.github_output());
+    all.into_iter().try_for_each(|path| file::try_out(path).map_err(|error| unwritable(path, &error)))
+}
+
+/// Refuses environments that keys of lines could not tell apart: kind, namespace and name of each.
+pub(crate) fn tell_apart<'a>(
+    outputs: &Outputs,
+    environments: impl IntoIterator<Item = [&'a str; 3]>,
+) -> Result<(), Failure> {
+    let lines = outputs.output_file.as_deref().is_some_and(|path| !is_json(path))
+        || outputs.github_output().is_some();
+    if lines && prefixes(&environments.into_iter().collect::<Vec<_>>()).is_none() {
+        return Err(Failure::Usage(
+            "the outputs of these environments would have the same names: --output-file with a name that ends in .json keeps \
+             them apart, or go through them one by one"
+                .to_owned(),
+        ));
     }
     Ok(())
+}
+
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "json")
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
@@ -28,12 +49,8 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
 /// Writes what is asked for.
 pub(crate) fn write(outputs: &Outputs, environments: &[Environment]) -> Result<(), Failure> {
     if let Some(path) = &outputs.output_file {
-        let text = if path.extension().is_some_and(|end| end == "json") {
-            json(environments)
-        } else {
-            dotenv(environments)
-        };
-        fs::write(path, text).map_err(|error| unwritable(path, &error))?;
+        let text = if is_json(path) { json(environments) } else { dotenv(environments) };
+        file::replace(path, &text).map_err(|error| unwritable(path, &error))?;
     }
     if let Some(path) = outputs.github_output() {
         let file = OpenOptions::new().append(true).create(true).open(path);
@@ -50,10 +67,9 @@ fn dotenv(environments: &[Environment]) -> String {
     for (prefix, environment) in named(environments) {
         for (path, value) in fields(environment) {
             if !value.contains(['\n', '\r']) {
-                let parts =
-                    std::iter::once("PAVED").chain(prefix.as_deref()).chain(path.iter().map(String::as_str));
-                let key: Vec<String> = parts.map(screaming).collect();
-                _ = writeln!(text, "{}={value}", key.join("_"));
+                let parts = std::iter::once("PAVED").chain(prefix.iter().copied());
+                let key = key(parts.chain(path.iter().map(String::as_str)));
+                _ = writeln!(text, "{key}={value}");
             }
         }
     }
@@ -89,8 +105,7 @@ fn github(environments: &[Environment]) -> String {
     let mut text = String::new();
     for (prefix, environment) in named(environments) {
         for (path, value) in fields(environment) {
-            let key: Vec<&str> =
-                prefix.as_deref().into_iter().chain(path.iter().map(String::as_str)).collect();
+            let key: Vec<&str> = prefix.iter().copied().chain(path.iter().map(String::as_str)).collect();
             let key = key.join("-");
             if value.contains(['\n', '\r']) {
                 let end = delimiter(&value);
@@ -112,10 +127,31 @@ fn delimiter(value: &str) -> String {
     end
 }
 
-/// One environment needs no name in front of its fields.
-fn named(environments: &[Environment]) -> impl Iterator<Item = (Option<String>, &Environment)> {
-    let several = environments.len() > 1;
-    environments.iter().map(move |environment| (several.then(|| environment.name.clone()), environment))
+fn named(environments: &[Environment]) -> impl Iterator<Item = (Vec<&str>, &Environment)> {
+    let all: Vec<[&str; 3]> = environments
+        .iter()
+        .map(|one| [one.kind.as_str(), one.namespace.as_str(), one.name.as_str()])
+        .collect();
+    let names = prefixes(&all).unwrap_or_else(|| vec![Vec::new(); all.len()]);
+    names.into_iter().zip(environments)
+}
+
+/// What stands in front of the fields of each environment, given kind, namespace and name: nothing where there is only one, the
+/// name where that tells them apart, else the kind and the name, else the namespace too. `None` where nothing tells them apart.
+fn prefixes<'a>(environments: &[[&'a str; 3]]) -> Option<Vec<Vec<&'a str>>> {
+    if environments.len() < 2 {
+        return Some(vec![Vec::new(); environments.len()]);
+    }
+    let ways: [fn(&[&'a str; 3]) -> Vec<&'a str>; 3] = [
+        |[_, _, name]| vec![*name],
+        |[kind, _, name]| vec![*kind, *name],
+        |[kind, namespace, name]| vec![*namespace, *kind, *name],
+    ];
+    ways.into_iter().find_map(|way| {
+        let prefixes: Vec<Vec<&str>> = environments.iter().map(way).collect();
+        let keys: BTreeSet<String> = prefixes.iter().map(|parts| key(parts.iter().copied())).collect();
+        (keys.len() == prefixes.len()).then_some(prefixes)
+    })
 }
 
 /// Every single value of the status, by its path.
@@ -145,6 +181,11 @@ fn flatten(path: &mut Vec<String>, value: &Value, all: &mut BTreeMap<Vec<String>
     }
 }
 
+/// The name of a variable.
+fn key<'a>(parts: impl Iterator<Item = &'a str>) -> String {
+    parts.map(screaming).collect::<Vec<_>>().join("_")
+}
+
 /// `publicIp` as `PUBLIC_IP`; what no shell takes in a name becomes `_`.
 fn screaming(name: &str) -> String {
     let mut text = String::new();
@@ -162,6 +203,8 @@ fn screaming(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::fs;
+
     use super::*;
     use crate::environment::tests::{environment, ready};
 
@@ -197,6 +240,38 @@ mod tests {
         assert!(text.contains("PAVED_ADA_PUBLIC_IP=") && text.contains("PAVED_GRACE_1_PUBLIC_IP="), "{text}");
         assert!(github(&both).contains("grace-1-publicIp=203.0.113.7\n"));
         assert_eq!(serde_json::from_str::<Value>(&json(&both)).unwrap()[1]["name"], "grace-1");
+    }
+
+    #[test]
+    fn kinds_and_namespaces_tell_apart_what_has_one_name() {
+        let pool = |namespace: &'static str| {
+            workspace(move |object| {
+                object["kind"] = json!("StockPool");
+                object["metadata"]["namespace"] = json!(namespace);
+            })
+        };
+        let kinds = [workspace(|_| ()), pool("team-vision")];
+        let text = dotenv(&kinds);
+        for key in ["PAVED_GPU_DEV_WORKSPACE_CLAIM_ADA_PUBLIC_IP=", "PAVED_STOCK_POOL_ADA_PUBLIC_IP="] {
+            assert!(text.contains(key), "{key}: {text}");
+        }
+        assert!(github(&kinds).contains("\nStockPool-ada-publicIp="), "{}", github(&kinds));
+        let places = dotenv(&[pool("a"), pool("b")]);
+        assert!(
+            places.contains("PAVED_A_STOCK_POOL_ADA_NAME=")
+                && places.contains("PAVED_B_STOCK_POOL_ADA_NAME=")
+        );
+    }
+
+    #[test]
+    fn names_that_make_the_same_key_are_refused_where_keys_matter() {
+        let file = |name: &str| Outputs { output_file: Some(name.into()), github_output: None };
+        let two = [["Environment", "team", "a.b"], ["Environment", "team", "a-b"]];
+        let told = tell_apart(&file("x.env"), two).unwrap_err();
+        assert!(told.code() == 1 && told.to_string().contains(".json"), "{told}");
+        tell_apart(&file("x.json"), two).unwrap();
+        tell_apart(&Outputs::default(), two).unwrap();
+        tell_apart(&file("x.env"), [["Environment", "team", "a"], ["StockPool", "team", "a"]]).unwrap();
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! How things look on a terminal: colours, a line per part, tables. Without colours everything still reads.
 
-use std::fmt::Write as _;
+mod table;
+
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Color, Style};
+
+pub(crate) use table::{Column, Row, Table};
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -71,43 +74,6 @@ pub(crate) fn tree(leaves: &[Leaf], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A row of a table; one cell may be coloured.
-#[derive(Clone, Debug)]
-pub(crate) struct Row {
-    pub(crate) cells: Vec<String>,
-    /// The column that shows how it fares, and how.
-    pub(crate) mark: Option<(usize, Mark)>,
-}
-
-/// Prints rows below their heads; `widths` are the least that columns have, and grow with what is printed.
-pub(crate) fn table(
-    heads: &[&str],
-    rows: &[Row],
-    wide: &mut Vec<usize>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let first = wide.is_empty();
-    let heads: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
-    let now = widths(std::iter::once(heads.as_slice()).chain(rows.iter().map(|row| row.cells.as_slice())));
-    wide.resize(now.len().max(wide.len()), 0);
-    wide.iter_mut().zip(now).for_each(|(wide, now)| *wide = (*wide).max(now));
-    if first {
-        writeln!(out, "{BOLD}{}{BOLD:#}", aligned(&heads, wide).trim_end())?;
-    }
-    for row in rows {
-        let mut line = String::new();
-        let last = row.cells.iter().rposition(|cell| !cell.is_empty()).unwrap_or(0);
-        for (index, cell) in row.cells.iter().enumerate().take(last + 1) {
-            let style = row.mark.filter(|(column, _)| *column == index).map(|(_, mark)| mark.style());
-            let style = style.unwrap_or_default();
-            let gap = if index == last { 0 } else { wide[index] + 2 - width(cell) };
-            _ = write!(line, "{style}{cell}{style:#}{:gap$}", "");
-        }
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
-}
-
 /// Cells side by side, two spaces between.
 fn aligned(cells: &[String], widths: &[usize]) -> String {
     let padded = cells.iter().zip(widths).map(|(cell, wide)| {
@@ -150,34 +116,7 @@ pub(crate) fn harmless(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
-
-    fn plain(bytes: Vec<u8>) -> String {
-        anstream::adapter::strip_str(&String::from_utf8(bytes).unwrap()).to_string()
-    }
-
-    #[test]
-    fn columns_stand_below_each_other() {
-        let row =
-            |cells: [&str; 3]| Row { cells: cells.map(str::to_owned).to_vec(), mark: Some((1, Mark::Bad)) };
-        let (mut wide, mut out) = (Vec::new(), Vec::new());
-        table(
-            &["NAME", "PHASE", "X"],
-            &[row(["é", "Provisioning", ""]), row(["grace", "", "z"])],
-            &mut wide,
-            &mut out,
-        )
-        .unwrap();
-        assert_eq!(plain(out), "NAME   PHASE         X\né      Provisioning\ngrace                z\n");
-        let mut more = Vec::new();
-        table(&["NAME", "PHASE", "X"], &[row(["a", "Ready", "b"])], &mut wide, &mut more).unwrap();
-        assert_eq!(
-            plain(more),
-            "a      Ready         b\n",
-            "later rows stand below the first, without heads"
-        );
-    }
 
     #[test]
     fn a_message_cannot_move_the_cursor() {

@@ -16,6 +16,9 @@ use crate::failure::Failure;
 use crate::subject::step::{self, CONFIG};
 use crate::validate;
 
+/// What Crossplane calls the Function when it is installed as README says, or because a Configuration depends on it.
+pub(crate) const FUNCTION: &str = "paved-road-function-paved-road";
+
 /// Writes the manifests, or shows what a change does; invalid Settings are refused with every reason.
 pub(crate) fn run(args: &Platform, console: &mut Console<'_>) -> Result<(), Failure> {
     for settings in std::iter::once(&args.settings).chain(&args.old) {

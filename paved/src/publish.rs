@@ -34,9 +34,6 @@ use plan::Plan;
 pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(), Failure> {
     let folder = Folder::open(&args.folder)?;
     let rules = Rules::new(&args.immutable, &args.revalidate)?;
-    let site = Site::find(args, console).await?;
-    let account = Account::open(&site.region, args.endpoint_url.as_deref()).await?;
-    let bucket = Bucket::new(&account, &site.bucket);
     folder.notes(console)?;
     if args.delete && !folder.has_start() {
         return Err(Failure::Usage(format!(
@@ -44,6 +41,9 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
             args.folder.display()
         )));
     }
+    let site = Site::find(args, console).await?;
+    let account = Account::open(&site.region, args.endpoint_url.as_deref()).await?;
+    let bucket = Bucket::new(&account, &site.bucket);
 
     let stored = bucket.list().await?;
     let plan = Plan::new(&folder, &rules, stored, args).await?;
@@ -106,6 +106,8 @@ impl Site {
             return Err(no_site(&environment));
         }
         if !(environment.is_ready() && environment.is_current()) {
+            // Whoever has none need not wait for it.
+            Account::open(region(&found.object), args.endpoint_url.as_deref()).await?;
             let mut ready = wait::until(&cluster, vec![found], &Goal::Ready, args.patience, console).await?;
             environment = ready.pop().unwrap_or(environment);
         }
@@ -127,6 +129,12 @@ impl Site {
 /// Whether it will have a bucket for a site, or has one.
 fn has_site(object: &DynamicObject) -> bool {
     ["/spec/frontend", "/status/frontendBucketName"].iter().any(|path| object.data.pointer(path).is_some())
+}
+
+/// The region that it says, while it is made; else AWS' first one: whose credentials they are does not depend on it.
+fn region(object: &DynamicObject) -> &str {
+    let said = ["/status/region", "/spec/region"].iter().find_map(|path| object.data.pointer(path)?.as_str());
+    said.unwrap_or("us-east-1")
 }
 
 fn no_site(environment: &Environment) -> Failure {

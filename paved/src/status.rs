@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use jiff::Timestamp;
-use kube::runtime::watcher::Event;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::Console;
 use crate::cli::{List, Listing, Status};
-use crate::cluster::{Cluster, Found, Kinds, cause, find, is_denied, watch};
+use crate::cluster::{Cluster, Found, Kinds, find};
 use crate::documents::{self, Format};
 use crate::environment::{self, Environment};
 use crate::failure::Failure;
 use crate::list;
 use crate::live::Live;
+use crate::wait::{Seen, Watched};
 
 /// Shows one environment, or lists all.
 pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -36,7 +36,7 @@ pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), 
     let found = find(&cluster, &kinds, name).await?;
     let wide = args.output == Some(Listing::Wide);
     if args.watch {
-        return follow(&cluster, &found, wide, console).await;
+        return follow(&cluster, found, wide, console).await;
     }
     match args.output {
         None | Some(Listing::Wide) => {
@@ -51,48 +51,47 @@ pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Draws it again whenever it changes, for as long as it exists and the caller looks.
+/// Draws it again whenever it changes, for as long as it exists and the caller looks. That the cluster does not answer is said:
+/// what stands there is what it was.
 async fn follow(
     cluster: &Cluster,
-    found: &Found,
+    found: Found,
     wide: bool,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    let name = found.object.metadata.name.as_deref();
-    let mut events = watch(cluster, &found.kind, found.object.metadata.namespace.as_deref(), name).boxed();
-    let mut seen = Environment::of(&found.object);
+    let mut watched = Watched::new(&[found]);
+    let mut events = watched.events(cluster);
     let mut live = Live::default();
     let mut tick = interval(Duration::from_secs(1));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // Without a terminal a tree is printed for each change, not for each second.
     let ticking = console.terminal.is_some();
-    let mut changed = true;
+    let mut drawn: Option<Environment> = None;
     loop {
-        if changed {
-            let mut frame = Vec::new();
-            environment::tree(&seen, Timestamp::now(), wide, &mut frame)?;
-            live.draw(&frame, console)?;
+        let Seen { environment, gone } = &watched.seen[0];
+        if *gone {
+            writeln!(console.out, "{} is gone", environment.title())?;
+            return Ok(());
         }
-        changed = tokio::select! {
-            _ = tick.tick(), if ticking => true,
-            event = events.next() => match event {
-                Some(Ok(Event::Apply(object) | Event::InitApply(object))) => {
-                    seen = Environment::of(&object);
-                    true
-                }
-                Some(Ok(Event::Delete(_))) | None => {
-                    writeln!(console.out, "{} is gone", seen.title())?;
-                    return Ok(());
-                }
-                Some(Ok(Event::Init | Event::InitDone)) => false,
-                Some(Err(error)) => {
-                    let error = cause(error);
-                    if is_denied(&error) {
-                        return Err(cluster.explain(&error, &format!("watch {}", seen.title())));
+        if ticking || drawn.as_ref() != Some(environment) {
+            let mut frame = Vec::new();
+            environment::tree(environment, Timestamp::now(), wide, &mut frame)?;
+            live.draw(&frame, console)?;
+            drawn = Some(environment.clone());
+        }
+        loop {
+            tokio::select! {
+                _ = tick.tick(), if ticking => break,
+                Some((group, event)) = events.next() => {
+                    if let Some(note) = watched.take(group, event, cluster)? {
+                        live.leave();
+                        writeln!(console.err, "note: {note}")?;
                     }
-                    false
+                    if !watched.is_listing() {
+                        break;
+                    }
                 }
-            },
-        };
+            }
+        }
     }
 }

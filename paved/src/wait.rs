@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::outputs;
 use course::{Course, Verdict};
 use report::Report;
-pub(crate) use watched::Watched;
+pub(crate) use watched::{Seen, Watched};
 
 /// Waits for what the flags name, and leaves what it has become for the next step.
 pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -38,6 +38,9 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
         }
     }
     Failure::of_all(failures)?;
+    let known: Vec<Environment> = found.iter().map(|one| Environment::of(&one.object)).collect();
+    outputs::tell_apart(&args.outputs, known.iter().map(|one| [&*one.kind, &*one.namespace, &*one.name]))?;
+    drop(known);
     let environments = until(&cluster, found, &args.goal, args.patience, console).await?;
     outputs::write(&args.outputs, &environments)
 }

@@ -245,7 +245,10 @@ async fn a_virtual_cluster_inside_is_forwarded_until_ctrl_c() {
     let status = |name: &str| json!({"type": "vcluster", "url": format!("https://{name}.host.svc"), "endpoint": format!("https://{name}.host.svc:443")});
     let details = kubeconfig("https://preview-x.host.svc:443");
     let seat = Seat::with(virtual_environment(status("preview-x")), &[("kubeconfig", &details)]).await;
-    let mut run = seat.command(&[]).spawn().unwrap();
+    // What a job of a pipeline inherits does not make it a pod of the cluster that it talks to.
+    let mut command = seat.command(&[]);
+    command.env("KUBERNETES_SERVICE_HOST", "127.0.0.1").env("KUBERNETES_SERVICE_PORT", "443");
+    let mut run = command.spawn().unwrap();
     let mut lines = BufReader::new(run.stdout.take().unwrap()).lines();
     while !lines.next_line().await.unwrap().unwrap().contains("Ctrl-C ends it") {}
     let cluster = read(&seat.config())["clusters"][0]["cluster"].clone();
@@ -259,7 +262,10 @@ async fn a_virtual_cluster_inside_is_forwarded_until_ctrl_c() {
         assert_eq!(&answer, b"HELLO");
     }
     Command::new("kill").args(["-INT", &run.id().unwrap().to_string()]).status().await.unwrap();
+    let last = lines.next_line().await.unwrap().unwrap();
+    assert!(last.starts_with("the forwarding is over: context paved/team/shop is removed from "), "{last}");
     assert_eq!(run.wait().await.unwrap().code(), Some(0));
+    assert_eq!(read(&seat.config())["contexts"], json!([]));
 
     let seat = Seat::with(virtual_environment(status("other")), &[("kubeconfig", &details)]).await;
     seat.connect(&[]).await.is(6, &["cannot forward to pod other-0 in namespace host", "pods/portforward"]);

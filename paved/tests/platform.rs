@@ -30,7 +30,13 @@ fn the_manifests_are_those_that_are_packaged() {
         assert_eq!((run.code, run.err.as_str()), (0, ""));
         let group = flavour.default_group();
         let mut expected: Vec<Value> = APIS.iter().map(|api| manifests::xrd(*api, flavour, group)).collect();
-        expected.extend(APIS.iter().map(|api| manifests::composition(*api, flavour, group)));
+        // Under the name that README installs it by, and the packages too.
+        let function = xtask::package::Registry::default().installed_function();
+        assert!(
+            include_str!("../../README.md").contains(&format!("\n  name: {function}\nspec:\n  package:"))
+        );
+        let composition = |api| manifests::installed_composition(api, flavour, group, &function);
+        expected.extend(APIS.iter().map(|api| composition(*api)));
         let mut documents = run.documents();
         let config = documents.pop().unwrap();
         assert_eq!(documents, expected);

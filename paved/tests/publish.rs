@@ -103,6 +103,19 @@ async fn a_folder_without_a_site_deletes_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn without_credentials_nobody_waits_for_the_environment() {
+    let cluster = Cluster::with(waiting(environment(&json!({}))), &[]).await;
+    let site = site(1);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_paved"));
+    command.arg("publish").arg(site.path()).args(["shop", "--timeout", "1m", "--kubeconfig"]);
+    command.arg(cluster.kubeconfig()).env_clear().env("AWS_EC2_METADATA_DISABLED", "true");
+    let output = tokio::time::timeout(Duration::from_secs(30), command.output()).await.unwrap().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(6), &b""[..]), "{told}");
+    assert!(told.contains("no AWS credentials"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_site_is_uploaded_once_and_pages_come_last() {
     let (s3, cluster, site) = (S3::start().await, cluster().await, site(2000));
 

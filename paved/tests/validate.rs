@@ -267,6 +267,30 @@ fn a_claim_is_checked_without_the_platforms_settings_as_far_as_that_goes() {
 }
 
 #[test]
+fn a_group_that_nobody_knows_is_said_not_to_be_checked() {
+    let own = |path: &str| {
+        std::fs::read_to_string(example(path)).unwrap().replace("platform.acme.io", "dev.example.org")
+    };
+    let claim = own("stock-pool/claim.yaml");
+    let words = "the group dev.example.org is not ours: whether a cluster has StockPool there is not checked";
+    let files = folder(&[("a.yaml", &format!("{claim}---\n{claim}"))]);
+    for form in ["text", "json", "github"] {
+        let run = paved(&["validate", &within(&files, "a.yaml"), "-o", form]);
+        assert_eq!((run.code, run.told().matches(words).count()), (0, 1), "{form}: {}", run.told());
+    }
+    let files = folder(&[("a.yaml", &claim), ("composition.yaml", &own("stock-pool/composition.yaml"))]);
+    for args in [&["validate", "a.yaml"][..], &["validate", "a.yaml", "--composition", "composition.yaml"]] {
+        let args = args
+            .iter()
+            .map(|arg| if arg.ends_with(".yaml") { within(&files, arg) } else { (*arg).to_owned() });
+        let args: Vec<String> = args.collect();
+        let run = paved(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(run.code == 0 && !run.told().contains("not checked"), "{}", run.told());
+    }
+    assert!(!paved(&["validate", &example("stock-pool/claim.yaml")]).told().contains("is not ours"));
+}
+
+#[test]
 fn settings_that_are_named_are_checked_too() {
     let settings =
         "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\ntags: [a]\nstockPool: {x: 1}\n";

@@ -2,11 +2,13 @@
 
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::Flavour;
+use futures::future::try_join_all;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::in_both_flavours;
 use crate::environment::condition;
+use crate::paved::Paved;
 use crate::stage::Stage;
 use crate::stand_in::behaviour::Rule;
 
@@ -48,4 +50,85 @@ async fn named_and_recovers(stage: &Stage, flavour: Flavour) -> Result<()> {
     ensure!(late.as_secs() < AT_ONCE, "the claim said so {} s after its part", late.as_secs());
     stage.no_rule(&name).await?;
     workspace.ready().await.map(drop)
+}
+
+/// Why a cloud commonly refuses something.
+struct Cause {
+    name: &'static str,
+    /// What is refused: its slot and its kind.
+    slot: &'static str,
+    kind: &'static str,
+    /// The cloud's words.
+    says: &'static str,
+    /// What `paved` says of them.
+    helps: &'static str,
+}
+
+const CAUSES: [Cause; 4] = [
+    Cause {
+        name: "quota",
+        slot: "instance",
+        kind: "Instance",
+        says: REFUSAL,
+        helps: "have the quota raised",
+    },
+    Cause {
+        name: "permissions",
+        slot: "instance",
+        kind: "Instance",
+        says: "UnauthorizedOperation: You are not authorized to perform this operation. User: \
+               arn:aws:sts::123456789012:assumed-role/crossplane/provider-aws is not authorized to perform: ec2:RunInstances on \
+               resource: arn:aws:ec2:us-east-1:123456789012:instance/* because no identity-based policy allows the \
+               ec2:RunInstances action.",
+        helps: "The provider's identity may not do this: the platform team has to grant it.",
+    },
+    Cause {
+        name: "taken",
+        slot: "role",
+        kind: "Role",
+        says: "EntityAlreadyExists: Role with name ada already exists.",
+        helps: "The name is taken: name the environment otherwise",
+    },
+    Cause {
+        name: "capacity",
+        slot: "instance",
+        kind: "Instance",
+        says: "InsufficientInstanceCapacity: We currently do not have sufficient g4dn.xlarge capacity in the Availability Zone \
+               you requested (us-east-1a). Our system will be working on provisioning additional capacity. You can currently \
+               get g4dn.xlarge capacity by not specifying an Availability Zone in your request or choosing us-east-1b, \
+               us-east-1c.",
+        helps: "The cloud has none left there just now: try again later",
+    },
+];
+
+pub(super) async fn each_common_cause_ends_the_wait_with_what_helps(stage: Stage) -> Result<()> {
+    in_both_flavours(async |flavour| {
+        try_join_all(CAUSES.iter().map(|cause| told(&stage, flavour, cause))).await.map(drop)
+    })
+    .await
+}
+
+async fn told(stage: &Stage, flavour: Flavour, cause: &Cause) -> Result<()> {
+    let name = format!("{}-{flavour:?}", cause.name).to_lowercase();
+    let mut rule =
+        Rule { kind: Some(cause.kind.to_owned()), create: Some(cause.says.to_owned()), ..Rule::default() };
+    let mut own = json!({"metadata": {"name": name}});
+    match flavour {
+        Flavour::Claims => {
+            own["spec"] = json!({"writeConnectionSecretToRef": {"name": format!("{name}-conn")}});
+            let claim = [(CLAIM_NAMESPACE, &stage.namespace), ("crossplane.io/claim-name", &name)];
+            rule.labels.extend(claim.map(|(label, value)| (label.to_owned(), value.clone())));
+        }
+        Flavour::Namespaced => {
+            rule.namespace = Some(stage.namespace.clone());
+            rule.labels.insert("crossplane.io/composite".to_owned(), name.clone());
+        }
+    }
+    stage.rule(&name, &rule).await?;
+    let workspace = stage.example("gpu-workspace", flavour, own)?;
+    let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
+    let ran = Paved::of(stage)?.apply(&workspace, &flags).await?;
+    let part = format!("has failed: {} ({}", cause.slot, cause.kind);
+    let says: String = cause.says.split(':').next().unwrap_or_default().to_owned();
+    ran.is(4, &[&part, &says, cause.helps]).with_context(|| format!("{name}: {}", cause.says))
 }

@@ -22,12 +22,13 @@ Examples:
   paved connect shop --export=dotenv >.env
 
 Exit codes:
-  0    done; where ssh or aws takes over, its own
+  0    done, also where Ctrl-C ended a forwarding; where ssh or aws takes over, its own
   1    usage: a bad flag, an environment with nothing to connect to, a context of that name that is another's
   3    refused by the composition: the spec or the platform's settings are invalid
   4    provisioning failed
   5    timed out
-  6    no access: the cluster does not answer, or does not let you";
+  6    no access: the cluster does not answer, or does not let you
+  130  ended by Ctrl-C";
 
 /// Flags of `paved connect`.
 // Each is a flag of its own.

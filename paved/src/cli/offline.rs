@@ -137,7 +137,7 @@ pub(crate) struct Platform {
     pub(crate) flavour: Flavour,
 
     /// The name under which the Function is installed: `kubectl get functions` shows it.
-    #[arg(long, value_name = "NAME", default_value = manifests::FUNCTION, conflicts_with = "check")]
+    #[arg(long, value_name = "NAME", default_value = crate::platform::FUNCTION, conflicts_with = "check")]
     pub(crate) function: String,
 
     /// Write into this folder, over what was written there before [default: print everything].

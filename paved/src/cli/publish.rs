@@ -20,12 +20,13 @@ name is uploaded before the pages, and stale files go last. A run that was broke
 Credentials are those of the AWS CLI: variables, profiles and single sign-on, web identity, the machine's role.
 
 Exit codes:
-  0  done
-  1  usage: a bad flag, an unreadable folder, a link out of it, an environment without a site
-  3  refused by the composition: the spec or the platform's settings are invalid
-  4  failed: the environment, or an upload; begin it again for the rest
-  5  timed out
-  6  no access: the cluster or AWS does not answer, or does not let you";
+  0    done
+  1    usage: a bad flag, an unreadable folder, a link out of it, an environment without a site
+  3    refused by the composition: the spec or the platform's settings are invalid
+  4    failed: the environment, or an upload; begin it again for the rest
+  5    timed out
+  6    no access: the cluster or AWS does not answer, or does not let you
+  130  ended by Ctrl-C";
 
 /// Flags of `paved publish`.
 #[derive(Args, Debug)]

@@ -2,30 +2,77 @@
 
 use std::time::Duration;
 
-use futures::Stream;
+use futures::stream::{self, BoxStream};
+use futures::{Stream, StreamExt};
 use kube::api::DynamicObject;
-use kube::runtime::utils::Backoff;
+use kube::runtime::watcher;
 use kube::runtime::watcher::{Config, Error, Event};
-use kube::runtime::{WatchStreamExt, watcher};
+use tokio::time::sleep;
 
 use super::{Cluster, Kind};
 
 /// Objects of one page of the list that a watch begins with: a page is held in memory whole.
 const PAGE: u32 = 100;
 
-/// The environments of a kind, in a namespace or in all, and every change of them. `name` restricts it to one.
+/// What a watch brings.
+pub(crate) type Seen = Result<Event<DynamicObject>, Error>;
+
+/// The environments of a kind, in a namespace or in all, and every change of them. `name` restricts it to one. A watch that
+/// breaks says so, and begins anew with a list: that it is back is seen although nothing has changed meanwhile.
 pub(crate) fn watch(
     cluster: &Cluster,
     kind: &Kind,
     namespace: Option<&str>,
     name: Option<&str>,
-) -> impl Stream<Item = Result<Event<DynamicObject>, Error>> + Send + use<> {
+) -> impl Stream<Item = Seen> + Send + use<> {
     let config = Config::default().page_size(PAGE);
     let config = match name {
         Some(name) => config.fields(&format!("metadata.name={name}")),
         None => config,
     };
-    watcher(kind.api(&cluster.client, namespace), config).backoff(Steps::default())
+    let api = kind.api(&cluster.client, namespace);
+    anew(move || watcher(api.clone(), config.clone()).boxed())
+}
+
+/// A stream that is replaced by another after each of its errors.
+fn anew<S>(begin: impl Fn() -> S) -> impl Stream<Item = Seen>
+where
+    S: Stream<Item = Seen> + Unpin,
+{
+    struct Watching<S> {
+        events: S,
+        pause: Option<Duration>,
+        steps: Steps,
+    }
+    let first = Watching { events: begin(), pause: None, steps: Steps::default() };
+    stream::unfold((first, begin), |(mut now, begin)| async move {
+        if let Some(pause) = now.pause.take() {
+            sleep(pause).await;
+            now.events = begin();
+        }
+        let event = now.events.next().await?;
+        match &event {
+            Err(_) => now.pause = Some(now.steps.next()),
+            // Said before anybody was asked.
+            Ok(Event::Init) => {}
+            Ok(_) => now.steps = Steps::default(),
+        }
+        Some((event, (now, begin)))
+    })
+}
+
+/// A watch that ends where the caller was never allowed to have it, instead of trying for ever.
+pub(crate) fn while_allowed(events: impl Stream<Item = Seen> + Send + 'static) -> BoxStream<'static, Seen> {
+    let judged = events.scan((false, false), |(listed, over), event| {
+        let next = (!*over).then_some(event);
+        match &next {
+            Some(Ok(Event::InitDone)) => *listed = true,
+            Some(Err(Error::InitialListFailed(error))) => *over = !*listed && super::is_denied(error),
+            _ => {}
+        }
+        std::future::ready(next)
+    });
+    judged.boxed()
 }
 
 /// The API server's error in a watch's.
@@ -45,19 +92,33 @@ struct Steps {
     tries: u32,
 }
 
-impl Iterator for Steps {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
+impl Steps {
+    fn next(&mut self) -> Duration {
         const LONGEST: Duration = Duration::from_secs(5);
         let wait = Duration::from_millis(250).saturating_mul(1 << self.tries.min(8));
         self.tries += 1;
-        Some(wait.min(LONGEST))
+        wait.min(LONGEST)
     }
 }
 
-impl Backoff for Steps {
-    fn reset(&mut self) {
-        self.tries = 0;
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn after_an_error_it_begins_anew_and_waits_the_longer_the_more_often() {
+        let begun = RefCell::new(Vec::new());
+        let begin = tokio::time::Instant::now();
+        let watch = || {
+            begun.borrow_mut().push(begin.elapsed().as_millis());
+            let last =
+                if begun.borrow().len() < 4 { Err(Error::NoResourceVersion) } else { Ok(Event::InitDone) };
+            stream::iter([Ok(Event::Init), last])
+        };
+        let events = anew(watch).take(8).collect::<Vec<_>>().await;
+        assert_eq!(events.iter().filter(|event| event.is_err()).count(), 3);
+        assert_eq!(*begun.borrow(), [0, 250, 750, 1750]);
     }
 }

@@ -36,7 +36,7 @@ pub(super) async fn connect(
         return Ok(());
     }
     let (mut entry, inside) = entry(target).await?;
-    let forwarded = match inside.filter(|_| !is_in_a_cluster()) {
+    let forwarded = match inside.filter(|_| !target.cluster.is_around()) {
         Some(place) => Some(forward::open(target, &place, args.port).await?),
         None => None,
     };
@@ -49,7 +49,12 @@ pub(super) async fn connect(
     let Some(forwarded) = forwarded else { return Ok(()) };
     writeln!(console.out, "forwarding {} for as long as this runs; Ctrl-C ends it", forwarded.told())?;
     console.out.flush()?;
-    forwarded.serve(console).await
+    let served = forwarded.serve(console).await;
+    // From here on it would lead nowhere, or to whoever has the port next.
+    if kubeconfig::remove(&path, &name, &entry)? {
+        writeln!(console.out, "the forwarding is over: context {name} is removed from {}", path.display())?;
+    }
+    served
 }
 
 /// The entry, and where the cluster is where only others inside reach it.
@@ -105,11 +110,6 @@ fn named<'v>(all: &'v Value, list: &str, name: Option<&str>) -> Option<&'v Value
         Some(name) => list.iter().find(|one| one["name"] == name),
         None => list.first(),
     }
-}
-
-/// Whether the names of Services mean something here.
-fn is_in_a_cluster() -> bool {
-    std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
 }
 
 #[cfg(test)]

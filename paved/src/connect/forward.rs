@@ -5,7 +5,7 @@ use kube::Api;
 use serde_json::Value;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::signal;
+use tokio::signal::{self, unix};
 
 use super::Target;
 use crate::Console;
@@ -83,11 +83,13 @@ impl Forwarded {
         format!("{} to {}", self.address, self.place.host())
     }
 
-    /// Forwards every connection until Ctrl-C. One that breaks is told, and ends nothing else.
+    /// Forwards every connection until Ctrl-C, or until it is told to end otherwise. One that breaks is told, and ends nothing else.
     pub(super) async fn serve(self, console: &mut Console<'_>) -> Result<(), Failure> {
         let mut broken = tokio::task::JoinSet::new();
-        // One for all rounds: a new one would not hear what came while a round was dealt with.
+        // One of each for all rounds: a new one would not hear what came while a round was dealt with.
         let mut interrupt = std::pin::pin!(signal::ctrl_c());
+        let mut terminate = unix::signal(unix::SignalKind::terminate())?;
+        let mut hang_up = unix::signal(unix::SignalKind::hangup())?;
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => {
@@ -101,6 +103,8 @@ impl Forwarded {
                     }
                 }
                 _ = &mut interrupt => return Ok(()),
+                _ = terminate.recv() => return Ok(()),
+                _ = hang_up.recv() => return Ok(()),
             }
         }
     }

@@ -34,16 +34,18 @@ pub(super) async fn connect(
         None => Way::Ssm { id, region },
     };
     let remote = remote(args);
-    let words = way.command(remote.as_deref());
+    // A shell wants a terminal, and where none is, ssh would complain of being told to make one.
+    let terminal = console.terminal.is_some() && console.answer.is_some();
+    let words = way.command(remote.as_deref(), terminal);
     if args.print {
         let bare = (!args.command.is_empty()).then(|| quoted(&args.command));
-        writeln!(console.out, "{}", quoted(&way.command(bare.as_deref())))?;
+        writeln!(console.out, "{}", quoted(&way.command(bare.as_deref(), terminal)))?;
         return Ok(());
     }
     if let Some(address) = address {
         reach(target, address, args.patience.timeout).await?;
     }
-    writeln!(console.err, "{}: {}", target.environment.title(), quoted(&way.command(None)))?;
+    writeln!(console.err, "{}: {}", target.environment.title(), quoted(&way.command(None, terminal)))?;
     Err(become_it(&words, way.hint(), console))
 }
 
@@ -54,14 +56,14 @@ enum Way<'t> {
 }
 
 impl Way<'_> {
-    /// The command that goes there, to run something or for a shell.
-    fn command(&self, remote: Option<&str>) -> Vec<String> {
+    /// The command that goes there, to run something or for a shell, from a terminal or not.
+    fn command(&self, remote: Option<&str>, terminal: bool) -> Vec<String> {
         match self {
             // The machine's key is kept under its id: addresses are given to other machines, ids are not.
             Self::Ssh { id, address } => {
                 let login = format!("{USER}@{address}");
                 let mut words = vec!["ssh".to_owned(), "-o".to_owned(), format!("HostKeyAlias={id}")];
-                words.extend(remote.map(|_| "-t".to_owned()));
+                words.extend(remote.filter(|_| terminal).map(|_| "-t".to_owned()));
                 words.push(login);
                 words.extend(remote.map(str::to_owned));
                 words
@@ -192,9 +194,18 @@ mod tests {
     }
 
     #[test]
+    fn ssh_makes_a_terminal_only_where_there_is_one() {
+        let way = Way::Ssh { id: "i-1", address: "203.0.113.7" };
+        let words = |remote, terminal| quoted(&way.command(remote, terminal));
+        assert_eq!(words(Some("ls"), true), "ssh -o HostKeyAlias=i-1 -t developer@203.0.113.7 ls");
+        assert_eq!(words(Some("ls"), false), "ssh -o HostKeyAlias=i-1 developer@203.0.113.7 ls");
+        assert_eq!(words(None, true), "ssh -o HostKeyAlias=i-1 developer@203.0.113.7");
+    }
+
+    #[test]
     fn ssm_passes_the_command_through_every_shell() {
         let way = Way::Ssm { id: "i-1", region: "eu-west-1" };
-        let words = way.command(Some("echo 'a b'"));
+        let words = way.command(Some("echo 'a b'"), true);
         assert_eq!(words[..7], ["aws", "ssm", "start-session", "--target", "i-1", "--region", "eu-west-1"]);
         let parameters: serde_json::Value = serde_json::from_str(&words[10]).unwrap();
         let command = parameters["command"][0].as_str().unwrap();
@@ -210,7 +221,7 @@ mod tests {
         std::fs::set_permissions(&sudo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
         let script = prepared("/nowhere", Duration::ZERO, Some("echo never"));
-        let words = Way::Ssm { id: "i-1", region: "eu-west-1" }.command(Some(&script));
+        let words = Way::Ssm { id: "i-1", region: "eu-west-1" }.command(Some(&script), false);
         let parameters: serde_json::Value = serde_json::from_str(&words[10]).unwrap();
         let command = parameters["command"][0].as_str().unwrap();
         let ran = std::process::Command::new("sh").args(["-c", command]).env("PATH", path).output().unwrap();

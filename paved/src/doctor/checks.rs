@@ -3,93 +3,33 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::api::DynamicObject;
-use kube::core::ApiResource;
 use serde_json::Value;
 
-use crate::cluster::{Kind, MARK};
-use crate::paint::{Leaf, Mark, harmless};
-
-/// What was read of a kind.
-pub(super) enum Seen {
-    All(Vec<DynamicObject>),
-    /// The caller may not list it.
-    Hidden,
-    /// The cluster does not know it.
-    NoSuchKind,
-}
-
-/// A kind of provider config, and its objects.
-pub(super) struct ProviderConfigs {
-    pub(super) resource: ApiResource,
-    pub(super) objects: Seen,
-}
-
-/// What was read of a cluster.
-pub(super) struct World {
-    pub(super) kinds: Vec<Kind>,
-    /// Crossplane's version, where it can be seen.
-    pub(super) crossplane: Option<String>,
-    pub(super) definitions: Seen,
-    pub(super) compositions: Seen,
-    pub(super) configs: Seen,
-    pub(super) functions: Seen,
-    pub(super) providers: Seen,
-    pub(super) provider_configs: Vec<ProviderConfigs>,
-}
-
-/// One line.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Check {
-    pub(super) mark: Mark,
-    what: String,
-    found: String,
-}
-
-impl Check {
-    pub(super) fn good(what: impl Into<String>, found: impl Into<String>) -> Self {
-        Self { mark: Mark::Good, what: what.into(), found: found.into() }
-    }
-
-    pub(super) fn bad(what: impl Into<String>, found: impl AsRef<str>, helps: &str) -> Self {
-        Self { mark: Mark::Bad, what: what.into(), found: format!("{}; {helps}", found.as_ref()) }
-    }
-
-    /// Neither: it cannot be seen, or need not be.
-    pub(super) fn open(what: impl Into<String>, found: impl Into<String>) -> Self {
-        Self { mark: Mark::Busy, what: what.into(), found: found.into() }
-    }
-
-    pub(super) fn leaf(&self) -> Leaf {
-        Leaf { mark: self.mark, cells: vec![self.what.clone()], note: self.found.clone() }
-    }
-}
+use super::check::Check;
+use super::look::{ProviderConfigs, Seen, World};
+use super::{crossplane, needs};
+use crate::cluster::MARK;
+use crate::paint::harmless;
 
 /// Every check of a cluster, in the order in which things are installed.
 pub(super) fn all(world: &World) -> Vec<Check> {
-    let mut all = vec![crossplane(world)];
+    let mut all = vec![crossplane::check(world)];
     if matches!(world.definitions, Seen::NoSuchKind) {
         return all;
     }
     all.extend(packages("Function", &world.functions, &needed_functions(world)));
     all.extend(packages("Provider", &world.providers, &BTreeSet::new()));
+    all.extend(needs::check(world));
     all.extend(provider_configs(world));
     all.extend(definitions(world));
     all.extend(settings(world));
     all
 }
 
-fn crossplane(world: &World) -> Check {
-    match (&world.definitions, &world.crossplane) {
-        (Seen::NoSuchKind, _) => Check::bad("Crossplane", "is not installed", "install 1.20 or 2.x"),
-        (_, Some(version)) => Check::good("Crossplane", version.clone()),
-        (_, None) => Check::good("Crossplane", "is installed"),
-    }
-}
-
 /// Whether packages of a kind are installed and healthy, and those that are needed are there.
 fn packages(kind: &str, seen: &Seen, needed: &BTreeSet<String>) -> Vec<Check> {
     let Seen::All(objects) = seen else {
-        return vec![Check::open(format!("{kind}s"), "cannot be seen with your rights")];
+        return vec![seen.unread(format!("{kind}s"))];
     };
     let mut checks: Vec<Check> = objects
         .iter()
@@ -132,6 +72,7 @@ fn version(package: &DynamicObject) -> String {
 fn definitions(world: &World) -> Vec<Check> {
     let Seen::All(definitions) = &world.definitions else {
         return vec![match world.kinds.len() {
+            _ if matches!(world.definitions, Seen::Failed(_)) => world.definitions.unread("XRDs"),
             0 => Check::bad("Environments", "no kind has the category paved", "install a Configuration"),
             count => Check::good(
                 "Environments",
@@ -155,7 +96,10 @@ fn definition_check(definition: &DynamicObject, world: &World) -> Check {
         return Check::bad(what, found, "see `kubectl describe xrd`: another kind may have its names");
     }
     let Seen::All(compositions) = &world.compositions else {
-        return Check::good(what, "its Compositions cannot be seen with your rights");
+        return match &world.compositions {
+            Seen::Hidden => Check::good(what, "its Compositions cannot be seen with your rights"),
+            failed => failed.unread(format!("{what}: Compositions")),
+        };
     };
     let choices: Vec<&str> = compositions.iter().filter(|one| composes(one, definition)).map(name).collect();
     if choices.is_empty() {
@@ -165,12 +109,12 @@ fn definition_check(definition: &DynamicObject, world: &World) -> Check {
     Check::good(what, format!("{noun} {}", choices.join(", ")))
 }
 
-fn is_ours(definition: &DynamicObject) -> bool {
+pub(super) fn is_ours(definition: &DynamicObject) -> bool {
     let names = ["claimNames", "names"].map(|names| &definition.data["spec"][names]["categories"]);
     names.iter().filter_map(|categories| categories.as_array()).flatten().any(|one| one == MARK)
 }
 
-fn composes(composition: &DynamicObject, definition: &DynamicObject) -> bool {
+pub(super) fn composes(composition: &DynamicObject, definition: &DynamicObject) -> bool {
     let of = &composition.data["spec"]["compositeTypeRef"];
     let (spec, version) = (&definition.data["spec"], of["apiVersion"].as_str().unwrap_or_default());
     let group = version.split_once('/').map_or("", |(group, _)| group);
@@ -206,7 +150,7 @@ fn settings(world: &World) -> Vec<Check> {
                 what,
                 "there is no such EnvironmentConfig: the Composition's own input alone counts",
             ),
-            _ => Check::open(what, "cannot be seen with your rights"),
+            unread => unread.unread(what),
         }
     };
     named.into_iter().map(check).collect()
@@ -227,7 +171,7 @@ fn provider_configs(world: &World) -> Vec<Check> {
                     "there is no {wanted}: environments that need {cloud} will wait; make one, or name another in Settings"
                 ),
             ),
-            _ => Check::open(what, "cannot be seen with your rights"),
+            unread => unread.unread(what),
         })
     };
     world.provider_configs.iter().filter_map(check).collect()
@@ -263,7 +207,7 @@ pub(super) fn cloud(group: &str) -> Option<&'static str> {
     CLOUDS.into_iter().find(|cloud| *cloud == first).filter(|_| theirs && direct)
 }
 
-fn name(object: &DynamicObject) -> &str {
+pub(super) fn name(object: &DynamicObject) -> &str {
     object.metadata.name.as_deref().unwrap_or_default()
 }
 
@@ -285,4 +229,4 @@ fn message(object: &DynamicObject, kind: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -7,7 +7,7 @@ use k8s_openapi::api::authorization::v1::{
 use kube::Api;
 use kube::api::PostParams;
 
-use super::checks::Check;
+use super::check::Check;
 use crate::cluster::{Cluster, Kind, Kinds};
 use crate::failure::Failure;
 

@@ -1,14 +1,15 @@
 //! Rows of a table of environments.
 
-use std::collections::HashMap;
-use std::io::{self, Write};
+use std::collections::{BTreeSet, HashMap};
+use std::io;
 
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 
+use crate::Console;
 use crate::cluster::Kind;
 use crate::environment::{Environment, age};
-use crate::paint::{self, Mark, Row, one_line};
+use crate::paint::{self, Column, Mark, Row, one_line};
 
 /// What a row shows of an environment.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,22 +51,27 @@ impl Line {
         Self { word: "Gone".to_owned(), mark: Mark::Busy, ..self }
     }
 
-    fn key(&self) -> (String, String, String, String) {
+    /// What it is, whatever becomes of it.
+    pub(super) fn key(&self) -> Key {
         (self.namespace.clone(), self.name.clone(), self.kind.clone(), self.group.clone())
     }
 }
+
+/// Namespace, name, kind and group.
+pub(super) type Key = (String, String, String, String);
 
 /// A table that can go on: what is printed twice is printed once.
 pub(super) struct Table {
     all_namespaces: bool,
     wide: bool,
-    widths: Vec<usize>,
-    printed: HashMap<(String, String, String, String), Line>,
+    table: paint::Table,
+    printed: HashMap<Key, Line>,
 }
 
 impl Table {
     pub(super) fn new(all_namespaces: bool, wide: bool) -> Self {
-        Self { all_namespaces, wide, widths: Vec::new(), printed: HashMap::new() }
+        let columns = columns(all_namespaces, wide);
+        Self { all_namespaces, wide, table: paint::Table::new(columns), printed: HashMap::new() }
     }
 
     /// Prints the lines that say something new, sorted, with the heads above the first.
@@ -73,24 +79,22 @@ impl Table {
         &mut self,
         mut lines: Vec<Line>,
         now: Timestamp,
-        out: &mut dyn Write,
+        console: &mut Console<'_>,
     ) -> io::Result<()> {
         lines.retain(|line| self.printed.get(&line.key()) != Some(line));
         lines.sort_by_key(Line::key);
         let rows: Vec<Row> = lines.iter().map(|line| self.row(line, now)).collect();
-        let heads = self.heads();
-        paint::table(&heads, &rows, &mut self.widths, out)?;
+        let room = console.terminal.as_ref().map(|terminal| (terminal.size)().1).filter(|room| *room > 0);
+        self.table.print(&rows, room, console.out)?;
         self.printed.extend(lines.into_iter().map(|line| (line.key(), line)));
         Ok(())
     }
 
-    fn heads(&self) -> Vec<&'static str> {
-        let mut heads = if self.all_namespaces { vec!["NAMESPACE"] } else { Vec::new() };
-        heads.extend(["NAME", "KIND", "PHASE", "PROGRESS", "AGE", "OWNER", "ENDPOINT"]);
-        if self.wide {
-            heads.extend(["GROUP", "COMPOSITION", "MESSAGE"]);
-        }
-        heads
+    /// Of a kind, the lines that stand there and are not among these: they have gone unseen.
+    pub(super) fn missing(&self, kind: &Kind, there: &BTreeSet<Key>) -> Vec<Line> {
+        let is_kind = |line: &&Line| line.kind == kind.name() && line.group == kind.resource.group;
+        let lines = self.printed.values().filter(is_kind).filter(|line| !there.contains(&line.key()));
+        lines.cloned().map(Line::gone).collect()
     }
 
     fn row(&self, line: &Line, now: Timestamp) -> Row {
@@ -104,6 +108,16 @@ impl Table {
         }
         Row { cells, mark }
     }
+}
+
+fn columns(all_namespaces: bool, wide: bool) -> Vec<Column> {
+    let mut columns = if all_namespaces { vec![Column::fixed("NAMESPACE")] } else { Vec::new() };
+    columns.extend(["NAME", "KIND", "PHASE", "PROGRESS", "AGE"].map(Column::fixed));
+    columns.extend(["OWNER", "ENDPOINT"].map(Column::free));
+    if wide {
+        columns.extend(["GROUP", "COMPOSITION", "MESSAGE"].map(Column::free));
+    }
+    columns
 }
 
 /// `kind.group/name`, as kubectl prints it.
@@ -122,7 +136,14 @@ mod tests {
 
     fn print(table: &mut Table, lines: Vec<Line>) -> String {
         let mut out = Vec::new();
-        table.print(lines, "2026-01-01T12:00:00Z".parse().unwrap(), &mut out).unwrap();
+        let mut console = Console {
+            input: &mut |_| Ok(0),
+            out: &mut out,
+            err: &mut io::sink(),
+            terminal: None,
+            answer: None,
+        };
+        table.print(lines, "2026-01-01T12:00:00Z".parse().unwrap(), &mut console).unwrap();
         anstream::adapter::strip_str(&String::from_utf8(out).unwrap()).to_string()
     }
 

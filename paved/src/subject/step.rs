@@ -33,6 +33,8 @@ pub(crate) struct Step {
     pub(crate) others: Vec<String>,
     /// Whether anybody said what the Settings are: nobody did where the Composition is the built-in one.
     pub(crate) settled: bool,
+    /// Whether the Composition is one that somebody wrote, and not the built-in one.
+    pub(crate) given: bool,
 }
 
 /// Finds the Settings: `--settings`, else those in the file itself laid over those of `--composition`, else of a
@@ -53,6 +55,7 @@ pub(crate) fn find(
     let built_in = || manifests::composition(target.api, target.flavour, &target.group);
     let mut step = Step::of(given.unwrap_or_else(built_in))?;
     step.settled = settled;
+    step.given = !built_in_only;
     if let Some(path) = &sources.settings {
         let settings = one_settings(path, console)?;
         step.take(settings, path, sources.composition.as_deref())?;
@@ -119,6 +122,7 @@ impl Step {
             configs: Vec::new(),
             others,
             settled: true,
+            given: true,
             composition,
         })
     }

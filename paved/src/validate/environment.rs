@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use function_paved_road::apis::Flavour;
 use function_paved_road::error::{Error, FieldError};
 use function_paved_road::function::CONDITION;
 use function_paved_road::manifests;
@@ -16,6 +17,8 @@ use crate::Console;
 use crate::cli::Sources;
 use crate::failure::Failure;
 use crate::function;
+use crate::paint::harmless;
+use crate::subject::kind::Target;
 use crate::subject::{Stored, step};
 
 /// A document to check, and where its Settings are.
@@ -61,6 +64,9 @@ impl Check<'_> {
         let is_one = stored.object["spec"].is_object() && stored.object["metadata"]["name"].is_string();
         let Some(around) = stored.composite(&[]).ok().filter(|_| is_one) else { return Ok(None) };
         let mut step = step::find(&stored.target, self.file, self.sources, self.own, console)?;
+        if !step.given {
+            tell_unknown_group(&stored.target, &self.document.value, notes);
+        }
         let mut settled = step.settled;
         if !settled || self.settings_refused {
             // Whatever else is wrong is found with Settings that work.
@@ -77,13 +83,31 @@ impl Check<'_> {
         if !settled {
             let note = "the platform team's Settings are not known here: what depends on them is not checked; \
                         --settings or --composition says where they are";
-            if !notes.iter().any(|known| known == note) {
-                notes.push(note.to_owned());
-            }
+            tell(note.to_owned(), notes);
         }
         Ok(fatal(&response)
             .filter(|(about_settings, _)| settled && !self.settings_refused || !about_settings)
             .map(|(_, violation)| violation))
+    }
+}
+
+/// A company may have our kinds in a group of its own; without a Composition for it nobody can say whether it does.
+fn tell_unknown_group(target: &Target, document: &Value, notes: &mut Vec<String>) {
+    if Flavour::ALL.iter().all(|flavour| flavour.default_group() != target.group) {
+        let kind = harmless(document["kind"].as_str().unwrap_or_default());
+        let note = format!(
+            "the group {} is not ours: whether a cluster has {kind} there is not checked; --composition, or a \
+             composition.yaml beside the file, says so",
+            target.group
+        );
+        tell(note, notes);
+    }
+}
+
+/// Once is enough.
+fn tell(note: String, notes: &mut Vec<String>) {
+    if !notes.contains(&note) {
+        notes.push(note);
     }
 }
 

@@ -1,19 +1,15 @@
 //! What is waited for, as watches show it: one watch for each kind and namespace, whatever their number.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
 use futures::stream::{self, BoxStream, SelectAll};
 use futures::{StreamExt, stream::select_all};
 use kube::api::DynamicObject;
-use kube::runtime::watcher::{Error, Event};
+use kube::runtime::watcher::Event;
 
-use crate::cluster::{Cluster, Found, Kind, cause, watch};
+use crate::cluster::{self, Cluster, Contact, Found, Kind, cause, watch};
 use crate::environment::Environment;
 use crate::failure::Failure;
-
-/// How long the API server may refuse what it has answered before: while it starts, it knows nobody.
-const STARTING: Duration = Duration::from_secs(45);
 
 /// An environment that is waited for.
 pub(crate) struct Seen {
@@ -25,8 +21,7 @@ pub(crate) struct Seen {
 pub(crate) struct Watched {
     pub(crate) seen: Vec<Seen>,
     groups: Vec<Group>,
-    /// Since when the API server does not answer.
-    lost: Option<Instant>,
+    contact: Contact,
 }
 
 /// Environments of one kind in one namespace.
@@ -40,7 +35,7 @@ struct Group {
     listed: bool,
 }
 
-type Change = (usize, Result<Event<DynamicObject>, Error>);
+type Change = (usize, cluster::Seen);
 
 impl Watched {
     pub(crate) fn new(targets: &[Found]) -> Self {
@@ -59,7 +54,7 @@ impl Watched {
             }
         }
         let seen = |found: &Found| Seen { environment: Environment::of(&found.object), gone: false };
-        Self { seen: targets.iter().map(seen).collect(), groups, lost: None }
+        Self { seen: targets.iter().map(seen).collect(), groups, contact: Contact::default() }
     }
 
     /// The watches' events, each with the number of its group.
@@ -88,15 +83,20 @@ impl Watched {
     pub(crate) fn take(
         &mut self,
         group: usize,
-        event: Result<Event<DynamicObject>, Error>,
+        event: cluster::Seen,
         cluster: &Cluster,
     ) -> Result<Option<String>, Failure> {
         match event {
             Ok(event) => {
+                let note = self.contact.heard(group, &event, cluster);
                 self.change(group, event);
-                Ok(self.lost.take().map(|_| format!("{} answers again", cluster.server)))
+                Ok(note)
             }
-            Err(error) => self.stumble(group, &cause(error), cluster),
+            Err(error) => {
+                let one = &self.groups[group];
+                let act = format!("watch {} in namespace {}", one.kind.name(), one.namespace);
+                self.contact.broke(group, &cause(error), one.listed, &act, cluster)
+            }
         }
     }
 
@@ -131,30 +131,6 @@ impl Watched {
     fn place(&self, group: usize, object: &DynamicObject) -> Option<usize> {
         let uid = object.metadata.uid.as_deref().unwrap_or_default();
         self.groups[group].members.iter().copied().find(|index| self.seen[*index].environment.uid == uid)
-    }
-
-    /// A watch that breaks begins anew by itself. What the caller may not do will not be allowed by trying.
-    fn stumble(
-        &mut self,
-        group: usize,
-        error: &kube::Error,
-        cluster: &Cluster,
-    ) -> Result<Option<String>, Failure> {
-        let first = self.lost.is_none();
-        let since = *self.lost.get_or_insert_with(Instant::now);
-        let one = &self.groups[group];
-        let failure =
-            cluster.explain(error, &format!("watch {} in namespace {}", one.kind.name(), one.namespace));
-        let refused = matches!(error, kube::Error::Api(status) if [401, 403, 404].contains(&status.code));
-        if refused && (!one.listed || since.elapsed() > STARTING) {
-            return Err(failure);
-        }
-        // A watch may be closed, or too old, at any time: that is no news.
-        let expired = matches!(error, kube::Error::Api(status) if status.code == 410);
-        if expired && first {
-            self.lost = None;
-        }
-        Ok((first && !expired).then(|| format!("{} does not answer: trying again", cluster.server)))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::serve::Listener;
 use futures::{SinkExt, StreamExt, stream};
@@ -23,8 +23,17 @@ use tokio_tungstenite::tungstenite::http::HeaderValue;
 /// A cluster with one environment, for as long as it is held.
 pub struct Cluster {
     folder: TempDir,
-    shown: Sender<Value>,
+    shown: Sender<Shown>,
     server: tokio::task::JoinHandle<()>,
+}
+
+/// What the API server shows.
+#[derive(Clone)]
+struct Shown {
+    /// What it is, or was.
+    environment: Value,
+    is_there: bool,
+    answers: bool,
 }
 
 impl Drop for Cluster {
@@ -34,14 +43,17 @@ impl Drop for Cluster {
 }
 
 impl Cluster {
-    /// With this environment, and further objects under their paths, such as `/api/v1/namespaces/team/secrets/x`.
+    /// With this environment, and further objects under their paths, such as `/api/v1/namespaces/team/secrets/x`; a Status is an
+    /// answer with its code.
     pub async fn with(environment: Value, others: &[(&str, Value)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (shown, seen) = channel(environment);
+        let (shown, seen) = channel(Shown { environment, is_there: true, answers: true });
         let others = others.iter().map(|(path, object)| ((*path).to_owned(), object.clone())).collect();
-        let listener = Door { listener, forwarding: Arc::new(Mutex::new(JoinSet::new())) };
-        let router = Router::new().fallback(answer).with_state(Arc::new(Here { seen, others }));
+        let listener =
+            Door { listener, forwarding: Arc::new(Mutex::new(JoinSet::new())), seen: seen.clone() };
+        let router =
+            Router::new().fallback(answer).with_state(Arc::new(Here { shown: shown.clone(), seen, others }));
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         let folder = tempfile::tempdir().unwrap();
         let named = |kind: &str, body: Value| json!({"name": "c", kind: body});
@@ -62,7 +74,27 @@ impl Cluster {
 
     /// What has become of the environment.
     pub fn becomes(&self, environment: Value) {
-        self.shown.send(environment).unwrap();
+        self.shown.send_modify(|shown| shown.environment = environment);
+    }
+
+    /// The environment is gone.
+    pub fn loses_it(&self) {
+        self.shown.send_modify(|shown| shown.is_there = false);
+    }
+
+    /// It is there again.
+    pub fn comes_back(&self) {
+        self.shown.send_modify(|shown| shown.is_there = true);
+    }
+
+    /// Whether the environment is there.
+    pub fn has_it(&self) -> bool {
+        self.shown.borrow().is_there
+    }
+
+    /// The API server goes away, with every watch, or comes back.
+    pub fn answers(&self, answers: bool) {
+        self.shown.send_modify(|shown| shown.answers = answers);
     }
 }
 
@@ -94,32 +126,48 @@ pub fn waiting(mut object: Value) -> Value {
 }
 
 struct Here {
-    seen: Receiver<Value>,
+    shown: Sender<Shown>,
+    seen: Receiver<Shown>,
     others: std::collections::BTreeMap<String, Value>,
 }
 
-async fn answer(State(here): State<Arc<Here>>, uri: Uri) -> Response {
+async fn answer(State(here): State<Arc<Here>>, method: Method, uri: Uri) -> Response {
     let now = here.seen.borrow().clone();
-    let kind = now["kind"].as_str().unwrap();
+    let kind = now.environment["kind"].as_str().unwrap();
     let plural = format!("{}s", kind.to_lowercase());
     let all = format!("/apis/platform.acme.io/v1alpha1/namespaces/team/{plural}");
+    let everywhere = format!("/apis/platform.acme.io/v1alpha1/{plural}");
     let watches = uri.query().unwrap_or_default().contains("watch=");
+    let listed = |path: &str| path == all || path == everywhere;
     match uri.path() {
         "/apis" => object(&discovery(kind, &plural)),
-        path if path == all && watches => changes(here.seen.clone()),
-        path if path == all => object(&json!({
+        path if listed(path) && watches => changes(here.seen.clone()),
+        path if listed(path) => object(&json!({
             "apiVersion": "platform.acme.io/v1alpha1", "kind": format!("{kind}List"),
-            "metadata": {"resourceVersion": "1"}, "items": [now],
+            "metadata": {"resourceVersion": "1"},
+            "items": if now.is_there { vec![now.environment.clone()] } else { Vec::new() },
         })),
-        path if path == format!("{all}/shop") => object(&now),
-        path => here.others.get(path).map_or_else(|| missing(path), object),
+        path if path == format!("{all}/shop") && now.is_there => {
+            if method == Method::DELETE {
+                here.shown.send_modify(|shown| shown.is_there = false);
+            }
+            object(&now.environment)
+        }
+        path => match here.others.get(path) {
+            None => failure(StatusCode::NOT_FOUND, &format!("{path} not found")),
+            Some(other) => {
+                let code =
+                    other["code"].as_u64().and_then(|code| StatusCode::from_u16(code.try_into().ok()?).ok());
+                (code.unwrap_or_default(), object(other)).into_response()
+            }
+        },
     }
 }
 
-fn missing(path: &str) -> Response {
-    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
-        "reason": "NotFound", "message": format!("{path} not found")});
-    (StatusCode::NOT_FOUND, object(&status)).into_response()
+fn failure(code: StatusCode, message: &str) -> Response {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code.as_u16(),
+        "reason": if code == StatusCode::NOT_FOUND { "NotFound" } else { "" }, "message": message});
+    (code, object(&status)).into_response()
 }
 
 /// Each request comes by a connection of its own: a connection is for forwarding or it is not.
@@ -136,12 +184,15 @@ fn discovery(kind: &str, plural: &str) -> Value {
         {"metadata": {"name": "platform.acme.io"}, "versions": [{"version": "v1alpha1", "resources": [resource]}]}]})
 }
 
-/// A watch that goes on for as long as somebody listens.
-fn changes(seen: Receiver<Value>) -> Response {
+/// A watch that goes on for as long as somebody listens, and the API server answers.
+fn changes(seen: Receiver<Shown>) -> Response {
     let events = stream::unfold(seen, |mut seen| async move {
         seen.changed().await.ok()?;
-        let event = json!({"type": "MODIFIED", "object": seen.borrow_and_update().clone()});
-        Some((Ok::<_, std::io::Error>(Bytes::from(format!("{event}\n"))), seen))
+        let now = seen.borrow_and_update().clone();
+        let happened = if now.is_there { "MODIFIED" } else { "DELETED" };
+        let event = json!({"type": happened, "object": now.environment});
+        let event = now.answers.then(|| Bytes::from(format!("{event}\n")));
+        Some((event.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::ConnectionReset)), seen))
     });
     Body::from_stream(events.boxed()).into_response()
 }
@@ -150,6 +201,7 @@ fn changes(seen: Receiver<Value>) -> Response {
 struct Door {
     listener: TcpListener,
     forwarding: Arc<Mutex<JoinSet<()>>>,
+    seen: Receiver<Shown>,
 }
 
 impl Listener for Door {
@@ -159,6 +211,9 @@ impl Listener for Door {
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         loop {
             let (stream, address) = self.listener.accept().await.unwrap();
+            if !self.seen.borrow().answers {
+                continue;
+            }
             let mut first = [0; 256];
             let seen = stream.peek(&mut first).await.unwrap();
             if !String::from_utf8_lossy(&first[..seen]).contains("/pods/preview-x-0/portforward?") {

@@ -71,10 +71,21 @@ mod tests {
     #[test]
     fn every_command_has_a_manual_page() {
         let pages = manual().unwrap();
-        let names: Vec<_> = pages.iter().map(|(path, ..)| path.as_str()).collect();
-        assert!(names.contains(&"man/paved.1") && names.contains(&"man/paved-preview.1"), "{names:?}");
-        let preview = pages.iter().find(|(path, ..)| path == "man/paved-preview.1").unwrap();
-        assert!(String::from_utf8_lossy(&preview.2).contains("until\\-ready"));
+        let text = |name: &str| {
+            let page = pages.iter().find(|(path, ..)| *path == format!("man/{name}.1"));
+            String::from_utf8_lossy(&page.unwrap_or_else(|| panic!("{name} has no page")).2).into_owned()
+        };
+        assert!(text("paved").contains("EXIT CODES") || text("paved").contains("Exit codes"));
+        let mut expected = 1;
+        for command in paved::command().get_subcommands().filter(|one| !one.is_hide_set()) {
+            let page = text(&format!("paved-{}", command.get_name()));
+            // A manual page escapes hyphens.
+            for flag in command.get_arguments().filter_map(clap::Arg::get_long) {
+                assert!(page.contains(&flag.replace('-', "\\-")), "{}: --{flag}", command.get_name());
+            }
+            expected += 1;
+        }
+        assert_eq!(pages.len(), expected);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 #![allow(clippy::unwrap_used)]
+use kube::core::ApiResource;
 use serde_json::json;
 
 use super::*;
 use crate::cluster::tests::kinds;
+use crate::paint::Mark;
 
-fn objects(values: &[Value]) -> Seen {
+pub(in crate::doctor) fn objects(values: &[Value]) -> Seen {
     Seen::All(values.iter().map(|value| serde_json::from_value(value.clone()).unwrap()).collect())
 }
 
@@ -17,7 +19,7 @@ fn with(name: &str, spec: &Value, conditions: &[(&str, &str)]) -> Value {
 }
 
 /// A cluster with one API in which everything is as it should be.
-fn world() -> World {
+pub(in crate::doctor) fn world() -> World {
     let package = json!({"package": "registry.example.org/x/y:v1.2.3"});
     let healthy = [("Installed", "True"), ("Healthy", "True")];
     let definition =
@@ -27,7 +29,15 @@ fn world() -> World {
         "pipeline": [{"functionRef": {"name": "fn"}, "input": {"settingsFrom": {"name": "paved-road"}}}]});
     World {
         kinds: kinds().all().to_vec(),
-        crossplane: Some("2.3.4".to_owned()),
+        crossplane: objects(&[
+            json!({"metadata": {"name": "crossplane", "labels": {}}, "spec": {"template": {"spec": {
+            "containers": [{"name": "crossplane", "image": "r.example.org/crossplane:v2.3.4"}]}}}}),
+        ]),
+        served: Some(
+            [("apiextensions.crossplane.io", "v2", "CompositeResourceDefinition")]
+                .map(|(group, version, kind)| (group.to_owned(), version.to_owned(), kind.to_owned()))
+                .into(),
+        ),
         definitions: objects(&[with(
             "environments.dev.example.org",
             &definition,
@@ -59,7 +69,7 @@ fn told(world: &World) -> String {
 #[test]
 fn a_cluster_that_is_well_has_no_red_line() {
     insta::assert_snapshot!(told(&world()), @r"
-    ✓ Crossplane  2.3.4
+    ✓ Crossplane  2.3.4 serves both flavours
     ✓ Function fn  v1.2.3
     ✓ Provider provider-aws-ec2  v1.2.3
     ✓ ClusterProviderConfig.aws.m.upbound.io  team
@@ -92,7 +102,7 @@ fn what_is_missing_or_broken_is_red_and_says_what_to_do() {
 fn what_may_not_be_seen_is_not_red() {
     let hidden = || Seen::Hidden;
     let world = World {
-        crossplane: None,
+        crossplane: hidden(),
         definitions: hidden(),
         compositions: hidden(),
         configs: hidden(),
@@ -105,9 +115,26 @@ fn what_may_not_be_seen_is_not_red() {
 }
 
 #[test]
+fn what_could_not_be_read_is_red_and_not_taken_for_hidden() {
+    let failed = || Seen::Failed("etcd has no leader".to_owned());
+    let world = World { definitions: failed(), functions: failed(), providers: Seen::Hidden, ..world() };
+    let told = told(&world);
+    for line in [
+        "✗ Functions  cannot be read: etcd has no leader; see whether the cluster is well, and ask again",
+        "… Providers  cannot be seen with your rights",
+        "✗ XRDs  cannot be read: etcd has no leader",
+    ] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+}
+
+#[test]
 fn a_cluster_without_crossplane_says_only_that() {
     let world = World { definitions: Seen::NoSuchKind, kinds: Vec::new(), ..world() };
-    assert_eq!(told(&world), "✗ Crossplane  is not installed; install 1.20 or 2.x\n");
+    assert_eq!(
+        told(&world),
+        "✗ Crossplane  is not installed; install 1.20, which serves claims, or 2.x, which serves both flavours\n"
+    );
 }
 
 #[test]

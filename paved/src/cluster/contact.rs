@@ -1,0 +1,107 @@
+//! Whether the API server answers, as watches show it: told when it does not any more, and when it does again.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use kube::api::DynamicObject;
+use kube::runtime::watcher::Event;
+
+use super::Cluster;
+use crate::failure::Failure;
+
+/// How long the API server may refuse what it has answered before: while it starts, it knows nobody.
+const STARTING: Duration = Duration::from_secs(45);
+
+/// What several watches know of the API server.
+#[derive(Default)]
+pub(crate) struct Contact {
+    /// The watches that are broken.
+    lost: BTreeSet<usize>,
+    since: Option<Instant>,
+}
+
+impl Contact {
+    /// A watch has brought something; gives what there is to say once none is broken any more.
+    pub(crate) fn heard(
+        &mut self,
+        watch: usize,
+        event: &Event<DynamicObject>,
+        cluster: &Cluster,
+    ) -> Option<String> {
+        // That a list begins is said before anybody is asked, and a page of it is not all of it.
+        let answered = matches!(event, Event::InitDone | Event::Apply(_) | Event::Delete(_));
+        if !(answered && self.lost.remove(&watch) && self.lost.is_empty()) {
+            return None;
+        }
+        self.since = None;
+        Some(format!("{} answers again", cluster.server))
+    }
+
+    /// A watch broke: it begins anew by itself. What the caller may not do will not be allowed by trying, unless the watch had
+    /// been `listed` before. `act` is what was wanted, as in `watch StockPool`.
+    pub(crate) fn broke(
+        &mut self,
+        watch: usize,
+        error: &kube::Error,
+        listed: bool,
+        act: &str,
+        cluster: &Cluster,
+    ) -> Result<Option<String>, Failure> {
+        let code = match error {
+            kube::Error::Api(status) => status.code,
+            _ => 0,
+        };
+        // A watch may be closed as too old at any time: that is no news.
+        if code == 410 {
+            return Ok(None);
+        }
+        let first = self.lost.is_empty();
+        self.lost.insert(watch);
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if [401, 403, 404].contains(&code) && (!listed || since.elapsed() > STARTING) {
+            return Err(cluster.explain(error, act));
+        }
+        Ok(first.then(|| format!("{} does not answer: trying again", cluster.server)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster::tests::nowhere;
+
+    fn api(code: u16) -> kube::Error {
+        kube::Error::Api(Box::new(serde_json::from_value(json!({"code": code, "message": "no"})).unwrap()))
+    }
+
+    #[tokio::test]
+    async fn it_is_back_once_every_watch_is() {
+        let (cluster, mut contact) = (nowhere(), Contact::default());
+        let broke = |contact: &mut Contact, watch| {
+            contact.broke(watch, &api(503), true, "watch X", &cluster).unwrap().is_some()
+        };
+        assert!(broke(&mut contact, 0), "the first is news");
+        assert!(!broke(&mut contact, 1) && !broke(&mut contact, 0));
+        for (watch, event, told) in [
+            (0, Event::Init, false),
+            (0, Event::InitDone, false),
+            (1, Event::Init, false),
+            (1, Event::InitDone, true),
+            (1, Event::InitDone, false),
+        ] {
+            assert_eq!(contact.heard(watch, &event, &cluster).is_some(), told, "{watch} {event:?}");
+        }
+        assert!(broke(&mut contact, 0), "another time is news again");
+    }
+
+    #[tokio::test]
+    async fn what_was_never_allowed_ends_it_and_what_is_too_old_is_no_news() {
+        let (cluster, mut contact) = (nowhere(), Contact::default());
+        assert!(contact.broke(0, &api(410), true, "watch X", &cluster).unwrap().is_none());
+        assert!(contact.broke(0, &api(403), true, "watch X", &cluster).unwrap().is_some());
+        assert!(contact.broke(0, &api(403), false, "watch X", &cluster).is_err());
+    }
+}

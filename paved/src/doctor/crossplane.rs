@@ -1,0 +1,123 @@
+//! Which Crossplane it is, and whether it is new enough.
+
+use kube::api::DynamicObject;
+
+use super::check::Check;
+use super::look::{Seen, World};
+
+/// What to do about one that is missing or too old.
+const WANTED: &str = "install 1.20, which serves claims, or 2.x, which serves both flavours";
+
+/// Its version by its Deployment, else what the kinds that it serves tell of it.
+pub(super) fn check(world: &World) -> Check {
+    if matches!(world.definitions, Seen::NoSuchKind) {
+        return Check::bad("Crossplane", "is not installed", WANTED);
+    }
+    let version = match &world.crossplane {
+        Seen::All(deployments) => deployments.iter().find_map(version),
+        _ => None,
+    };
+    match version {
+        Some((version, number)) => judged(&version, number),
+        None => by_kinds(world),
+    }
+}
+
+fn judged(version: &str, number: (u32, u32)) -> Check {
+    match number {
+        (2.., _) => Check::good("Crossplane", format!("{version} serves both flavours")),
+        (1, 20..) => {
+            Check::good("Crossplane", format!("{version} serves claims; the namespaced flavour needs 2.x"))
+        }
+        _ => Check::bad("Crossplane", format!("{version} is too old"), WANTED),
+    }
+}
+
+/// XRDs have a version v2 since 2.0, and Usages are v1beta1 since 1.19.
+fn by_kinds(world: &World) -> Check {
+    const UNSEEN: &str = "its Deployment, which says which, cannot be seen";
+    let Some(served) = &world.served else {
+        return Check::open("Crossplane", format!("is installed; {UNSEEN}"));
+    };
+    let serves = |version: &str, kind: &str| {
+        let (group, version, kind) =
+            ("apiextensions.crossplane.io".to_owned(), version.to_owned(), kind.to_owned());
+        served.contains(&(group, version, kind))
+    };
+    if serves("v2", "CompositeResourceDefinition") {
+        Check::good("Crossplane", format!("2.x serves both flavours; {UNSEEN}"))
+    } else if serves("v1beta1", "Usage") {
+        let found = format!("1.19 or 1.20: 1.20 serves claims, the namespaced flavour needs 2.x; {UNSEEN}");
+        Check::open("Crossplane", found)
+    } else {
+        Check::bad("Crossplane", "is older than 1.19: it has no Usage in v1beta1", WANTED)
+    }
+}
+
+/// The version of a Deployment's image, else that of its label; as it is written, and as numbers.
+fn version(deployment: &DynamicObject) -> Option<(String, (u32, u32))> {
+    let containers = deployment.data.pointer("/spec/template/spec/containers")?.as_array()?;
+    let container = containers.iter().find(|one| one["name"] == "crossplane").or(containers.first());
+    let image = container.and_then(|one| one["image"].as_str()).unwrap_or_default();
+    let tag = image.split('@').next().and_then(|name| name.rsplit_once(':')).map(|(_, tag)| tag);
+    let label = deployment.metadata.labels.as_ref()?.get("app.kubernetes.io/version").map(String::as_str);
+    [tag, label].into_iter().flatten().find_map(|text| {
+        let text = text.trim_start_matches('v');
+        let mut parts = text.split(['.', '-', '+']);
+        let number = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        Some((text.to_owned(), number))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::doctor::checks::tests::world;
+    use crate::paint::Mark;
+
+    fn told(image: &str, label: &str) -> (Mark, String) {
+        let deployment = json!({"metadata": {"name": "x", "labels": {"app.kubernetes.io/version": label}},
+            "spec": {"template": {"spec": {"containers": [
+                {"name": "sidecar", "image": "mesh:v9.9.9"}, {"name": "crossplane", "image": image}]}}}});
+        let crossplane = Seen::All(vec![serde_json::from_value(deployment).unwrap()]);
+        let check = check(&World { crossplane, ..world() });
+        (check.mark, check.found)
+    }
+
+    #[test]
+    fn the_image_says_which_it_is_and_the_label_where_it_does_not() {
+        for (image, label, mark, words) in [
+            ("xpkg.crossplane.io/crossplane/crossplane:v2.3.4", "1.1.1", Mark::Good, "2.3.4 serves both"),
+            ("registry:5000/crossplane@sha256:0123", "2.0.1", Mark::Good, "2.0.1 serves both"),
+            (
+                "r.example.org/crossplane:v1.20.11-up.1@sha256:01",
+                "",
+                Mark::Good,
+                "1.20.11-up.1 serves claims",
+            ),
+            ("crossplane/crossplane:v1.17.2", "", Mark::Bad, "1.17.2 is too old; install 1.20"),
+            ("crossplane/crossplane:latest", "0.9.0", Mark::Bad, "0.9.0 is too old"),
+            ("crossplane/crossplane:latest", "main", Mark::Good, "2.x serves both"),
+        ] {
+            let (found, text) = told(image, label);
+            assert!(found == mark && text.contains(words), "{image}: {text}");
+        }
+    }
+
+    #[test]
+    fn without_the_deployment_its_kinds_tell() {
+        for (version, kind, mark) in [
+            ("v2", "CompositeResourceDefinition", Mark::Good),
+            ("v1beta1", "Usage", Mark::Busy),
+            ("v1alpha1", "Usage", Mark::Bad),
+        ] {
+            let served = ("apiextensions.crossplane.io".to_owned(), version.to_owned(), kind.to_owned());
+            let world = World { crossplane: Seen::Hidden, served: Some([served].into()), ..world() };
+            assert_eq!(check(&world).mark, mark, "{version} {kind}");
+        }
+        assert_eq!(check(&World { crossplane: Seen::Hidden, served: None, ..world() }).mark, Mark::Busy);
+    }
+}

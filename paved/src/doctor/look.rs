@@ -1,0 +1,164 @@
+//! Reads what `paved doctor` judges, as far as the caller may.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::Api;
+use kube::api::{DynamicObject, ListParams};
+use kube::core::ApiResource;
+use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
+
+use super::check::Check;
+use super::checks;
+use crate::cluster::{Cluster, Kind, Kinds, is_denied};
+
+/// What was read of a kind.
+pub(super) enum Seen {
+    All(Vec<DynamicObject>),
+    /// The caller may not list it.
+    Hidden,
+    /// It could not be read, for this reason.
+    Failed(String),
+    /// The cluster does not know it.
+    NoSuchKind,
+}
+
+impl Seen {
+    /// What there is to say where nothing was read: want of rights says nothing of the cluster, an error does.
+    pub(super) fn unread(&self, what: impl Into<String>) -> Check {
+        match self {
+            Self::Failed(why) => Check::bad(
+                what,
+                format!("cannot be read: {why}"),
+                "see whether the cluster is well, and ask again",
+            ),
+            Self::NoSuchKind => Check::open(what, "this cluster does not know them"),
+            Self::Hidden | Self::All(_) => Check::open(what, "cannot be seen with your rights"),
+        }
+    }
+}
+
+/// A kind of provider config, and its objects.
+pub(super) struct ProviderConfigs {
+    pub(super) resource: ApiResource,
+    pub(super) objects: Seen,
+}
+
+/// What was read of a cluster.
+pub(super) struct World {
+    pub(super) kinds: Vec<Kind>,
+    /// The Deployments that call themselves Crossplane.
+    pub(super) crossplane: Seen,
+    /// Group, version and kind of all that the cluster serves; `None` where it does not say.
+    pub(super) served: Option<BTreeSet<Served>>,
+    pub(super) definitions: Seen,
+    pub(super) compositions: Seen,
+    pub(super) configs: Seen,
+    pub(super) functions: Seen,
+    pub(super) providers: Seen,
+    pub(super) provider_configs: Vec<ProviderConfigs>,
+}
+
+/// Group, version and kind.
+pub(super) type Served = (String, String, String);
+
+/// Reads what the checks are about, as far as the caller may.
+pub(super) async fn look(cluster: &Cluster, kinds: &Kinds) -> World {
+    let crossplane = |group: &str, version: &str, kind: &str, plural: &str| ApiResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        api_version: format!("{group}/{version}"),
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+    };
+    let apis = "apiextensions.crossplane.io";
+    let packages = "pkg.crossplane.io";
+    let [definitions, compositions, configs, functions, providers] = [
+        crossplane(apis, "v1", "CompositeResourceDefinition", "compositeresourcedefinitions"),
+        crossplane(apis, "v1", "Composition", "compositions"),
+        crossplane(apis, "v1beta1", "EnvironmentConfig", "environmentconfigs"),
+        crossplane(packages, "v1", "Function", "functions"),
+        crossplane(packages, "v1", "Provider", "providers"),
+    ];
+    let deployments = ApiResource::erase::<Deployment>(&());
+    // An API server before 1.27 answers with something else.
+    let groups = cluster.client.list_api_groups_aggregated().await.ok();
+    let groups = groups.filter(|groups| !groups.items.is_empty());
+    let (definitions, compositions, configs, functions, providers, crossplane) = futures::join!(
+        all(cluster, &definitions, ""),
+        all(cluster, &compositions, ""),
+        all(cluster, &configs, ""),
+        all(cluster, &functions, ""),
+        all(cluster, &providers, ""),
+        all(cluster, &deployments, "app=crossplane"),
+    );
+    let mut provider_configs = Vec::new();
+    for resource in groups.iter().flat_map(provider_config_kinds) {
+        let objects = all(cluster, &resource, "").await;
+        provider_configs.push(ProviderConfigs { resource, objects });
+    }
+    World {
+        kinds: kinds.all().to_vec(),
+        crossplane,
+        served: groups.as_ref().map(served),
+        definitions,
+        compositions,
+        configs,
+        functions,
+        providers,
+        provider_configs,
+    }
+}
+
+/// Every object of a kind that has these labels, whatever its namespace.
+async fn all(cluster: &Cluster, resource: &ApiResource, labels: &str) -> Seen {
+    let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), resource);
+    match api.list(&ListParams::default().labels(labels)).await {
+        Ok(list) => Seen::All(list.items),
+        Err(kube::Error::Api(status)) if status.code == 404 => Seen::NoSuchKind,
+        Err(error) if is_denied(&error) => Seen::Hidden,
+        Err(error) => Seen::Failed(cluster.explain(&error, &format!("list {}", resource.plural)).to_string()),
+    }
+}
+
+fn served(groups: &APIGroupDiscoveryList) -> BTreeSet<Served> {
+    let mut all = BTreeSet::new();
+    for group in &groups.items {
+        let name = group.metadata.as_ref().and_then(|metadata| metadata.name.clone()).unwrap_or_default();
+        for version in &group.versions {
+            let of_version = version.version.clone().unwrap_or_default();
+            let kinds = version.resources.iter().filter_map(|one| one.response_kind.as_ref()?.kind.clone());
+            all.extend(kinds.map(|kind| (name.clone(), of_version.clone(), kind)));
+        }
+    }
+    all
+}
+
+/// The kinds of provider config by which environments reach clouds: the cluster-wide ones, which are the default.
+fn provider_config_kinds(groups: &APIGroupDiscoveryList) -> Vec<ApiResource> {
+    let mut kinds = Vec::new();
+    for group in &groups.items {
+        let name = group.metadata.as_ref().and_then(|metadata| metadata.name.as_deref()).unwrap_or_default();
+        if checks::cloud(name).is_none() {
+            continue;
+        }
+        let wanted = if name.contains(".m.") { "ClusterProviderConfig" } else { "ProviderConfig" };
+        // It may have another version than the group's newest kinds.
+        let found = group.versions.iter().find_map(|version| {
+            let is_wanted = |resource: &&APIResourceDiscovery| {
+                resource.response_kind.as_ref().is_some_and(|kind| kind.kind.as_deref() == Some(wanted))
+            };
+            let plural = version.resources.iter().find(is_wanted)?.resource.clone()?;
+            Some((version.version.clone()?, plural))
+        });
+        let Some((version, plural)) = found else { continue };
+        kinds.push(ApiResource {
+            group: name.to_owned(),
+            api_version: format!("{name}/{version}"),
+            version,
+            kind: wanted.to_owned(),
+            plural,
+        });
+    }
+    kinds
+}

@@ -1,0 +1,257 @@
+//! The kinds of the providers that our Compositions compose, and whether the cluster serves them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use function_paved_road::apis::{self, AnyApi, Flavour};
+use function_paved_road::models::{KINDS, Kind, Provider, Scope};
+use function_paved_road::settings::KIND as SETTINGS;
+use kube::api::DynamicObject;
+
+use super::check::Check;
+use super::checks::{composes, is_ours};
+use super::look::{Seen, World};
+
+/// What an API composes of which services: for everybody, in claims only, and for some choices.
+struct Needs {
+    api: &'static str,
+    always: &'static [Service],
+    in_claims: &'static [Service],
+    sometimes: &'static [Service],
+}
+
+/// A provider, and which of its packages.
+type Service = (Provider, &'static str);
+
+const OBJECTS: Service = (Provider::Kubernetes, "");
+
+const NEEDS: [Needs; 5] = [
+    Needs {
+        api: "gpu-workspace",
+        always: &[(Provider::Aws, "ec2"), (Provider::Aws, "iam")],
+        in_claims: &[],
+        sometimes: &[],
+    },
+    Needs {
+        api: "application-environment",
+        always: &[(Provider::Gcp, "container"), (Provider::Gcp, "sql"), (Provider::Gcp, "storage")],
+        in_claims: &[],
+        sometimes: &[],
+    },
+    Needs {
+        api: "unified-environment",
+        always: &[(Provider::Aws, "s3"), (Provider::Aws, "cloudfront"), (Provider::Sql, "postgresql")],
+        in_claims: &[OBJECTS],
+        sometimes: &[(Provider::Aws, "rds")],
+    },
+    Needs { api: "stock-pool", always: &[], in_claims: &[OBJECTS], sometimes: &[] },
+    Needs {
+        api: "virtual-environment",
+        always: &[(Provider::Helm, ""), OBJECTS],
+        in_claims: &[],
+        sometimes: &[
+            (Provider::Aws, "eks"),
+            (Provider::Azure, "containerservice"),
+            (Provider::Gcp, "container"),
+        ],
+    },
+];
+
+/// A line for each provider of whose kinds some are not served although Compositions of ours compose them.
+pub(super) fn check(world: &World) -> Vec<Check> {
+    let Some(served) = &world.served else {
+        return vec![Check::open("Providers' kinds", "the API server does not say which kinds it serves")];
+    };
+    let served: BTreeSet<(&str, &str)> =
+        served.iter().map(|(group, _, kind)| (group.as_str(), kind.as_str())).collect();
+    let mut missing: BTreeMap<String, Missing> = BTreeMap::new();
+    for (api, flavour) in in_use(world) {
+        for (kind, needed) in composed(api, flavour) {
+            let group = kind.group(scope(flavour));
+            if served.contains(&(group.as_str(), kind.kind)) {
+                continue;
+            }
+            let others = served.iter().any(|(other, _)| *other == group);
+            let missing =
+                missing.entry(package(kind)).or_insert_with(|| Missing { others, ..Missing::default() });
+            missing.needed |= needed;
+            missing.kinds.insert(format!("{}.{group}", kind.kind));
+            missing.apis.insert(api.info().title);
+        }
+    }
+    missing.into_iter().map(|(package, missing)| missing.check(&package)).collect()
+}
+
+/// What is missing of a provider.
+#[derive(Default)]
+struct Missing {
+    kinds: BTreeSet<String>,
+    apis: BTreeSet<&'static str>,
+    needed: bool,
+    /// Whether other kinds of its group are served.
+    others: bool,
+}
+
+impl Missing {
+    fn check(self, package: &str) -> Check {
+        let join = |words: Vec<&str>| words.join(", ");
+        let apis = join(self.apis.into_iter().collect());
+        let kinds = join(self.kinds.iter().map(String::as_str).collect());
+        let what = format!("Provider {package}");
+        if !self.needed {
+            let found = format!("does not serve {kinds}: some choices of {apis} need it");
+            return Check::open(what, found);
+        }
+        let helps = if self.others {
+            "update it, or let a ManagedResourceActivationPolicy activate them".to_owned()
+        } else {
+            format!("install {package}")
+        };
+        Check::bad(what, format!("nobody serves {kinds}, of which {apis} is made"), &helps)
+    }
+}
+
+/// The APIs for which there is a Composition with a step of ours, and in which flavour.
+fn in_use(world: &World) -> Vec<(&'static dyn AnyApi, Flavour)> {
+    let (Seen::All(definitions), Seen::All(compositions)) = (&world.definitions, &world.compositions) else {
+        return Vec::new();
+    };
+    let has_our_step = |composition: &&DynamicObject| {
+        let steps = composition.data["spec"]["pipeline"].as_array();
+        steps.into_iter().flatten().any(|step| step["input"]["kind"] == SETTINGS)
+    };
+    let used = |definition: &DynamicObject| {
+        compositions.iter().filter(has_our_step).any(|composition| composes(composition, definition))
+    };
+    let of = |definition: &DynamicObject| {
+        let api = apis::find(definition.data["spec"]["names"]["kind"].as_str()?)?;
+        let claims = definition.data["spec"]["claimNames"].is_object();
+        Some((api, if claims { Flavour::Claims } else { Flavour::Namespaced }))
+    };
+    definitions.iter().filter(|one| is_ours(one) && used(one)).filter_map(of).collect()
+}
+
+/// The kinds of providers that an API composes, and whether for everybody.
+fn composed(api: &dyn AnyApi, flavour: Flavour) -> Vec<(&'static Kind, bool)> {
+    let Some(needs) = NEEDS.iter().find(|needs| needs.api == api.info().name) else { return Vec::new() };
+    let in_claims = if flavour == Flavour::Claims { needs.in_claims } else { &[] };
+    let of = |(provider, service): &Service, needed: bool| {
+        let (provider, service) = (*provider, *service);
+        let kinds = KINDS.iter().map(|info| &info.kind);
+        kinds
+            .filter(move |kind| kind.provider == provider && kind.service == service)
+            .map(move |kind| (kind, needed))
+    };
+    let needed = needs.always.iter().chain(in_claims).flat_map(|service| of(service, true));
+    needed.chain(needs.sometimes.iter().flat_map(|service| of(service, false))).collect()
+}
+
+fn scope(flavour: Flavour) -> Scope {
+    match flavour {
+        Flavour::Claims => Scope::LegacyCluster,
+        Flavour::Namespaced => Scope::Namespaced,
+    }
+}
+
+/// The package that serves a kind.
+fn package(kind: &Kind) -> String {
+    let of = |family: &str| format!("provider-{family}-{}", kind.service);
+    match kind.provider {
+        Provider::Aws => of("aws"),
+        Provider::Gcp => of("gcp"),
+        Provider::Azure => of("azure"),
+        Provider::Kubernetes => "provider-kubernetes".to_owned(),
+        Provider::Helm => "provider-helm".to_owned(),
+        Provider::Sql => "provider-sql".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+    use xtask::package::composed::{all, group};
+    use xtask::package::providers::Package;
+
+    use super::*;
+    use crate::doctor::checks::tests::{objects, world};
+    use crate::paint::Mark;
+
+    #[test]
+    fn the_table_says_what_is_composed() {
+        for composed in all().unwrap() {
+            let known = super::composed(composed.api, composed.flavour);
+            let name = |kind: &Kind| (kind.group(scope(composed.flavour)), kind.kind.to_owned());
+            let found = |objects: &[serde_json::Value]| -> BTreeSet<(String, String)> {
+                let theirs = objects.iter().filter(|object| Package::serving(group(object)).is_some());
+                theirs.map(|one| (group(one).to_owned(), one["kind"].as_str().unwrap().to_owned())).collect()
+            };
+            let (always, sometimes) = (found(&composed.always), found(&composed.sometimes));
+            let ours = |needed| -> BTreeSet<(String, String)> {
+                known.iter().filter(|(_, one)| *one == needed).map(|(kind, _)| name(kind)).collect()
+            };
+            let api = composed.api.info().name;
+            assert_eq!(ours(true), always, "{api} {:?}", composed.flavour);
+            assert_eq!(
+                ours(false),
+                sometimes.difference(&always).cloned().collect(),
+                "{api} {:?}",
+                composed.flavour
+            );
+            for (kind, _) in known {
+                let theirs = Package::serving(&kind.group(scope(composed.flavour))).unwrap();
+                assert_eq!(package(kind), theirs.name);
+            }
+        }
+    }
+
+    /// A cluster with one API, which serves these kinds.
+    fn serving(kind: &str, served: &[(&str, &str)]) -> World {
+        let definition = json!({"metadata": {"name": "x"}, "spec": {"group": "dev.example.org",
+            "names": {"kind": kind, "categories": ["paved"]}}});
+        let composition = json!({"metadata": {"name": "x"}, "spec": {
+            "compositeTypeRef": {"apiVersion": "dev.example.org/v1alpha1", "kind": kind},
+            "pipeline": [{"functionRef": {"name": "fn"}, "input": {"kind": "Settings"}}]}});
+        let served =
+            served.iter().map(|(group, kind)| ((*group).to_owned(), "v1".to_owned(), (*kind).to_owned()));
+        World {
+            served: Some(served.collect()),
+            definitions: objects(&[definition]),
+            compositions: objects(&[composition]),
+            ..world()
+        }
+    }
+
+    #[test]
+    fn a_kind_that_nobody_serves_is_red_and_names_the_provider() {
+        let ec2 = "ec2.aws.m.upbound.io";
+        let iam =
+            ["Role", "RolePolicyAttachment", "InstanceProfile"].map(|kind| ("iam.aws.m.upbound.io", kind));
+        let told = |served: &[(&str, &str)]| check(&serving("GpuDevWorkspace", &[&iam, served].concat()));
+        let none = told(&[]);
+        assert_eq!((none.len(), none[0].mark), (1, Mark::Bad));
+        assert_eq!(none[0].what, "Provider provider-aws-ec2");
+        for words in ["Instance.ec2.aws.m.upbound.io", "GPU workspace", "install provider-aws-ec2"] {
+            assert!(none[0].found.contains(words), "{words}: {}", none[0].found);
+        }
+        let half = told(&[(ec2, "Instance"), (ec2, "SecurityGroup"), (ec2, "SecurityGroupIngressRule")]);
+        assert!(half[0].found.contains("ManagedResourceActivationPolicy"), "{}", half[0].found);
+        assert!(!half[0].found.contains("Instance."), "{}", half[0].found);
+        let all = ["Instance", "SecurityGroup", "SecurityGroupIngressRule", "SecurityGroupEgressRule"];
+        assert_eq!(told(&all.map(|kind| (ec2, kind))), []);
+    }
+
+    #[test]
+    fn what_only_some_choices_need_is_not_red() {
+        let served = [("helm.m.crossplane.io", "Release"), ("kubernetes.m.crossplane.io", "Object")];
+        let checks = check(&serving("Environment", &served));
+        assert_eq!(checks.len(), 3);
+        assert!(checks.iter().all(|check| check.mark == Mark::Busy), "{checks:?}");
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_cannot_be_seen() {
+        let blind = World { served: None, ..serving("GpuDevWorkspace", &[]) };
+        assert_eq!(check(&blind)[0].mark, Mark::Busy);
+        assert_eq!(check(&World { compositions: Seen::Hidden, ..serving("GpuDevWorkspace", &[]) }), []);
+    }
+}

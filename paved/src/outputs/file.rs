@@ -1,0 +1,95 @@
+//! A file that is there as a whole or not at all.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile};
+
+/// Whether it could be written; nothing is changed.
+pub(super) fn try_out(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(_) => OpenOptions::new().append(true).open(path).map(drop),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => beside(path).map(drop),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts a text in place of what is there. What a link leads to is replaced, not the link; what is no ordinary file, as a pipe, and
+/// one in a folder where none can be made, is written to.
+pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let old = fs::metadata(&path).ok();
+    if old.as_ref().is_some_and(|old| !old.is_file()) {
+        return fs::write(&path, text);
+    }
+    let made = beside(&path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        if let Some(old) = &old {
+            file.as_file().set_permissions(old.permissions())?;
+        }
+        file.persist(&path).map_err(|error| error.error).map(drop)
+    });
+    match made {
+        Err(error) if old.is_some() && in_place_only(error.kind()) => fs::write(&path, text),
+        made => made,
+    }
+}
+
+/// Whether a folder takes no new file, or this one cannot be exchanged, as one that is mounted into a container.
+fn in_place_only(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
+    [PermissionDenied, ReadOnlyFilesystem, ResourceBusy].contains(&kind)
+}
+
+/// A file of no name yet, with the rights that any new file has.
+fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_owned);
+    Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn trying_out_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        try_out(&path).unwrap();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        fs::write(&path, "before").unwrap();
+        try_out(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "before");
+        assert!(try_out(folder.path()).is_err(), "a folder");
+        assert!(try_out(Path::new("/no/such/folder/x")).is_err());
+    }
+
+    #[test]
+    fn it_is_replaced_with_the_rights_that_it_had() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("x"), folder.path().join("link"));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        replace(&path, "1").unwrap();
+        let plain = folder.path().join("plain");
+        fs::write(&plain, "").unwrap();
+        assert_eq!(mode(&path), mode(&plain), "as any new file");
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        symlink(&path, &link).unwrap();
+        replace(&link, "2").unwrap();
+        assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode(&path)), ("2", 0o600));
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn what_is_no_file_is_written_to() {
+        replace(Path::new("/dev/null"), "x").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+}

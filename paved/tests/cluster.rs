@@ -1,0 +1,199 @@
+//! Which cluster is meant, what it makes, and whether something is deleted there: as somebody at a terminal sees it.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::Duration;
+
+use anstream::StripStream;
+use paved::Console;
+use serde_json::{Value, json};
+use support::Run;
+use support::kubernetes::{Cluster, ready};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+const PAVED: &str = env!("CARGO_BIN_EXE_paved");
+
+const COMPOSITIONS: &str = "/apis/apiextensions.crossplane.io/v1/compositions";
+
+fn pool() -> Value {
+    ready("StockPool", json!({"replicas": 1}), json!({}))
+}
+
+/// Runs it with nothing inherited.
+async fn run(program: &Path, args: &[&str], variables: &[(&str, &str)]) -> Run {
+    let mut command = Command::new(program);
+    command.args(args).env_clear().env("HOME", "/nowhere").envs(variables.iter().copied());
+    let output = command.output().await.unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let code = output.status.code().unwrap().try_into().unwrap();
+    Run { code, out: text(output.stdout), err: text(output.stderr) }
+}
+
+async fn paved(args: &[&str], kubeconfig: &Path) -> Run {
+    run(Path::new(PAVED), args, &[("KUBECONFIG", kubeconfig.to_str().unwrap())]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kinds_are_what_the_cluster_makes_and_what_there_is_to_choose() {
+    let composition = |name: &str, labels: Value, group: &str, kind: &str| {
+        json!({"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"compositeTypeRef": {"apiVersion": format!("{group}/v1alpha1"), "kind": kind}}})
+    };
+    let compositions = json!({"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositionList", "metadata": {},
+    "items": [
+        composition("ours", json!({"provider": "kubernetes", "pkg.crossplane.io/x": "y"}), "platform.acme.io", "XStockPool"),
+        composition("large", json!({}), "platform.acme.io", "XStockPool"),
+        composition("another-group", json!({}), "platform.example.org", "XStockPool"),
+        composition("another-kind", json!({}), "platform.acme.io", "XEnvironment"),
+    ]});
+    let cluster = Cluster::with(pool(), &[(COMPOSITIONS, compositions)]).await;
+    let told = paved(&["kinds"], &cluster.kubeconfig()).await;
+    let api = function_paved_road::apis::find("StockPool").unwrap();
+    let expected = format!(
+        "StockPool  platform.acme.io/v1alpha1\n  {}\n  compositionRef: ours (provider=kubernetes)\n  compositionRef: large\n",
+        api.info().summary
+    );
+    assert_eq!((told.code, told.out, told.err), (0, expected, String::new()));
+
+    let denied = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "reason": "Forbidden",
+        "message": "compositions is forbidden: User \"ada\" cannot list resource \"compositions\" at the cluster scope"});
+    let cluster = Cluster::with(pool(), &[(COMPOSITIONS, denied)]).await;
+    let told = paved(&["kinds"], &cluster.kubeconfig()).await;
+    assert!(told.code == 0 && told.out.starts_with("StockPool  ") && !told.out.contains("compositionRef"));
+    assert_eq!(told.err, "note: you may not list Compositions: the choices are left out\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_is_only_busy_is_asked_again_and_not_for_ever() {
+    let busy = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 503, "message": "starting"});
+    let cluster = Cluster::with(pool(), &[(COMPOSITIONS, busy)]).await;
+    let kubeconfig = cluster.kubeconfig();
+    let asked = timeout(Duration::from_mins(1), paved(&["kinds"], &kubeconfig)).await.unwrap();
+    assert!(
+        asked.code == 6 && asked.err.contains("cannot list Compositions just now: 503 starting"),
+        "{}",
+        asked.err
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_context_says_which_cluster_is_meant() {
+    let mine = Cluster::with(pool(), &[]).await;
+    let theirs = Cluster::with(ready("GpuDevWorkspaceClaim", json!({}), json!({})), &[]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let read = |cluster: &Cluster| -> Value {
+        serde_json::from_str(&fs::read_to_string(cluster.kubeconfig()).unwrap()).unwrap()
+    };
+    let mut both = read(&mine);
+    let other: Value =
+        serde_json::from_str(&read(&theirs).to_string().replace("\"c\"", "\"theirs\"")).unwrap();
+    for list in ["clusters", "users", "contexts"] {
+        both[list].as_array_mut().unwrap().push(other[list][0].clone());
+    }
+    let file = folder.path().join("config");
+    fs::write(&file, both.to_string()).unwrap();
+    for (args, kind) in [
+        (&["list", "-o", "name"][..], "stockpool.platform.acme.io/shop\n"),
+        (&["list", "-o", "name", "--context", "theirs"], "gpudevworkspaceclaim.platform.acme.io/shop\n"),
+        (&["list", "-o", "name", "--context", "c"], "stockpool.platform.acme.io/shop\n"),
+    ] {
+        let told = paved(args, &file).await;
+        assert_eq!((told.code, told.out.as_str()), (0, kind), "{args:?}: {}", told.err);
+    }
+    let told = paved(&["list", "--context", "their"], &file).await;
+    assert_eq!((told.code, told.out.as_str()), (1, ""));
+    for word in ["--context", "their", "did you mean theirs?"] {
+        assert!(told.err.contains(word), "{word}: {}", told.err);
+    }
+    // Of several files each has a part.
+    let list = format!("{}:/no/such/file:{}", mine.kubeconfig().display(), theirs.kubeconfig().display());
+    let told = run(Path::new(PAVED), &["list", "-o", "name"], &[("KUBECONFIG", &list)]).await;
+    assert_eq!((told.code, told.out.as_str()), (0, "stockpool.platform.acme.io/shop\n"), "{}", told.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_without_a_service_account_is_told_so() {
+    let variables = [("KUBERNETES_SERVICE_HOST", "127.0.0.1"), ("KUBERNETES_SERVICE_PORT", "1")];
+    let told = run(Path::new(PAVED), &["list"], &variables).await;
+    assert_eq!((told.code, told.err.lines().count()), (6, 1), "{}", told.err);
+    assert!(told.err.contains("no kubeconfig, and this pod has no service account"), "{}", told.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn as_a_plugin_of_kubectl_it_is_the_same_program() {
+    let cluster = Cluster::with(pool(), &[]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let plugin = folder.path().join("kubectl-paved");
+    symlink(PAVED, &plugin).unwrap();
+    let kubeconfig = cluster.kubeconfig();
+    let variables = [("KUBECONFIG", kubeconfig.to_str().unwrap())];
+    let told = run(&plugin, &["list", "-o", "name"], &variables).await;
+    assert_eq!((told.code, told.out.as_str()), (0, "stockpool.platform.acme.io/shop\n"), "{}", told.err);
+    for (program, usage) in [(plugin.as_path(), "kubectl paved"), (Path::new(PAVED), "paved")] {
+        let help = run(program, &["--help"], &[]).await;
+        assert!(help.out.contains(&format!("Usage: {usage} <COMMAND>")), "{}", help.out);
+        let help = run(program, &["wait", "--help"], &[]).await;
+        assert!(help.out.contains(&format!("Usage: {usage} wait [OPTIONS]")), "{}", help.out);
+        let wrong = run(program, &["wait"], &[]).await;
+        assert!(wrong.code == 1 && wrong.err.contains(&format!("Usage: {usage} wait")), "{}", wrong.err);
+    }
+}
+
+/// Runs it in this process, as somebody who types this; `None` where nobody sits there.
+async fn delete(cluster: &Cluster, flags: &[&str], typed: Option<&'static str>) -> Run {
+    let mut args: Vec<OsString> = ["paved", "delete", "shop", "--kubeconfig"].map(Into::into).into();
+    args.push(cluster.kubeconfig().into());
+    args.extend(flags.iter().map(Into::into));
+    let ran = tokio::task::spawn_blocking(move || {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut answer = || Ok(typed.unwrap_or_default().to_owned());
+        let mut console = Console {
+            input: &mut |_| Ok(0),
+            out: &mut StripStream::new(&mut out),
+            err: &mut StripStream::new(&mut err),
+            terminal: None,
+            answer: if typed.is_some() { Some(&mut answer) } else { None },
+        };
+        let code = paved::run(args, &mut console);
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Run { code, out: text(out), err: text(err) }
+    });
+    ran.await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_sits_at_a_terminal_is_asked_before_anything_is_deleted() {
+    let part =
+        json!({"slot": "deployment", "kind": "Deployment", "ready": true, "since": "2026-01-01T10:00:00Z"});
+    let cluster = Cluster::with(ready("StockPool", json!({}), json!({"resources": [part]})), &[]).await;
+    // What is no clear yes is a no, and so is an end of what is typed.
+    for typed in ["n\n", "\n", "", "yess\n", "no\n"] {
+        let told = delete(&cluster, &[], Some(typed)).await;
+        assert_eq!((told.code, told.out.as_str()), (1, ""), "{typed:?}: {}", told.err);
+        assert!(told.err.contains("StockPool team/shop with its part, and the data in it\nDelete? [y/N] "));
+        assert!(told.err.ends_with("error: nothing was deleted\n"), "{}", told.err);
+        assert!(cluster.has_it(), "{typed:?}");
+    }
+    for (flags, typed, asks) in [
+        (&[][..], Some("y\n"), true),
+        (&[], Some(" YES \n"), true),
+        (&["--yes"], Some("n\n"), false),
+        (&[], None, false),
+    ] {
+        cluster.comes_back();
+        let told = delete(&cluster, flags, typed).await;
+        assert_eq!((told.code, told.err.contains("Delete?")), (0, asks), "{}", told.err);
+        assert!(
+            told.out.contains("StockPool team/shop is being deleted") && !cluster.has_it(),
+            "{}",
+            told.out
+        );
+    }
+}

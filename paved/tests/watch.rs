@@ -1,0 +1,118 @@
+//! What goes on says what it sees, that it sees nothing for now, and what it missed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::json;
+use support::kubernetes::{Cluster, ready, waiting};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+use tokio::time::timeout;
+
+/// A run that goes on.
+struct Watching {
+    child: Child,
+    out: Lines<BufReader<ChildStdout>>,
+    err: Lines<BufReader<ChildStderr>>,
+}
+
+impl Watching {
+    fn start(cluster: &Cluster, args: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_paved"))
+            .args(args)
+            .arg("--kubeconfig")
+            .arg(cluster.kubeconfig())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap()).lines();
+        let err = BufReader::new(child.stderr.take().unwrap()).lines();
+        Self { child, out, err }
+    }
+
+    async fn says(&mut self, words: &str) {
+        until(words, async || self.out.next_line().await.unwrap()).await;
+    }
+
+    async fn notes(&mut self, words: &str) {
+        until(words, async || self.err.next_line().await.unwrap()).await;
+    }
+}
+
+async fn until(words: &str, mut next: impl AsyncFnMut() -> Option<String>) {
+    let mut seen = String::new();
+    let found = timeout(Duration::from_secs(30), async {
+        while let Some(line) = next().await {
+            seen.push_str(&line);
+            seen.push('\n');
+            if line.contains(words) {
+                return true;
+            }
+        }
+        false
+    });
+    let found = found.await;
+    assert_eq!(found, Ok(true), "{words:?} is missing: {seen}");
+}
+
+fn pool() -> serde_json::Value {
+    ready("StockPool", json!({"replicas": 1}), json!({}))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_that_goes_on_tells_of_a_lost_connection_and_of_what_went_meanwhile() {
+    let cluster = Cluster::with(pool(), &[]).await;
+    let mut run = Watching::start(&cluster, &["status", "shop", "-w"]);
+    run.says("StockPool team/shop  Ready").await;
+    // Its watch may not have begun: what changes is seen all the same.
+    cluster.becomes(waiting(pool()));
+    run.says("StockPool team/shop  Provisioning").await;
+    cluster.answers(false);
+    run.notes("does not answer: trying again").await;
+    cluster.answers(true);
+    run.notes("answers again").await;
+    cluster.answers(false);
+    run.notes("does not answer: trying again").await;
+    cluster.loses_it();
+    cluster.answers(true);
+    run.says("StockPool team/shop is gone").await;
+    assert_eq!(run.child.wait().await.unwrap().code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_goes_on_does_so_too() {
+    let cluster = Cluster::with(pool(), &[]).await;
+    for flags in [&["list", "-w"][..], &["list", "-A", "-w", "-o", "wide"]] {
+        cluster.comes_back();
+        cluster.becomes(pool());
+        let mut run = Watching::start(&cluster, flags);
+        run.says("PHASE").await;
+        run.says("Ready").await;
+        cluster.becomes(waiting(pool()));
+        run.says("Provisioning").await;
+        cluster.answers(false);
+        run.notes("does not answer: trying again").await;
+        cluster.loses_it();
+        cluster.answers(true);
+        run.notes("answers again").await;
+        run.says("Gone").await;
+        cluster.comes_back();
+        run.says("Provisioning").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_nothing_waits_for_the_first() {
+    let cluster = Cluster::with(pool(), &[]).await;
+    cluster.loses_it();
+    let mut run = Watching::start(&cluster, &["list", "-w"]);
+    run.notes("no environments in namespace team; the next will be shown").await;
+    cluster.comes_back();
+    run.says("shop").await;
+}
