@@ -142,13 +142,13 @@ fn prefixes<'a>(environments: &[[&'a str; 3]]) -> Option<Vec<Vec<&'a str>>> {
     if environments.len() < 2 {
         return Some(vec![Vec::new(); environments.len()]);
     }
-    let ways: [fn(&[&'a str; 3]) -> Vec<&'a str>; 3] = [
-        |[_, _, name]| vec![*name],
-        |[kind, _, name]| vec![*kind, *name],
-        |[kind, namespace, name]| vec![*namespace, *kind, *name],
-    ];
-    ways.into_iter().find_map(|way| {
-        let prefixes: Vec<Vec<&str>> = environments.iter().map(way).collect();
+    let way = |[kind, namespace, name]: &[&'a str; 3], count: usize| match count {
+        1 => vec![*name],
+        2 => vec![*kind, *name],
+        _ => vec![*namespace, *kind, *name],
+    };
+    (1..=3).find_map(|count| {
+        let prefixes: Vec<Vec<&str>> = environments.iter().map(|one| way(one, count)).collect();
         let keys: BTreeSet<String> = prefixes.iter().map(|parts| key(parts.iter().copied())).collect();
         (keys.len() == prefixes.len()).then_some(prefixes)
     })

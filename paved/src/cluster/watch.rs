@@ -110,9 +110,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn after_an_error_it_begins_anew_and_waits_the_longer_the_more_often() {
         let begun = RefCell::new(Vec::new());
-        let begin = tokio::time::Instant::now();
+        let clock = tokio::time::Instant::now();
         let watch = || {
-            begun.borrow_mut().push(begin.elapsed().as_millis());
+            begun.borrow_mut().push(clock.elapsed().as_millis());
             let last =
                 if begun.borrow().len() < 4 { Err(Error::NoResourceVersion) } else { Ok(Event::InitDone) };
             stream::iter([Ok(Event::Init), last])

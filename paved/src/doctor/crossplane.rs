@@ -39,14 +39,14 @@ fn by_kinds(world: &World) -> Check {
     let Some(served) = &world.served else {
         return Check::open("Crossplane", format!("is installed; {UNSEEN}"));
     };
-    let serves = |version: &str, kind: &str| {
+    let has = |version: &str, kind: &str| {
         let (group, version, kind) =
             ("apiextensions.crossplane.io".to_owned(), version.to_owned(), kind.to_owned());
         served.contains(&(group, version, kind))
     };
-    if serves("v2", "CompositeResourceDefinition") {
+    if has("v2", "CompositeResourceDefinition") {
         Check::good("Crossplane", format!("2.x serves both flavours; {UNSEEN}"))
-    } else if serves("v1beta1", "Usage") {
+    } else if has("v1beta1", "Usage") {
         let found = format!("1.19 or 1.20: 1.20 serves claims, the namespaced flavour needs 2.x; {UNSEEN}");
         Check::open("Crossplane", found)
     } else {

@@ -64,14 +64,14 @@ pub(super) type Key = (String, String, String, String);
 pub(super) struct Table {
     all_namespaces: bool,
     wide: bool,
-    table: paint::Table,
+    painted: paint::Table,
     printed: HashMap<Key, Line>,
 }
 
 impl Table {
     pub(super) fn new(all_namespaces: bool, wide: bool) -> Self {
         let columns = columns(all_namespaces, wide);
-        Self { all_namespaces, wide, table: paint::Table::new(columns), printed: HashMap::new() }
+        Self { all_namespaces, wide, painted: paint::Table::new(columns), printed: HashMap::new() }
     }
 
     /// Prints the lines that say something new, sorted, with the heads above the first.
@@ -85,7 +85,7 @@ impl Table {
         lines.sort_by_key(Line::key);
         let rows: Vec<Row> = lines.iter().map(|line| self.row(line, now)).collect();
         let room = console.terminal.as_ref().map(|terminal| (terminal.size)().1).filter(|room| *room > 0);
-        self.table.print(&rows, room, console.out)?;
+        self.painted.print(&rows, room, console.out)?;
         self.printed.extend(lines.into_iter().map(|line| (line.key(), line)));
         Ok(())
     }

@@ -82,7 +82,7 @@ impl Table {
                 // A step at a time, so that several that are wide give way alike.
                 let step = gives.div_ceil(2);
                 widths[widest] = widths[widest].map(|wide| wide - step);
-            } else if let Some((last, _)) = free().filter(|(index, _)| widths[*index].is_some()).last() {
+            } else if let Some((last, _)) = free().rfind(|(index, _)| widths[*index].is_some()) {
                 widths[last] = None;
             } else {
                 return widths;
