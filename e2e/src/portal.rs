@@ -91,7 +91,11 @@ async fn rights(stage: &Stage, people: &[String]) -> Result<()> {
     let groups = quoted(&mut people.iter().filter_map(|who| who.split('.').nth(1)).map(str::to_owned));
     let values = chart::folder().join("ci/minimal-values.yaml");
     let mut command = Command::new(tools::path(&tools::HELM)?);
-    command.args(["template", RELEASE, "--kube-version", KUBERNETES]).arg(chart::folder()).arg("--values").arg(values);
+    command
+        .args(["template", RELEASE, "--kube-version", KUBERNETES])
+        .arg(chart::folder())
+        .arg("--values")
+        .arg(values);
     command.args(["--namespace", &stage.namespace, "--set", &format!("impersonation.users={{{users}}}")]);
     command.args(["--set", &format!("impersonation.groups={{{groups}}}")]);
     let output = command.output().await.context("starting helm")?;
