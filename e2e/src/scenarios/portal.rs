@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::Flavour;
+use futures::future::try_join_all;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::environment::Environment;
 use crate::openid::{Browser, Changes};
 use crate::portal::Portal;
 use crate::stage::{PATIENCE, Stage, eventually};
@@ -66,11 +68,15 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     let pool = BTreeSet::from(["render".to_owned()]);
     until(&mut changes, &pool, |_, view| view["status"]["available"] == 3).await?;
 
+    let mut going = Vec::new();
     for name in &made {
         let path = path_of(&ada, second, name).await?;
+        let (_, one) = ada.ask("GET", second, &path, &Value::Null).await?;
         let (status, said) = ada.ask("DELETE", second, &path, &Value::Null).await?;
         ensure!((200..300).contains(&status), "DELETE {path} is answered by {status}: {said}");
+        going.push(Environment::new(stage.admin.clone(), stage.objects.clone(), one["object"].clone()));
     }
+    try_join_all(going.iter().map(Environment::gone)).await?;
     until(&mut changes, &made, |event, _| event == "deleted").await?;
 
     let (status, _) = ada.ask("POST", first, "/auth/sign-out", &Value::Null).await?;

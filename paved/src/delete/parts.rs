@@ -1,6 +1,7 @@
 //! The parts of an environment that goes: which are left, and what holds them. They are read themselves, where the caller may.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use function_paved_road::compose::ResourceStatus;
 use futures::{StreamExt, stream};
@@ -23,6 +24,9 @@ const SLOT: &str = "crossplane.io/composition-resource-name";
 /// Crossplane's mark of what a Usage protects.
 const IN_USE: &str = "crossplane.io/in-use";
 
+/// How long until Kubernetes has asked every part to go, unless it never does.
+const OVERLOOKED: Duration = Duration::from_mins(1);
+
 /// Crossplane's own finalizers say nothing of what holds a resource.
 const USUAL: [&str; 4] = [
     "finalizer.managedresource.crossplane.io",
@@ -34,6 +38,8 @@ const USUAL: [&str; 4] = [
 /// The parts of one environment.
 pub(crate) struct Parts {
     parts: Vec<Part>,
+    /// Since when they are looked at.
+    since: Instant,
     /// Kinds that the caller may not read.
     hidden: BTreeSet<String>,
 }
@@ -63,6 +69,8 @@ enum State {
 enum Hold {
     /// Nobody has asked it to go yet.
     Unasked,
+    /// Nobody will ask it to go: Crossplane made it when Kubernetes had asked the others.
+    Overlooked,
     /// A Usage: what uses it goes first.
     Usage,
     /// Its provider works on it.
@@ -100,7 +108,7 @@ impl Parts {
             api: api.ok(),
             state: State::Unknown,
         });
-        Ok(Self { parts: parts.collect(), hidden })
+        Ok(Self { parts: parts.collect(), since: Instant::now(), hidden })
     }
 
     /// Looks at all that were not gone. What cannot be read keeps its state: it is looked at again.
@@ -117,9 +125,10 @@ impl Parts {
         });
         let asked: Vec<_> = asked.collect();
         let answers: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        let waited = self.since.elapsed();
         for (part, answer) in self.parts.iter_mut().filter(|part| part.state != State::Gone).zip(answers) {
             match answer {
-                Some(Ok(Some(object))) => part.state = State::of(&object),
+                Some(Ok(Some(object))) => part.state = State::of(&object).after(waited, &part.kind),
                 Some(Ok(None)) => part.state = State::Gone,
                 Some(Err(error)) if is_denied(&error) => {
                     part.api = None;
@@ -145,7 +154,7 @@ impl Parts {
     pub(crate) fn statuses(&self) -> Vec<ResourceStatus> {
         let status = |part: &Part| {
             let State::There { slot, deleted, holds } = &part.state else { return None };
-            let reason = if matches!(holds, Hold::Refused(_)) { "Failed" } else { "Deleting" };
+            let reason = if holds.mark() == Mark::Bad { "Failed" } else { "Deleting" };
             Some(ResourceStatus {
                 slot: slot.clone(),
                 kind: part.kind.clone(),
@@ -237,16 +246,31 @@ impl State {
         };
         Self::There { slot: harmless(&slot), deleted, holds }
     }
+
+    /// The same, where the environment has been going for so long. A Usage goes with what uses.
+    fn after(mut self, waited: Duration, kind: &str) -> Self {
+        if let Self::There { holds, .. } = &mut self
+            && *holds == Hold::Unasked
+            && waited > OVERLOOKED
+            && kind != "Usage"
+        {
+            *holds = Hold::Overlooked;
+        }
+        self
+    }
 }
 
 impl Hold {
     fn mark(&self) -> Mark {
-        if matches!(self, Self::Refused(_)) { Mark::Bad } else { Mark::Busy }
+        if matches!(self, Self::Refused(_) | Self::Overlooked) { Mark::Bad } else { Mark::Busy }
     }
 
     fn told(&self) -> String {
         match self {
             Self::Unasked | Self::Provider => String::new(),
+            Self::Overlooked => {
+                "was made when the deletion had begun, and nobody deletes it: do so by hand".to_owned()
+            }
             Self::Usage => "is in use: a Usage keeps it until what uses it is gone".to_owned(),
             Self::Refused(message) => format!("cannot be deleted: {message}"),
             Self::Finalizers(all) => format!("is held by {}", all.join(", ")),
@@ -302,7 +326,11 @@ mod tests {
                 "is held by acme.io/keep",
             ),
         ] {
-            let parts = Parts { parts: vec![part(&metadata, &conditions)], hidden: BTreeSet::new() };
+            let parts = Parts {
+                parts: vec![part(&metadata, &conditions)],
+                since: Instant::now(),
+                hidden: BTreeSet::new(),
+            };
             let all = parts.told();
             assert!(all.contains("1 of 1 parts are left") && all.contains(told), "{all}");
         }
@@ -314,7 +342,7 @@ mod tests {
             &json!({"deletionTimestamp": "2026-01-01T10:00:00Z", "finalizers": ["finalizer.managedresource.crossplane.io"]}),
             &json!([]),
         );
-        let parts = Parts { parts: vec![under_way], hidden: BTreeSet::new() };
+        let parts = Parts { parts: vec![under_way], since: Instant::now(), hidden: BTreeSet::new() };
         assert_eq!(
             (parts.lines().len(), parts.leaves("2026-01-01T10:01:00Z".parse().unwrap()).len()),
             (0, 1)
@@ -322,8 +350,25 @@ mod tests {
     }
 
     #[test]
+    fn what_nobody_asks_to_go_is_told_after_a_while() {
+        let state = |waited, kind| match part(&json!({}), &json!([])).state.after(waited, kind) {
+            State::There { holds, .. } => holds,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(state(OVERLOOKED, "Instance"), Hold::Unasked);
+        assert_eq!(state(OVERLOOKED * 2, "Usage"), Hold::Unasked);
+        let overlooked = state(OVERLOOKED * 2, "Instance");
+        assert_eq!(overlooked, Hold::Overlooked);
+        assert!(overlooked.told().contains("by hand") && overlooked.mark() == Mark::Bad);
+    }
+
+    #[test]
     fn what_may_not_be_seen_is_said() {
-        let parts = Parts { parts: Vec::new(), hidden: BTreeSet::from(["GpuDevWorkspace".to_owned()]) };
+        let parts = Parts {
+            parts: Vec::new(),
+            since: Instant::now(),
+            hidden: BTreeSet::from(["GpuDevWorkspace".to_owned()]),
+        };
         assert!(parts.head().contains("you may not read its parts"), "{}", parts.head());
     }
 }

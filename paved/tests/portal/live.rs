@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::world::api_server::{ApiServer, at, environment};
+use crate::world::api_server::{ApiServer, GROUP, at, environment};
 use crate::world::portal::{Events, Portal};
 
 const ADA: [(&str, &str); 1] = [("authorization", "Bearer token-ada")];
@@ -47,6 +47,16 @@ async fn a_stream_begins_with_everything_that_one_may_see_and_goes_on_with_chang
     );
     cluster.remove(&pool("two"));
     assert_eq!(events.told().await, ("deleted".into(), "two".into()));
+}
+
+#[tokio::test]
+async fn a_kind_that_the_portal_may_not_watch_hides_no_other() {
+    let cluster = ApiServer::start().await;
+    cluster.grant("portal", &format!("list {GROUP}/environments"), false);
+    cluster.put(&pool("one"), environment("StockPool", "ada"));
+    let portal = Portal::alone(&cluster, "portal").await;
+    assert_eq!(ada(&portal, "").await.synced().await, pairs(&[("snapshot", ""), ("added", "one")]));
+    assert!(portal.log().contains("you may not watch Environment"), "{}", portal.log());
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Key, Live};
-use crate::cluster::{Cluster, Kind, cause, watch};
+use crate::cluster::{Cluster, Kind, cause, is_denied, watch};
 use crate::portal::kinds::{Catalog, LOOK};
 
 /// Watches every kind, in a namespace or in all, for ever. Kinds that are installed later are watched within [`LOOK`].
@@ -80,7 +80,12 @@ async fn one(cluster: Cluster, namespace: Option<String>, kind: Arc<Kind>, live:
             Ok(Event::Apply(object)) => live.put(&complete(object), &kind),
             Ok(Event::Delete(object)) => live.remove(&complete(object), &kind),
             Err(error) => {
-                let failure = cluster.explain(&cause(error), &format!("watch {}", kind.name()));
+                let error = cause(error);
+                // A group that somebody installed beside ours, without telling the portal's role: the others are shown.
+                if is_denied(&error) {
+                    live.has_synced(&kind.full_name());
+                }
+                let failure = cluster.explain(&error, &format!("watch {}", kind.name()));
                 tracing::warn!(kind = kind.full_name(), %failure, "a watch was interrupted");
             }
         }

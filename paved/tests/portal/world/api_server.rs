@@ -134,7 +134,7 @@ impl ApiServer {
         std::mem::take(&mut self.here.inner().asked)
     }
 
-    /// From now on somebody may do this, or may not: `list team-vision`.
+    /// From now on somebody may do this, or may not: `list team-vision`, or `list` and a whole path.
     pub fn grant(&self, who: &str, what: &str, allowed: bool) {
         self.here.inner().granted.insert(format!("{who} {what}"), allowed);
     }
@@ -279,7 +279,8 @@ async fn answer(
         (&Method::DELETE, _) => "delete",
         _ => "update",
     };
-    if !here.inner().may(&who, verb, &namespace(&path)) {
+    let granted = here.inner().granted.get(&format!("{who} {verb} {path}")).copied();
+    if !granted.unwrap_or_else(|| here.inner().may(&who, verb, &namespace(&path))) {
         return status(403, "Forbidden", &format!("{who} may not {verb} {path}"), &json!([]));
     }
     let dry_run = query.contains("dryRun");
