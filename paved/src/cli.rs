@@ -2,6 +2,7 @@
 
 mod cluster;
 mod connect;
+mod help;
 mod offline;
 mod portal;
 mod publish;
@@ -61,19 +62,19 @@ pub(crate) enum Command {
     #[command(after_help = offline::PLATFORM_HELP)]
     Platform(Platform),
     /// Apply claims to the cluster: all of them, or none where one is refused.
-    #[command(after_help = cluster::APPLY_HELP)]
+    #[command(after_help = help::APPLY_HELP)]
     Apply(Apply),
     /// Wait until environments are ready, fail fast and say why, or until they are gone.
-    #[command(after_help = cluster::WAIT_HELP)]
+    #[command(after_help = help::WAIT_HELP)]
     Wait(Wait),
     /// Show an environment with every part, or all environments.
-    #[command(after_help = cluster::EXIT_CODES)]
+    #[command(after_help = help::EXIT_CODES)]
     Status(Status),
     /// List environments of every kind.
-    #[command(visible_alias = "ls", after_help = cluster::EXIT_CODES)]
+    #[command(visible_alias = "ls", after_help = help::EXIT_CODES)]
     List(List),
     /// Delete environments, and watch them go.
-    #[command(after_help = cluster::EXIT_CODES)]
+    #[command(after_help = help::EXIT_CODES)]
     Delete(Delete),
     /// Use an environment: a shell on its machine, its cluster in your kubeconfig, the way to its database.
     #[command(after_help = connect::HELP)]
@@ -88,13 +89,13 @@ pub(crate) enum Command {
     #[command(after_help = portal::HELP)]
     Portal(Box<Portal>),
     /// List the kinds of environment that this cluster makes.
-    #[command(after_help = cluster::EXIT_CODES)]
+    #[command(after_help = help::EXIT_CODES)]
     Kinds(Kinds),
     /// Check whether this cluster can serve environments, and you may ask for them.
     ///
     /// A line for Crossplane, the function, each provider, XRD and provider config, Settings and your rights: ✓ as it should be,
     /// … cannot be seen or need not be, ✗ broken, with what to do about it.
-    #[command(after_help = cluster::DOCTOR_HELP)]
+    #[command(after_help = help::DOCTOR_HELP)]
     Doctor(Doctor),
     /// Print a shell's completions.
     Completions {

@@ -1,6 +1,8 @@
 //! `paved validate`: what is wrong is told at its place.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod notes;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::path::Path;
@@ -252,42 +254,6 @@ fn unescaped(command: &str) -> String {
 }
 
 #[test]
-fn a_claim_is_checked_without_the_platforms_settings_as_far_as_that_goes() {
-    let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();
-    let elsewhere = claim.replace("    owner:", "    region: eu-west-1\n    owner:");
-    let run = paved_with(&["validate", "-"], &elsewhere);
-    assert_eq!(run.code, 0, "{}", run.err);
-    assert!(run.err.starts_with("note: the platform team's Settings are not known here"), "{}", run.err);
-    let run = paved_with(
-        &["validate", "-", "--composition", &example("gpu-workspace/composition.yaml")],
-        &elsewhere,
-    );
-    assert_eq!(run.code, 3, "{}", run.err);
-    assert!(run.err.contains("settings.gpuWorkspace.amis.eu-west-1: missing"), "{}", run.err);
-}
-
-#[test]
-fn a_group_that_nobody_knows_is_said_not_to_be_checked() {
-    let own = |path: &str| {
-        std::fs::read_to_string(example(path)).unwrap().replace("platform.acme.io", "dev.example.org")
-    };
-    let claim = own("stock-pool/claim.yaml");
-    let words = "the group dev.example.org is not ours: whether a cluster has StockPool there is not checked";
-    let files = folder(&[("a.yaml", &format!("{claim}---\n{claim}"))]);
-    for form in ["text", "json", "github"] {
-        let run = paved(&["validate", &within(&files, "a.yaml"), "-o", form]);
-        assert_eq!((run.code, run.told().matches(words).count()), (0, 1), "{form}: {}", run.told());
-    }
-    let files = folder(&[("a.yaml", &claim), ("composition.yaml", &own("stock-pool/composition.yaml"))]);
-    let (claim, composition) = (within(&files, "a.yaml"), within(&files, "composition.yaml"));
-    for args in [&["validate", &claim][..], &["validate", &claim, "--composition", &composition]] {
-        let run = paved(args);
-        assert!(run.code == 0 && !run.told().contains("not checked"), "{}", run.told());
-    }
-    assert!(!paved(&["validate", &example("stock-pool/claim.yaml")]).told().contains("is not ours"));
-}
-
-#[test]
 fn settings_that_are_named_are_checked_too() {
     let settings =
         "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\ntags: [a]\nstockPool: {x: 1}\n";
@@ -297,26 +263,6 @@ fn settings_that_are_named_are_checked_too() {
     assert_eq!(run.code, 3, "{}", run.err);
     for told in ["settings.yaml:3:1", "settings.yaml:4:13", "stockPool.x: is not a known field"] {
         assert!(run.err.contains(told), "{told}: {}", run.err);
-    }
-}
-
-#[test]
-fn what_is_not_ours_is_left_alone_and_nothing_of_ours_is_a_mistake() {
-    let foreign = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n";
-    let files = folder(&[("web.yaml", foreign), ("values.yaml", "replicas: 1\n"), ("list.yaml", "- 1\n")]);
-    let run = paved(&["validate", &files.path().display().to_string()]);
-    assert_eq!(run.code, 1, "{}", run.err);
-    assert!(
-        run.err.contains("holds no claim, no XR and no Settings; our kinds: ApplicationEnvironment, "),
-        "{}",
-        run.err
-    );
-    assert!(run.err.contains("web.yaml: skipped, not ours: Deployment web"), "{}", run.err);
-    let claim = std::fs::read_to_string(example("stock-pool/claim.yaml")).unwrap();
-    let run = paved_with(&["validate", "-"], &format!("{claim}---\n{foreign}"));
-    assert_eq!(run.code, 0, "{}", run.err);
-    for args in [&["validate"][..], &["validate", "/no/such/file"], &["validate", "-", "-o", "xml"]] {
-        assert_eq!(paved(args).code, 1, "{args:?}");
     }
 }
 
