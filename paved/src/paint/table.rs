@@ -58,7 +58,8 @@ impl Table {
             let shown = self.columns.iter().zip(&widths);
             let (heads, widths): (Vec<String>, Vec<usize>) =
                 shown.filter_map(|(column, wide)| Some((column.head.to_owned(), (*wide)?))).unzip();
-            writeln!(out, "{BOLD}{}{BOLD:#}", aligned(&heads, &widths).trim_end())?;
+            let more = if heads.len() < self.columns.len() { "  …" } else { "" };
+            writeln!(out, "{BOLD}{}{more}{BOLD:#}", aligned(&heads, &widths).trim_end())?;
             self.begun = true;
         }
         rows.iter().try_for_each(|row| writeln!(out, "{}", line(row, &widths)))
@@ -67,27 +68,42 @@ impl Table {
     /// What is left of each column so that a row takes no more than that: the widest free texts are cut first; where that is not
     /// enough, the last of them are left out.
     fn fit(&self, room: usize) -> Vec<Option<usize>> {
-        const LEAST: usize = 8;
-        let mut widths: Vec<Option<usize>> = self.widths.iter().copied().map(Some).collect();
-        let least = |column: &Column| width(column.head).max(LEAST);
+        let mut shown: Vec<Option<usize>> = self.widths.iter().copied().map(Some).collect();
         loop {
-            let taken: usize = widths.iter().flatten().map(|wide| wide + 2).sum::<usize>().saturating_sub(2);
-            let Some(excess) = taken.checked_sub(room).filter(|excess| *excess > 0) else { return widths };
-            let free = || self.columns.iter().enumerate().filter(|(_, column)| column.free);
-            let room_in =
-                |index: usize| widths[index].unwrap_or(0).saturating_sub(least(&self.columns[index]));
-            let widest = free().map(|(index, _)| index).filter(|index| room_in(*index) > 0);
-            if let Some(widest) = widest.max_by_key(|index| widths[*index]) {
-                let gives = room_in(widest).min(excess);
-                // A step at a time, so that several that are wide give way alike.
-                let step = gives.div_ceil(2);
-                widths[widest] = widths[widest].map(|wide| wide - step);
-            } else if let Some((last, _)) = free().rfind(|(index, _)| widths[*index].is_some()) {
-                widths[last] = None;
-            } else {
-                return widths;
+            // Where some are left out a sign says so behind the heads.
+            let sign = if shown.contains(&None) { 3 } else { 0 };
+            let mut widths = shown.clone();
+            let taken: usize = widths.iter().flatten().map(|wide| wide + 2).sum();
+            // Behind the last there is no gap.
+            let excess = (taken + sign).saturating_sub(room + 2);
+            let last = self.free().rfind(|index| shown[*index].is_some());
+            match last {
+                Some(last) if !self.cut(&mut widths, excess) => shown[last] = None,
+                _ => return widths,
             }
         }
+    }
+
+    /// Takes so many characters from the widest free columns; gives whether they had as many.
+    fn cut(&self, widths: &mut [Option<usize>], mut excess: usize) -> bool {
+        const LEAST: usize = 8;
+        while excess > 0 {
+            let spare = |index: usize| {
+                let least = width(self.columns[index].head).max(LEAST);
+                widths[index].unwrap_or(0).saturating_sub(least)
+            };
+            let widest = self.free().filter(|index| spare(*index) > 0).max_by_key(|index| widths[*index]);
+            let Some(widest) = widest else { return false };
+            // A part at a time, so that several that are wide give way alike.
+            let gives = spare(widest).min(excess).div_ceil(2);
+            widths[widest] = widths[widest].map(|wide| wide - gives);
+            excess -= gives;
+        }
+        true
+    }
+
+    fn free(&self) -> impl DoubleEndedIterator<Item = usize> {
+        self.columns.iter().enumerate().filter(|(_, column)| column.free).map(|(index, _)| index)
     }
 }
 
@@ -155,7 +171,10 @@ mod tests {
         }
         let narrow = at(Some(40));
         assert!(narrow.contains("a-name-to-be-typed") && !narrow.contains("MESSAGE"), "{narrow}");
-        assert!(narrow.contains("ada@acm…") && narrow.lines().all(|line| width(line) <= 40), "{narrow}");
+        assert!(narrow.contains("ada@acme…") && narrow.lines().all(|line| width(line) <= 40), "{narrow}");
+        assert!(narrow.lines().next().unwrap().ends_with("PHASE  …"), "that there is more is seen: {narrow}");
+        let roomy = at(Some(45));
+        assert!(roomy.contains("ada@acme.exam…"), "what is left out leaves its room to the others: {roomy}");
         let none = at(Some(20));
         assert!(none.contains("a-name-to-be-typed") && none.contains("Failed"), "names are whole: {none}");
     }
