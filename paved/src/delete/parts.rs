@@ -37,7 +37,7 @@ const USUAL: [&str; 4] = [
 
 /// The parts of one environment.
 pub(crate) struct Parts {
-    parts: Vec<Part>,
+    all: Vec<Part>,
     /// Since when they are looked at.
     since: Instant,
     /// Kinds that the caller may not read.
@@ -108,12 +108,12 @@ impl Parts {
             api: api.ok(),
             state: State::Unknown,
         });
-        Ok(Self { parts: parts.collect(), since: Instant::now(), hidden })
+        Ok(Self { all: parts.collect(), since: Instant::now(), hidden })
     }
 
     /// Looks at all that were not gone. What cannot be read keeps its state: it is looked at again.
     pub(crate) async fn look(&mut self) {
-        let left = self.parts.iter().filter(|part| part.state != State::Gone);
+        let left = self.all.iter().filter(|part| part.state != State::Gone);
         let asked = left.map(|part| {
             let (api, name) = (part.api.clone(), part.name.clone());
             async move {
@@ -126,7 +126,7 @@ impl Parts {
         let asked: Vec<_> = asked.collect();
         let answers: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
         let waited = self.since.elapsed();
-        for (part, answer) in self.parts.iter_mut().filter(|part| part.state != State::Gone).zip(answers) {
+        for (part, answer) in self.all.iter_mut().filter(|part| part.state != State::Gone).zip(answers) {
             match answer {
                 Some(Ok(Some(object))) => part.state = State::of(&object).after(waited, &part.kind),
                 Some(Ok(None)) => part.state = State::Gone,
@@ -142,12 +142,12 @@ impl Parts {
 
     /// How many there were.
     pub(crate) fn count(&self) -> usize {
-        self.parts.len()
+        self.all.len()
     }
 
     /// Whether anything of them could be read.
     pub(crate) fn is_seen(&self) -> bool {
-        self.parts.iter().any(|part| part.state != State::Unknown)
+        self.all.iter().any(|part| part.state != State::Unknown)
     }
 
     /// A line for each that is left and seen, as an environment's own status has it.
@@ -170,15 +170,15 @@ impl Parts {
     }
 
     fn left(&self) -> impl Iterator<Item = &Part> {
-        self.parts.iter().filter(|part| part.state != State::Gone)
+        self.all.iter().filter(|part| part.state != State::Gone)
     }
 
     /// How many are left, and what cannot be seen.
     pub(super) fn head(&self) -> String {
-        if self.parts.is_empty() && self.hidden.is_empty() {
+        if self.all.is_empty() && self.hidden.is_empty() {
             return "is being deleted".to_owned();
         }
-        let seen = self.parts.iter().filter(|part| part.state != State::Unknown).count();
+        let seen = self.all.iter().filter(|part| part.state != State::Unknown).count();
         if seen == 0 && !self.hidden.is_empty() {
             return "is being deleted; you may not read its parts, so what is left of them is not shown"
                 .to_owned();
@@ -189,7 +189,7 @@ impl Parts {
         } else {
             format!("; you may not read {}", hidden.join(", "))
         };
-        format!("is being deleted: {} of {} parts are left{hidden}", self.left().count(), self.parts.len())
+        format!("is being deleted: {} of {} parts are left{hidden}", self.left().count(), self.all.len())
     }
 
     /// A leaf for each that is left and seen.
@@ -211,7 +211,7 @@ impl Parts {
             }
             _ => None,
         };
-        self.parts.iter().filter_map(line).collect()
+        self.all.iter().filter_map(line).collect()
     }
 
     /// What is left and why, in one line.
@@ -327,7 +327,7 @@ mod tests {
             ),
         ] {
             let parts = Parts {
-                parts: vec![part(&metadata, &conditions)],
+                all: vec![part(&metadata, &conditions)],
                 since: Instant::now(),
                 hidden: BTreeSet::new(),
             };
@@ -342,7 +342,7 @@ mod tests {
             &json!({"deletionTimestamp": "2026-01-01T10:00:00Z", "finalizers": ["finalizer.managedresource.crossplane.io"]}),
             &json!([]),
         );
-        let parts = Parts { parts: vec![under_way], since: Instant::now(), hidden: BTreeSet::new() };
+        let parts = Parts { all: vec![under_way], since: Instant::now(), hidden: BTreeSet::new() };
         assert_eq!(
             (parts.lines().len(), parts.leaves("2026-01-01T10:01:00Z".parse().unwrap()).len()),
             (0, 1)
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn what_may_not_be_seen_is_said() {
         let parts = Parts {
-            parts: Vec::new(),
+            all: Vec::new(),
             since: Instant::now(),
             hidden: BTreeSet::from(["GpuDevWorkspace".to_owned()]),
         };
