@@ -281,7 +281,12 @@ async fn answer(
     };
     let granted = here.inner().granted.get(&format!("{who} {verb} {path}")).copied();
     if !granted.unwrap_or_else(|| here.inner().may(&who, verb, &namespace(&path))) {
-        return status(403, "Forbidden", &format!("{who} may not {verb} {path}"), &json!([]));
+        return status(
+            403,
+            "Forbidden",
+            &format!("{path} is forbidden: User {who:?} cannot {verb} resource"),
+            &json!([]),
+        );
     }
     let dry_run = query.contains("dryRun");
     match (method.as_str(), collection) {
