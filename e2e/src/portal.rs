@@ -31,7 +31,7 @@ pub struct Portal {
 
 /// One process.
 pub struct Replica {
-    process: Child,
+    _process: Child,
     /// How it is reached.
     pub url: String,
 }
@@ -58,7 +58,7 @@ impl Portal {
             command.args(["--oidc-scopes", "groups", "--oidc-username-claim", "sub"]);
             command.arg("--session-key-file").arg(&key).arg("--kubeconfig").arg(&kubeconfig);
             command.env_remove("KUBECONFIG").stdin(Stdio::null()).stderr(log).kill_on_drop(true);
-            replicas.push(Replica { process: command.spawn().context("starting the portal")?, url });
+            replicas.push(Replica { _process: command.spawn().context("starting the portal")?, url });
         }
         let portal = Self { _provider: provider, _folder: folder, replicas };
         for replica in &portal.replicas {
@@ -76,11 +76,6 @@ impl Replica {
             Ok(answer.is_ok_and(|(status, _)| status == 200).then_some(()))
         })
         .await
-    }
-
-    /// Ends it at once, as a node that fails does.
-    pub async fn kill(&mut self) -> Result<()> {
-        self.process.kill().await.context("killing a replica of the portal")
     }
 }
 
