@@ -1,4 +1,4 @@
-//! Tasks of the crate `e2e`, which has what they need.
+//! Tasks of the crates `e2e` and `demo`, which have what they need.
 
 use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
 
@@ -14,9 +14,11 @@ pub struct Args {
     flags: Vec<OsString>,
 }
 
-/// Builds that crate's program and those that it starts, and becomes it: Ctrl-C and the exit code are its own.
-pub fn run(task: &str, args: &Args) -> Result<()> {
-    let program = workspace::build(&["e2e", "function", "paved"])?.join("e2e");
+/// Builds a crate's program and those that it starts, and becomes the first of them: Ctrl-C and the exit code are its own.
+pub fn run(programs: &[&str], task: Option<&str>, args: &Args) -> Result<()> {
+    let folder = workspace::build(programs)?;
+    let program = programs.first().map(|program| folder.join(program)).context("no program is named")?;
     let mut command = Command::new(&program);
-    Err(command.arg(task).args(&args.flags).exec()).with_context(|| format!("starting {}", program.display()))
+    Err(command.args(task).args(&args.flags).exec())
+        .with_context(|| format!("starting {}", program.display()))
 }

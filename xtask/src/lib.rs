@@ -6,6 +6,7 @@ pub mod forward;
 pub mod generate;
 pub mod node;
 pub mod package;
+pub mod pages;
 pub mod python;
 pub mod render;
 pub mod schemas;

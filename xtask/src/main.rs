@@ -3,7 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use xtask::{bench, chart, forward, generate, package, render, schemas, tools, workspace};
+use xtask::{bench, chart, forward, generate, package, pages, render, schemas, tools, workspace};
+
+/// The program of whole control planes, and those that it starts.
+const E2E: [&str; 4] = ["e2e", "function", "function-later", "paved"];
 
 /// Developer's tasks of Paved Road.
 #[derive(Parser)]
@@ -17,8 +20,13 @@ enum Task {
     Schemas(schemas::Args),
     /// Build what is released: packages for Crossplane, the command line, what they are made of.
     Package(package::Args),
+    /// Build the portal's pages, where they are older than their sources; install what drives them in a browser.
+    Pages,
     /// Render the portal's chart with the real Helm, or hold it against what it promises.
     Chart(chart::Args),
+    /// Serve the portal with its pages before a pretended cluster, to click through everything: `demo --help`.
+    #[command(disable_help_flag = true)]
+    Demo(forward::Args),
     /// Start a whole control plane on this machine, with our packages installed: `up --help`.
     #[command(disable_help_flag = true)]
     Up(forward::Args),
@@ -40,10 +48,12 @@ fn main() -> ExitCode {
         Task::Tools(args) => tools::run(&args),
         Task::Schemas(args) => schemas::run(&args),
         Task::Package(args) => package::run(&args),
+        Task::Pages => pages::run(),
         Task::Chart(args) => chart::run(&args),
-        Task::Up(args) => forward::run("up", &args),
-        Task::Down(args) => forward::run("down", &args),
-        Task::E2e(args) => forward::run("e2e", &args),
+        Task::Demo(args) => forward::run(&["demo", "paved"], None, &args),
+        Task::Up(args) => forward::run(&E2E, Some("up"), &args),
+        Task::Down(args) => forward::run(&E2E, Some("down"), &args),
+        Task::E2e(args) => forward::run(&E2E, Some("e2e"), &args),
         Task::Render(args) => render::run(&args),
         Task::Bench(args) => bench::run(&args),
     };

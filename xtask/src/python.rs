@@ -11,6 +11,9 @@ use crate::workspace;
 /// moto: AWS's APIs on loopback.
 pub const MOTO: &str = "moto[server]==5.2.5";
 
+/// schemathesis: requests that are made up from the description of an API.
+pub const SCHEMATHESIS: &str = "schemathesis==4.32.5";
+
 /// A program of the virtual environment that has `requirement`, as in `moto[server]==5.2.5`: another version has another one. It is
 /// made where it is not there yet; whoever wants it meanwhile waits.
 pub fn program(requirement: &str, name: &str) -> Result<PathBuf> {

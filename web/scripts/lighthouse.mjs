@@ -1,0 +1,76 @@
+// Lighthouse's scores of a running portal: npm run lighthouse -- URL [--least 95]
+// It is run by npx, in this version, rather than installed: it is as large as everything else together and only measures.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { createServer, request as ask } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { CHROMIUM, kindPath, pageOf, QUIET, whatThereIs } from './browser.mjs';
+
+const LIGHTHOUSE = 'lighthouse@12.8.2';
+const CATEGORIES = ['performance', 'accessibility'];
+const FORMS = { phone: [], desktop: ['--preset=desktop'] };
+
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { least: { type: 'string', default: '95' }, only: { type: 'string' } } });
+const [url] = positionals;
+if (!url) throw new Error('The portal’s URL is needed: npm run lighthouse -- http://127.0.0.1:8080');
+const folder = mkdtempSync(join(tmpdir(), 'lighthouse-'));
+
+/** The portal as whoever is not signed in finds it: where nobody signs in, that page is to be seen in no other way. */
+async function forNobody() {
+  const server = createServer((request, response) => {
+    if (request.url?.startsWith('/api/')) {
+      response.writeHead(401, { 'content-type': 'application/problem+json' }).end(JSON.stringify({ status: 401, detail: 'Sign in.' }));
+      return;
+    }
+    const passed = ask(new URL(request.url, url), { headers: { ...request.headers, host: new URL(url).host } }, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(response);
+    });
+    passed.on('error', () => response.writeHead(502).end());
+    passed.end();
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { url: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
+}
+
+function measure(page, form) {
+  const report = join(folder, `${page.name}-${form}.json`);
+  const flags = ['--quiet', '--output=json', `--output-path=${report}`, `--only-categories=${CATEGORIES.join(',')}`, `--chrome-flags=--headless=new ${QUIET.join(' ')}`, ...FORMS[form]];
+  const run = spawn('npx', ['--yes', LIGHTHOUSE, page.url, ...flags], { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, CHROME_PATH: CHROMIUM } });
+  return new Promise((resolve, reject) => {
+    run.on('error', reject);
+    run.on('exit', (code) => (code === 0 ? resolve(JSON.parse(readFileSync(report, 'utf8'))) : reject(new Error(`lighthouse ended with ${code}`))));
+  });
+}
+
+const { kinds, states, count } = await whatThereIs(url);
+const stranger = await forNobody();
+const at = (path) => new URL(path, url).href;
+const pages = [
+  { name: 'sign-in', url: stranger.url },
+  { name: `list-of-${count}`, url: at('/?owner=*') },
+  { name: 'create', url: kinds[0] && at(`/new?kind=${kindPath(kinds[0])}`) },
+  { name: 'environment', url: (states.ready ?? states.failing) && at(pageOf(states.ready ?? states.failing)) },
+].filter((page) => page.url && (!values.only || values.only.split(',').some((one) => page.name.startsWith(one))));
+
+const METRICS = { FCP: 'first-contentful-paint', LCP: 'largest-contentful-paint', TBT: 'total-blocking-time', CLS: 'cumulative-layout-shift' };
+console.log(['page', 'as', ...CATEGORIES, ...Object.keys(METRICS)].map((word) => word.padEnd(15)).join(''));
+let low = 0;
+for (const page of pages) {
+  for (const form of Object.keys(FORMS)) {
+    const { categories, audits } = await measure(page, form);
+    const scores = CATEGORIES.map((category) => Math.round(categories[category].score * 100));
+    low += scores.filter((score) => score < Number(values.least)).length;
+    console.log([page.name, form, ...scores, ...Object.values(METRICS).map((id) => audits[id].displayValue)].map((word) => String(word).padEnd(15)).join(''));
+    const failing = Object.values(audits).filter(({ score, id }) => score === 0 && categories.accessibility.auditRefs.some((one) => one.id === id));
+    failing.forEach(({ title }) => console.log(`  ${title}`));
+  }
+}
+stranger.close();
+console.log(`Reports: ${folder}`);
+if (low > 0) {
+  console.error(`${low} scores are below ${values.least}.`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,143 @@
+// Pictures of every page of a running portal, at three widths, dark and light; what axe or the console has to say of them, too.
+//   npm run shots -- URL [--to FOLDER] [--only NAME,NAME] [--widths 390,1600] [--schemes dark]
+//   npm run shots -- URL --docs FOLDER        the few that stand in the documentation, small
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { kindPath, launch, pageOf, whatThereIs } from './browser.mjs';
+
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { to: { type: 'string' }, only: { type: 'string' }, widths: { type: 'string', default: '390,1024,1600' }, schemes: { type: 'string', default: 'light,dark' }, docs: { type: 'string' } } });
+const [url] = positionals;
+if (!url) throw new Error('The portal’s URL is needed: npm run shots -- http://127.0.0.1:8080');
+const WIDTHS = values.widths.split(',').map(Number);
+const SCHEMES = values.schemes.split(',');
+const folder = values.docs ?? values.to ?? fileURLToPath(new URL('../../target/shots', import.meta.url));
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const settle = (page, milliseconds = 600) => page.waitForTimeout(milliseconds);
+const nobody = async (page) => page.route('**/api/v1/me', (route) => route.fulfill({ status: 401, contentType: 'application/problem+json', body: JSON.stringify({ status: 401, detail: 'Sign in.' }) }));
+const noStream = async (page) => page.route('**/api/v1/watch', (route) => route.abort());
+
+/** Every page; where something sticks to the screen's edge, only the screen is taken: its path, what happens before it is opened, and what somebody does there. */
+function pages({ kinds, states }) {
+  const all = {
+    'sign-in': { path: '/', before: nobody },
+    environments: { path: '/?owner=*' },
+    mine: { path: '/' },
+    table: { path: '/?owner=*&view=table' },
+    'nothing-fits': { path: '/?owner=*&q=zzz' },
+    'line-down': { path: '/?owner=*', before: noStream },
+    choose: { path: '/new' },
+    keys: { path: '/keys' },
+    operations: { path: '/operations' },
+    nowhere: { path: '/nowhere' },
+  };
+  for (const kind of kinds) all[`new-${kindPath(kind)}`] = { path: `/new?kind=${kindPath(kind)}`, act: (page) => settle(page, 1500), screen: true };
+  const [first] = kinds;
+  if (first) all['new-refused'] = { path: `/new?kind=${kindPath(first)}`, act: refuse, screen: true };
+  for (const [state, one] of Object.entries(states)) if (one) all[state] = { path: pageOf(one) };
+  if (states.ready) {
+    const path = pageOf(states.ready);
+    all.secrets = { path, act: async (page) => { await page.getByRole('button', { name: 'Show', exact: true }).click(); await settle(page); } };
+    all.delete = { path, screen: true, act: async (page) => { await page.getByRole('button', { name: 'Delete', exact: true }).click(); await settle(page); } };
+    all.change = { path: `${path}?tab=change`, act: settle, screen: true };
+    all.yaml = { path: `${path}?tab=yaml`, act: settle };
+  }
+  return all;
+}
+
+async function refuse(page) {
+  await page.getByLabel(/^Name/).first().fill('Not a name!');
+  await page.getByRole('button', { name: 'Make it' }).click();
+  await settle(page);
+}
+
+/** Opens a page and does what is done there; answers what is wrong with it. */
+async function show(page, { path, before, act }) {
+  const wrong = new Set();
+  page.on('console', (message) => message.type() === 'error' && !/Failed to load resource/.test(message.text()) && wrong.add(message.text()));
+  page.on('pageerror', (error) => wrong.add(error.message));
+  await before?.(page);
+  await page.goto(new URL(path, url).href, { waitUntil: 'load' });
+  await page.locator('h1').first().waitFor();
+  await settle(page, 900);
+  await act?.(page);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  if (wide > 0) wrong.add(`scrolls sideways by ${wide} px`);
+  return wrong;
+}
+
+/** Makes the screen as high as the page, so that nothing waits outside it to be drawn. */
+async function wholly(page, width) {
+  const height = await page.evaluate(() => Math.max(document.documentElement.scrollHeight, window.innerHeight));
+  await page.setViewportSize({ width, height });
+  await settle(page, 300);
+}
+
+async function accessible(page) {
+  await page.evaluate(`${axe};0`);
+  const { violations } = await page.evaluate(() => window.axe.run(document));
+  return violations.map(({ id, nodes }) => `axe: ${id} at ${nodes.slice(0, 3).map(({ target }) => target.join(' ')).join(', ')}`);
+}
+
+async function everything(browser, there) {
+  const only = values.only?.split(',');
+  const chosen = Object.entries(pages(there)).filter(([name]) => !only || only.some((one) => name.startsWith(one)));
+  let bad = 0;
+  for (const colorScheme of SCHEMES) {
+    for (const width of WIDTHS) {
+      const context = await browser.newContext({ viewport: { width, height: width < 500 ? 844 : 900 }, colorScheme });
+      for (const [name, what] of chosen) {
+        const page = await context.newPage();
+        const wrong = await show(page, what).catch((error) => [error.message.split('\n')[0]]);
+        const all = [...wrong, ...(await accessible(page))];
+        if (!what.screen) await wholly(page, width);
+        await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) });
+        if (all.length > 0) console.error(`${name} ${width} ${colorScheme}: ${all.join('; ')}`);
+        bad += all.length;
+        await page.close();
+      }
+      await context.close();
+    }
+  }
+  console.log(`${chosen.length} pages, ${WIDTHS.length} widths, ${SCHEMES.join(' and ')}: ${folder}`);
+  return bad;
+}
+
+/** The few that a stranger sees first. */
+const DOCS = [
+  { name: 'environments', page: 'environments', width: 1280, height: 800, colorScheme: 'light' },
+  { name: 'new', page: 'new-', width: 1280, height: 800, colorScheme: 'light' },
+  { name: 'coming-up', page: 'coming-up', width: 1280, height: 800, colorScheme: 'dark' },
+  { name: 'failing', page: 'failing', width: 390, height: 800, colorScheme: 'light' },
+];
+
+async function forDocs(browser, there) {
+  const all = Object.entries(pages(there));
+  for (const { name, page: wanted, width, height, colorScheme } of DOCS) {
+    const found = all.find(([one]) => one === wanted) ?? all.find(([one]) => one.startsWith(wanted));
+    if (!found) throw new Error(`There is nothing to show of “${name}” just now.`);
+    const context = await browser.newContext({ viewport: { width, height }, colorScheme, deviceScaleFactor: 1.5 });
+    const page = await context.newPage();
+    await show(page, found[1]);
+    const devtools = await context.newCDPSession(page);
+    const { data } = await devtools.send('Page.captureScreenshot', { format: 'webp', quality: 82 });
+    const bytes = Buffer.from(data, 'base64');
+    writeFileSync(join(folder, `portal-${name}.webp`), bytes);
+    console.log(`portal-${name}.webp  ${(bytes.length / 1024).toFixed(0)} KiB`);
+    await context.close();
+  }
+  return 0;
+}
+
+mkdirSync(folder, { recursive: true });
+const browser = await launch();
+try {
+  const there = await whatThereIs(url);
+  const bad = await (values.docs ? forDocs : everything)(browser, there);
+  process.exitCode = bad > 0 ? 1 : 0;
+} finally {
+  await browser.close();
+}

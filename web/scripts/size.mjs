@@ -1,0 +1,27 @@
+// What a first visit loads, as it goes over the wire: the page, what it names, and what those import at once.
+import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+
+const MOST = 250 * 1024;
+const dist = new URL('../dist/', import.meta.url);
+const manifest = JSON.parse(readFileSync(new URL('manifest.json', dist), 'utf8'));
+const size = (file) => gzipSync(readFileSync(new URL(file, dist)), { level: 9 }).length;
+
+function files(key, seen = new Set()) {
+  const { file, css = [], imports = [] } = manifest[key];
+  [file, ...css].forEach((one) => seen.add(one));
+  imports.forEach((one) => files(one, seen));
+  return seen;
+}
+
+const first = new Set(['index.html', 'scheme.js', 'favicon.svg', ...files('index.html')]);
+const form = new Set([...files('src/pages/Create.tsx')].filter((file) => !first.has(file)));
+const sum = (all) => [...all].reduce((total, file) => total + size(file), 0);
+const kib = (bytes) => `${(bytes / 1024).toFixed(1)} KiB`;
+for (const file of first) console.log(`${kib(size(file)).padStart(11)}  ${file}`);
+console.log(`${kib(sum(first)).padStart(11)}  first load, gzip (at most ${kib(MOST)})`);
+console.log(`${kib(sum(form)).padStart(11)}  more for the form`);
+if (sum(first) > MOST) {
+  console.error('The first load is too large.');
+  process.exit(1);
+}

@@ -1,0 +1,225 @@
+import { EventSourceParserStream } from 'eventsource-parser/stream';
+import type { EventSourceMessage } from 'eventsource-parser';
+import { backoff } from './backoff';
+import { Refused } from './problem';
+import type { Environment } from './schema';
+
+/** Where an event stands among all of one process of the portal: `epoch-sequence-scope`. */
+export interface EventId {
+  epoch: string;
+  sequence: number;
+}
+
+/** What comes down the line. */
+export type Message =
+  /** A line stands; of what came down the last one nothing is pending any more. */
+  | { type: 'opened' }
+  /** Everything that was known is void; so many follow. */
+  | { type: 'snapshot'; total: number }
+  /** A change, or one of a snapshot: those have no id. */
+  | { type: 'added' | 'modified' | 'deleted'; id?: EventId; environment: Environment }
+  | { type: 'synced' | 'heartbeat'; id: EventId };
+
+/** How the line stands. */
+export type Line =
+  | { state: 'connecting' }
+  | { state: 'live' }
+  | { state: 'down'; retryAt: number; why: string }
+  | { state: 'offline' }
+  | { state: 'signed-out'; why: 'signed-out' | 'expired' };
+
+interface Options {
+  onMessages: (messages: Message[]) => void;
+  onLine: (line: Line) => void;
+  url?: string;
+  random?: () => number;
+}
+
+/** Without a word for this long the line counts as dead: heartbeats come every 15 s. */
+const SILENCE = 40_000;
+
+/**
+ * Follows the portal's stream of changes for ever: comes back by itself, with backoff, and goes on where it stopped. It reads by fetch
+ * rather than by EventSource, which tells neither a 401 from a broken line nor waits any longer the more often it fails.
+ * The answer stops it.
+ */
+export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Math.random }: Options): () => void {
+  const stopped = new AbortController();
+  let last: string | undefined;
+  let attempt = 0;
+  let wake: (() => void) | undefined;
+  let current: AbortController | undefined;
+
+  const say = (line: Line) => {
+    if (!stopped.signal.aborted) onLine(line);
+  };
+
+  /** Reads one line to its end; says how long to wait before the next, or that there is to be none. */
+  const read = async (): Promise<{ wait: number; why: string } | undefined> => {
+    const line = (current = new AbortController());
+    let silence = setTimeout(() => line.abort(), SILENCE);
+    const batch = new Batch(onMessages);
+    try {
+      const headers: Record<string, string> = { accept: 'text/event-stream' };
+      if (last) headers['last-event-id'] = last;
+      const response = await fetch(url, { headers, signal: line.signal, cache: 'no-store', credentials: 'same-origin' });
+      if (response.status === 401) {
+        say({ state: 'signed-out', why: 'expired' });
+        return undefined;
+      }
+      if (!response.ok || !response.body) return { wait: backoff(attempt++, random), why: await Refused.in(response) };
+      batch.push({ type: 'opened' });
+      const events = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+      const reader = events.getReader();
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        clearTimeout(silence);
+        silence = setTimeout(() => line.abort(), SILENCE);
+        const reason = resetReason(value);
+        if (reason === 'signed-out' || reason === 'expired') {
+          say({ state: 'signed-out', why: reason });
+          return undefined;
+        }
+        if (reason) {
+          const soon = reason === 'unavailable' ? backoff(attempt++, random) : Math.round(1_000 * random());
+          return { wait: soon, why: REASONS[reason] ?? 'The line was reset.' };
+        }
+        const message = parse(value);
+        if (!message) continue;
+        batch.push(message);
+        if (message.type === 'synced') {
+          attempt = 0;
+          say({ state: 'live' });
+        }
+        if (value.id) last = value.id;
+      }
+      return { wait: backoff(attempt++, random), why: 'The line was closed.' };
+    } catch {
+      return { wait: backoff(attempt++, random), why: 'The line broke.' };
+    } finally {
+      clearTimeout(silence);
+      batch.flush();
+      line.abort();
+    }
+  };
+
+  const rest = (wait: number) =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, wait);
+      wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+
+  const run = async () => {
+    say({ state: 'connecting' });
+    while (!stopped.signal.aborted) {
+      const end = await read();
+      if (!end) return;
+      if (!navigator.onLine) {
+        say({ state: 'offline' });
+        await rest(60_000);
+      } else {
+        say({ state: 'down', retryAt: Date.now() + end.wait, why: end.why });
+        await rest(end.wait);
+      }
+    }
+  };
+
+  // Whoever comes back online, or looks again, does not wait for the backoff's end.
+  const now = () => wake?.();
+  const online = () => {
+    attempt = 0;
+    now();
+  };
+  const offline = () => current?.abort();
+  const visible = () => document.visibilityState === 'visible' && now();
+  const off = { signal: stopped.signal };
+  window.addEventListener('online', online, off);
+  window.addEventListener('offline', offline, off);
+  window.addEventListener('paved:retry', online, off);
+  document.addEventListener('visibilitychange', visible, off);
+  void run();
+  return () => {
+    stopped.abort();
+    current?.abort();
+    wake?.();
+  };
+}
+
+/** Comes back at once rather than at the end of the backoff. */
+export function retryNow(): void {
+  window.dispatchEvent(new Event('paved:retry'));
+}
+
+const REASONS: Record<string, string> = {
+  slow: 'This page was too slow to follow.',
+  'access-changed': 'What you may see has changed.',
+  unavailable: 'The Kubernetes API does not answer just now.',
+  shutdown: 'The portal restarts.',
+};
+
+/** Gathers messages, so that a storm of them is drawn once and not a thousand times. */
+class Batch {
+  private messages: Message[] = [];
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly deliver: (messages: Message[]) => void) {}
+
+  push(message: Message): void {
+    this.messages.push(message);
+    this.timer ??= setTimeout(() => this.flush(), 32);
+  }
+
+  flush(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    const messages = this.messages;
+    this.messages = [];
+    if (messages.length > 0) this.deliver(messages);
+  }
+}
+
+function resetReason(event: EventSourceMessage): string | undefined {
+  if (event.event !== 'reset') return undefined;
+  const { reason } = data(event) as { reason?: unknown };
+  return typeof reason === 'string' ? reason : 'reset';
+}
+
+/** Reads an event; what this page does not know is passed over. */
+export function parse(event: EventSourceMessage): Message | undefined {
+  const id = eventId(event.id);
+  switch (event.event) {
+    case 'snapshot':
+      return { type: 'snapshot', total: Number((data(event) as { total?: unknown }).total ?? 0) };
+    case 'added':
+    case 'modified':
+    case 'deleted': {
+      const environment = data(event) as Environment;
+      return environment.name ? { type: event.event, id, environment } : undefined;
+    }
+    case 'synced':
+    case 'heartbeat':
+      return id && { type: event.event, id };
+    default:
+      return undefined;
+  }
+}
+
+function data(event: EventSourceMessage): object {
+  try {
+    const value: unknown = JSON.parse(event.data);
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Reads `epoch-sequence-scope`. */
+export function eventId(text: string | undefined): EventId | undefined {
+  const [epoch, sequence] = text?.split('-', 3) ?? [];
+  const number = Number(sequence);
+  return epoch && sequence && Number.isSafeInteger(number) ? { epoch, sequence: number } : undefined;
+}

@@ -1,0 +1,51 @@
+import type { Environment, Part } from '../api/schema';
+
+/** Environments that fail for one and the same reason. */
+export interface Cause {
+  /** The reason without the names and numbers that differ from one to the next. */
+  key: string;
+  /** One of them, in the provider's own words. */
+  words: string;
+  kinds: string[];
+  hits: { environment: Environment; part?: Part }[];
+  /** Since when the first of them fails (RFC 3339). */
+  since: string;
+}
+
+/** What fails, grouped by cause, the most frequent first. */
+export function causesOf(environments: readonly Environment[]): Cause[] {
+  const causes = new Map<string, Cause>();
+  const add = (words: string, kind: string, hit: Cause['hits'][number], since: string) => {
+    const key = `${kind} ${nameless(words, hit.environment)}`;
+    const cause = causes.get(key) ?? { key, words, kinds: [], hits: [], since };
+    if (!cause.kinds.includes(kind)) cause.kinds.push(kind);
+    cause.hits.push(hit);
+    if (since < cause.since) cause.since = since;
+    causes.set(key, cause);
+  };
+  for (const environment of environments) {
+    const failing = environment.parts.filter(({ reason }) => reason === 'Failed' || reason === 'NotAccepted');
+    for (const part of failing) add(part.message ?? part.reason!, part.kind, { environment, part }, part.since);
+    if (failing.length === 0 && environment.failed) {
+      add(environment.message || environment.phase, environment.kind, { environment }, environment.createdAt ?? '');
+    }
+  }
+  return [...causes.values()].sort((a, b) => b.hits.length - a.hits.length || a.since.localeCompare(b.since));
+}
+
+/** A message without what tells one environment from the next: its names, ids, addresses and numbers. */
+function nameless(words: string, { name, namespace, parts }: Environment): string {
+  const own = [name, namespace, ...parts.flatMap((part) => [part.name ?? '', part.externalName ?? ''])].filter((text) => text.length > 2);
+  const without = own.sort((a, b) => b.length - a.length).reduce((text, one) => text.replaceAll(one, '…'), words);
+  return without.replace(/\b[0-9a-f-]*\d[0-9a-f-]*\b/gi, '#').replace(/\s+/g, ' ');
+}
+
+/** What still becomes ready, and has been for longer than people wait. */
+export function slowOf(environments: readonly Environment[], now: number, minutes = 30): Environment[] {
+  const old = now - minutes * 60_000;
+  const slow = environments.filter(({ ready, failed, deletedAt, createdAt, phase }) => {
+    const since = Date.parse(deletedAt ?? createdAt ?? '');
+    return (!ready || deletedAt) && !failed && phase !== 'Paused' && phase !== 'ScaledToZero' && since < old;
+  });
+  return slow.sort((a, b) => (a.createdAt ?? '').localeCompare(b.createdAt ?? ''));
+}

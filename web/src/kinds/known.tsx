@@ -1,0 +1,90 @@
+import type { ReactElement } from 'react';
+import { humane } from './words';
+
+/** What people call a kind, and its picture. Kinds that are not known here get words made of their name. */
+export interface Known {
+  title: string;
+  /** What names of new environments end in. */
+  short: string;
+  picture: ReactElement;
+}
+
+const GPU = (
+  <>
+    <rect x="9" y="13" width="30" height="22" rx="3" className="tint" />
+    <rect x="17" y="18" width="14" height="12" rx="2" className="fill" />
+    <path d="M15 13V8m9 5V8m9 5V8M15 40v-5m9 5v-5m9 5v-5M9 19H4m5 10H4m40-10h-5m5 10h-5" />
+  </>
+);
+const APPLICATION = (
+  <>
+    <path d="M24 5l16 8v9L24 30 8 22v-9z" className="tint" />
+    <path d="M24 5l16 8-16 8L8 13z" className="fill" />
+    <path d="M24 21v9M8 30c0 3 7 6 16 6s16-3 16-6v7c0 3-7 6-16 6S8 40 8 37z" />
+  </>
+);
+const UNIFIED = (
+  <>
+    <rect x="5" y="7" width="38" height="24" rx="3" className="tint" />
+    <path d="M5 14h38M10 10.5h.01M14 10.5h.01" />
+    <rect x="10" y="18" width="13" height="8" rx="1.5" className="fill" />
+    <path d="M28 19h10M28 24h7M24 31v4M12 35h24v7H12zM17 38.5h.01" />
+  </>
+);
+const STOCK = (
+  <>
+    <rect x="6" y="26" width="16" height="15" rx="2" className="fill" />
+    <rect x="26" y="26" width="16" height="15" rx="2" className="tint" />
+    <rect x="16" y="7" width="16" height="15" rx="2" className="tint" />
+    <path d="M22 7v5h4V7M12 26v5h4v-5M32 26v5h4v-5" />
+  </>
+);
+const VIRTUAL = (
+  <>
+    <path d="M24 4l18 10v20L24 44 6 34V14z" className="tint" />
+    <path d="M24 15l9 5v9l-9 5-9-5v-9z" className="fill" />
+    <path d="M24 4v11M42 14l-9 6M42 34l-9-5M24 44V34M6 34l9-5M6 14l9 6" />
+  </>
+);
+const OTHER = (
+  <>
+    <rect x="8" y="8" width="32" height="32" rx="5" className="tint" />
+    <path d="M17 24h14M24 17v14" />
+  </>
+);
+
+const KNOWN: Record<string, Known> = {
+  GpuDevWorkspace: { title: 'GPU workspace', short: 'gpu', picture: GPU },
+  ApplicationEnvironment: { title: 'Application environment', short: 'app', picture: APPLICATION },
+  UnifiedEnvironment: { title: 'Unified environment', short: 'site', picture: UNIFIED },
+  StockPool: { title: 'GPU stock pool', short: 'pool', picture: STOCK },
+  Environment: { title: 'Virtual environment', short: 'cluster', picture: VIRTUAL },
+};
+/** Claims that are called otherwise than what they claim. */
+const CLAIMS: Record<string, string> = { GpuDevWorkspaceClaim: 'GpuDevWorkspace', EnvironmentClaim: 'UnifiedEnvironment' };
+
+/** Kinds in the order in which people look for them; one that two groups serve stands beside itself. */
+export function inOrder<K extends { kind: string; apiVersion: string }>(kinds: readonly K[]): K[] {
+  const order = Object.values(KNOWN);
+  const rank = ({ kind }: K) => (order.indexOf(known(kind)) + order.length + 1) % (order.length + 1);
+  const name = ({ kind, apiVersion }: K) => `${known(kind).title} ${apiVersion}`;
+  return [...kinds].sort((a, b) => rank(a) - rank(b) || name(a).localeCompare(name(b)));
+}
+
+export function known(kind: string): Known {
+  return KNOWN[CLAIMS[kind] ?? kind] ?? { title: humane(kind.replace(/Claim$/, '')), short: 'env', picture: OTHER };
+}
+
+/** The picture of a kind: decoration, since its name always stands beside it. */
+export function Picture({ kind, size = 48 }: { kind: string; size?: number }) {
+  return (
+    <svg className="picture" viewBox="0 0 48 48" width={size} height={size} aria-hidden="true" focusable="false">
+      {known(kind).picture}
+    </svg>
+  );
+}
+
+/** A kind's name as it stands in paths, in words that mean no other. */
+export function kindPath({ plural, apiVersion }: { plural: string; apiVersion: string }): string {
+  return `${plural}.${apiVersion.split('/')[0] ?? ''}`;
+}

@@ -1,0 +1,61 @@
+import type { Part } from '../api/schema';
+import { humane } from './words';
+
+/** A part and what belongs to it, or parts that share a first word. */
+export interface Node {
+  name: string;
+  part?: Part;
+  children: Node[];
+  /** Whether it holds what is there for the others' sake only. */
+  helpers?: true;
+}
+
+/** What only orders and connects the others: shown last, and not counted. */
+const HELPERS = ['Usage', 'ProviderConfig', 'ClusterProviderConfig'];
+
+/** Whether a part is there for the others' sake only. */
+export function isHelper({ kind }: Part): boolean {
+  return HELPERS.includes(kind);
+}
+
+/** What a part is called. While an environment goes its composite is one of what is left, and has no slot. */
+export function nameOf({ slot, kind }: Pick<Part, 'slot' | 'kind'>): string {
+  return humane(slot || kind);
+}
+
+/**
+ * Parts as a tree, by their slots: `role-ssm` belongs to `role`; `frontend-bucket` and `frontend-site` share `frontend`.
+ * Slots never change, so neither does a part's place.
+ */
+export function treeOf(parts: readonly Part[]): Node[] {
+  const slots = new Map(parts.map((part) => [part.slot, part]));
+  const nodes = new Map<string, Node>(parts.map((part) => [part.slot, { name: part.slot, part, children: [] }]));
+  const roots: Node[] = [];
+  for (const part of parts) {
+    const parent = longestPrefix(part.slot, slots);
+    (parent === undefined ? roots : nodes.get(parent)!.children).push(nodes.get(part.slot)!);
+  }
+  return gathered(roots);
+}
+
+function longestPrefix(slot: string, slots: ReadonlyMap<string, Part>): string | undefined {
+  for (let end = slot.lastIndexOf('-'); end > 0; end = slot.lastIndexOf('-', end - 1)) {
+    const prefix = slot.slice(0, end);
+    if (slots.has(prefix)) return prefix;
+  }
+  return undefined;
+}
+
+/** Puts nodes that share a first word under it; helpers go last. */
+function gathered(roots: readonly Node[]): Node[] {
+  const groups = new Map<string, Node[]>();
+  for (const node of roots) {
+    const word = node.name.split('-')[0]!;
+    const group = node.part && isHelper(node.part) ? '~helpers' : word;
+    groups.set(group, [...(groups.get(group) ?? []), node]);
+  }
+  const helpers = groups.get('~helpers') ?? [];
+  groups.delete('~helpers');
+  const tops = [...groups].map(([name, nodes]) => (nodes.length > 1 ? { name, children: nodes } : nodes[0]!));
+  return helpers.length > 0 ? [...tops, { name: 'order and access', children: helpers, helpers: true as const }] : tops;
+}

@@ -1,0 +1,91 @@
+import { Validator, type OutputUnit } from '@cfworker/json-schema';
+import type { ErrorSchema, ValidatorType } from '@rjsf/utils';
+import type { FieldError } from '../api/problem';
+import type { Data, Schema } from './schema';
+
+/** What is wrong where in a spec. */
+export interface Fault {
+  path: string[];
+  message: string;
+}
+
+/**
+ * What the API server would refuse by the schema. The validator interprets schemas: those that compile them to code need `eval`,
+ * which the portal forbids to pages.
+ */
+export function faultsIn(schema: Schema, data: unknown): Fault[] {
+  let errors: OutputUnit[];
+  try {
+    ({ errors } = new Validator(schema as object, '2019-09', false).validate(data));
+  } catch {
+    // A pattern that browsers do not read: the server reads it.
+    return [];
+  }
+  const faults = errors.flatMap((unit) => fault(schema, unit) ?? []);
+  return faults.filter(({ path }, index) => faults.findIndex((other) => same(other.path, path)) === index);
+}
+
+function same(a: string[], b: string[]): boolean {
+  return a.length === b.length && a.every((step, index) => step === b[index]);
+}
+
+/** Errors that only say that something below is wrong. */
+const ABOVE = ['properties', 'items', 'additionalProperties', 'allOf', 'anyOf', '$ref'];
+
+function fault(schema: Schema, { keyword, instanceLocation, error }: OutputUnit): Fault | undefined {
+  if (ABOVE.includes(keyword)) return undefined;
+  const path = instanceLocation.split('/').slice(1).map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'));
+  if (keyword === 'required') {
+    const missing = /property "(.*)"/.exec(error)?.[1];
+    return missing === undefined ? undefined : { path: [...path, missing], message: 'Needed' };
+  }
+  return { path, message: told(keyword, at(schema, path), error) };
+}
+
+function at(schema: Schema, path: string[]): Schema {
+  return path.reduce<Schema>((one, step) => one.properties?.[step] ?? one.items ?? {}, schema);
+}
+
+function told(keyword: string, schema: Schema, error: string): string {
+  const texts: Record<string, string> = {
+    enum: `Allowed: ${(schema.enum ?? []).map(String).join(', ')}`,
+    minimum: `At least ${schema.minimum}`,
+    maximum: `At most ${schema.maximum}`,
+    minLength: 'Needed',
+    maxLength: `At most ${schema.maxLength} characters`,
+    maxItems: `At most ${schema.maxItems}`,
+    maxProperties: `At most ${String(schema.maxProperties)}`,
+    type: schema.type === 'integer' ? 'A whole number is needed' : `Not what is needed here: ${String(schema.type)}`,
+    pattern: (schema.pattern?.length ?? 0) < 50 ? `Not in the form that is allowed: ${schema.pattern}` : 'Not in the form that is allowed',
+  };
+  return texts[keyword] ?? error;
+}
+
+/** Faults as the form wants them. */
+export function errorSchema(faults: readonly Fault[]): ErrorSchema<Data> {
+  const root: ErrorSchema = {};
+  for (const { path, message } of faults) {
+    const place = path.reduce<ErrorSchema>((one, step) => ((one as Record<string, ErrorSchema>)[step] ??= {}), root);
+    place.__errors = [...(place.__errors ?? []), message];
+  }
+  return root;
+}
+
+/** The server's words on fields of the spec; the rest belongs elsewhere. `spec.backend.env[0]` is env's first. */
+export function faultsOf(errors: readonly FieldError[]): { faults: Fault[]; others: FieldError[] } {
+  const faults: Fault[] = [];
+  const others: FieldError[] = [];
+  for (const error of errors) {
+    const [first, ...path] = error.field.replaceAll(/\[["']?([^\]"']*)["']?\]/g, '.$1').split('.').filter(Boolean);
+    if (first === 'spec' && path.length > 0) faults.push({ path, message: error.message });
+    else others.push(error);
+  }
+  return { faults, others };
+}
+
+/** What react-jsonschema-form asks for; faults themselves are given to it from outside. */
+export const validator: ValidatorType<Data, Schema> = {
+  validateFormData: () => ({ errors: [], errorSchema: {} }),
+  isValid: (schema, data) => faultsIn(schema, data).length === 0,
+  rawValidation: () => ({ errors: [] }),
+};

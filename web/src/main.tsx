@@ -1,0 +1,16 @@
+import './styles/library.css';
+import './styles/theme.css';
+import './styles/layout.css';
+import './styles/parts.css';
+import { createStore } from 'jotai';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { App } from './App';
+import { Portal } from './state/portal';
+
+const store = createStore();
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <App store={store} portal={new Portal(store)} />
+  </StrictMode>,
+);

@@ -1,0 +1,185 @@
+import { Button, Skeleton, Tabs } from '@mantine/core';
+import { useAtomValue } from 'jotai';
+import { lazy, Suspense, useMemo, useState } from 'react';
+import { Link, useSearchParams } from 'wouter';
+import { answer, api } from '../api/client';
+import type { Environment } from '../api/schema';
+import { known, kindPath, Picture } from '../kinds/known';
+import { moodOf } from '../kinds/mood';
+import { Ago } from '../parts/Ago';
+import { Connection } from '../parts/Connection';
+import { DeleteDialog } from '../parts/DeleteDialog';
+import { History } from '../parts/History';
+import { Icon } from '../parts/Icon';
+import { Page } from '../parts/Page';
+import { Pill } from '../parts/Pill';
+import { ProblemAlert } from '../parts/ProblemAlert';
+import { Progress } from '../parts/Progress';
+import { Tree } from '../parts/Tree';
+import { useAsked } from '../state/asked';
+import { environmentAtom, rowsAtom, syncedAtom } from '../state/environments';
+import { usePortal } from '../state/portal';
+import { Opening } from './States';
+
+const Yaml = lazy(() => import('./Yaml'));
+const Change = lazy(() => import('./Change'));
+
+interface Place {
+  namespace: string;
+  kind: string;
+  name: string;
+}
+
+/** One environment, wherever it is known from: the stream, or where that does not have it the API server. */
+export function EnvironmentPage({ params }: { params: Place }) {
+  const place = `${params.namespace}/${params.kind}/${params.name}`;
+  return <Found key={place} {...params} />;
+}
+
+function Found({ namespace, kind, name }: Place) {
+  const rows = useAtomValue(rowsAtom);
+  const synced = useAtomValue(syncedAtom);
+  const portal = usePortal();
+  const row = rows.find((one) => one.namespace === namespace && one.name === name && (kindPath(one) === kind || one.plural === kind));
+  // What is not among those of the stream may have come a moment ago, or may not be listed.
+  const asked = useAsked(synced && !row ? `${namespace}/${kind}/${name}` : undefined, async () => {
+    const whole = await answer(api.GET('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: { namespace, kind, name } } }));
+    const { object: _, ...environment } = whole;
+    portal.environments.offer(environment);
+    return environment;
+  });
+  const line = useAtomValue(environmentAtom(row?.key ?? ''));
+  const [seen, setSeen] = useState(false);
+  if (row && !seen) setSeen(true);
+  if (seen && !row) return <Gone name={name} />;
+  const environment = line ?? asked.data;
+  if (environment) return <Whole environment={environment} />;
+  if (asked.error !== undefined) {
+    return (
+      <Page title={name} above={<Back />}>
+        <ProblemAlert title="This environment cannot be shown" error={asked.error} again={asked.again} />
+      </Page>
+    );
+  }
+  return (
+    <Page title={name} above={<Back />}>
+      <Skeleton height={320} />
+    </Page>
+  );
+}
+
+function Back() {
+  return (
+    <Link href="/" className="back">
+      <Icon name="back" size={16} /> Environments
+    </Link>
+  );
+}
+
+function Gone({ name }: { name: string }) {
+  return (
+    <Page title={`${name} is gone`} above={<Back />} lead="Everything that it was made of has been deleted.">
+      <Button component={Link} href="/">
+        To my environments
+      </Button>
+    </Page>
+  );
+}
+
+function Whole({ environment }: { environment: Environment }) {
+  const { name, namespace, kind, phase, owner, createdAt, deletedAt } = environment;
+  const [deleting, setDeleting] = useState(false);
+  const mood = moodOf(environment);
+  const beside = (
+    <Button variant="default" leftSection={<Icon name="trash" size={16} />} disabled={Boolean(deletedAt)} onClick={() => setDeleting(true)}>
+      {deletedAt ? 'Being deleted' : 'Delete'}
+    </Button>
+  );
+  const lead = (
+    <span className="facts-line">
+      <Pill mood={mood} word={phase} />
+      <span>{known(kind).title}</span>
+      <span>{namespace}</span>
+      {owner && <span>{owner}</span>}
+      <Ago at={createdAt} />
+    </span>
+  );
+  return (
+    <Page title={name} above={<Back />} beside={beside} lead={lead}>
+      <Says environment={environment} />
+      <Sections environment={environment} />
+      {deleting && <DeleteDialog environment={environment} close={() => setDeleting(false)} />}
+    </Page>
+  );
+}
+
+/** How far it is, and what it waits for or what failed, in a sentence. */
+function Says({ environment }: { environment: Environment }) {
+  const { progress, message, kind } = environment;
+  const mood = moodOf(environment);
+  return (
+    <div className="state" data-mood={mood} role="status">
+      <Picture kind={kind} size={56} />
+      <div className="grow">
+        <Progress text={progress} mood={mood} />
+        <p className="state-says">{message || 'Nothing is known of it yet.'}</p>
+      </div>
+    </div>
+  );
+}
+
+const TABS = ['overview', 'change', 'yaml'];
+
+function Sections({ environment }: { environment: Environment }) {
+  const [search, setSearch] = useSearchParams();
+  const tab = TABS.includes(search.get('tab') ?? '') ? search.get('tab')! : 'overview';
+  const gone = Boolean(environment.deletedAt);
+  const choose = (next: string | null) => setSearch(next && next !== 'overview' ? { tab: next } : {}, { replace: true });
+  return (
+    <Tabs value={tab} onChange={choose} keepMounted={false}>
+      <Tabs.List aria-label="Views">
+        <Tabs.Tab value="overview">Overview</Tabs.Tab>
+        <Tabs.Tab value="change" disabled={gone}>
+          Change
+        </Tabs.Tab>
+        <Tabs.Tab value="yaml">YAML</Tabs.Tab>
+      </Tabs.List>
+      <Tabs.Panel value="overview" pt="md">
+        <Overview environment={environment} />
+      </Tabs.Panel>
+      <Tabs.Panel value="change" pt="md">
+        <Suspense fallback={<Opening />}>
+          <Change environment={environment} done={() => choose('overview')} />
+        </Suspense>
+      </Tabs.Panel>
+      <Tabs.Panel value="yaml" pt="md">
+        <Suspense fallback={<Opening />}>
+          <Yaml environment={environment} />
+        </Suspense>
+      </Tabs.Panel>
+    </Tabs>
+  );
+}
+
+function Overview({ environment }: { environment: Environment }) {
+  const { parts, deletedAt } = environment;
+  const sorted = useMemo(() => [...parts].sort((a, b) => a.slot.localeCompare(b.slot)), [parts]);
+  return (
+    <div className="two">
+      <section className="panel" aria-labelledby="parts">
+        <h2 id="parts">{deletedAt ? 'What is left' : 'What it is made of'}</h2>
+        {sorted.length === 0 ? <p className="quiet">{deletedAt ? 'Nothing is left.' : 'Nothing is made yet.'}</p> : <Tree parts={sorted} leaving={Boolean(deletedAt)} />}
+      </section>
+      <div className="aside">
+        <section className="panel" aria-labelledby="connection">
+          <h2 id="connection">Connect</h2>
+          <Connection environment={environment} />
+        </section>
+        <section className="panel" aria-labelledby="history">
+          <h2 id="history">What happened</h2>
+          <History environment={environment} />
+        </section>
+      </div>
+    </div>
+  );
+}

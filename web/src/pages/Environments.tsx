@@ -1,0 +1,190 @@
+import { Button, NativeSelect, SegmentedControl, Skeleton, TextInput } from '@mantine/core';
+import { useAtomValue } from 'jotai';
+import { useDeferredValue, useMemo, type ReactNode } from 'react';
+import { Link, useSearchParams } from 'wouter';
+import { known } from '../kinds/known';
+import { count, humane } from '../kinds/words';
+import { EnvironmentCard, EnvironmentRow } from '../parts/EnvironmentCard';
+import { Icon } from '../parts/Icon';
+import { Page } from '../parts/Page';
+import { rowsAtom, syncedAtom, type Row } from '../state/environments';
+import { filtersOf, isMine, listed, withFilter, type Filters } from '../state/filters';
+import type { Key } from '../state/ledger';
+import { meAtom } from '../state/session';
+
+/** My environments, or whatever the filters in the URL say. */
+export function EnvironmentsPage() {
+  const rows = useAtomValue(rowsAtom);
+  const synced = useAtomValue(syncedAtom);
+  const me = useAtomValue(meAtom);
+  const [search, setSearch] = useSearchParams();
+  const filters = filtersOf(search);
+  const deferred = useDeferredValue(search);
+  const found = useMemo(() => listed(rows, filtersOf(deferred), me), [rows, deferred, me]);
+  const change = (name: keyof Filters, value: string) => setSearch((before) => withFilter(before, name, value), { replace: true });
+  const title = filters.owner === '' ? 'My environments' : filters.owner === '*' ? 'All environments' : `Environments of ${filters.owner}`;
+  return (
+    <Page
+      title={title}
+      beside={
+        <Button component={Link} href="/new" leftSection={<Icon name="plus" />}>
+          New environment
+        </Button>
+      }
+    >
+      <FilterBar rows={rows} filters={filters} change={change} />
+      <p role="status" className="small found">
+        {synced ? count(found.length, 'environment') : 'Loading…'}
+      </p>
+      {!synced && <Loading />}
+      {synced && found.length === 0 && <Empty rows={rows} filters={filters} clear={() => setSearch({})} all={() => change('owner', '*')} />}
+      {found.length > 0 && (filters.view === 'table' ? <Table keys={found} /> : <Cards keys={found} />)}
+    </Page>
+  );
+}
+
+interface BarProps {
+  rows: readonly Row[];
+  filters: Filters;
+  change: (name: keyof Filters, value: string) => void;
+}
+
+function FilterBar({ rows, filters, change }: BarProps) {
+  const me = useAtomValue(meAtom);
+  const values = (of: (row: Row) => string, chosen: string) => [...new Set([...rows.map(of), chosen])].filter((value) => value && value !== '*').sort();
+  const select = (name: 'kind' | 'owner' | 'phase' | 'sort', label: string, data: { value: string; label: string }[]) => (
+    <NativeSelect label={label} data={data} value={filters[name]} onChange={(event) => change(name, event.currentTarget.value)} />
+  );
+  const kinds = values(({ kind }) => kind, filters.kind).map((value) => ({ value, label: known(value).title }));
+  const others = values((row) => (isMine(row, me) ? '' : row.owner), filters.owner).map((value) => ({ value, label: value }));
+  const phases = values(({ phase }) => phase, filters.phase).map((value) => ({ value, label: humane(value) }));
+  return (
+    <div role="search" className="filters">
+      <TextInput
+        type="search"
+        label="Search"
+        placeholder="Name, namespace, owner"
+        leftSection={<Icon name="search" size={16} />}
+        value={filters.q}
+        onChange={(event) => change('q', event.currentTarget.value)}
+      />
+      {select('kind', 'Kind', [{ value: '', label: 'All kinds' }, ...kinds])}
+      {select('owner', 'Owner', [{ value: '', label: 'Mine' }, { value: '*', label: 'Everybody’s' }, ...others])}
+      {select('phase', 'State', [{ value: '', label: 'Any state' }, ...phases])}
+      {select('sort', 'Order', [{ value: '', label: 'Newest first' }, { value: 'name', label: 'By name' }, { value: 'state', label: 'Failing first' }])}
+      <SegmentedControl
+        aria-label="Show as"
+        value={filters.view || 'cards'}
+        onChange={(value) => change('view', value === 'cards' ? '' : value)}
+        data={[
+          { value: 'cards', label: <Shown icon="cards" as="Cards" /> },
+          { value: 'table', label: <Shown icon="table" as="Table" /> },
+        ]}
+      />
+    </div>
+  );
+}
+
+function Shown({ icon, as }: { icon: 'cards' | 'table'; as: string }) {
+  return (
+    <span className="shown">
+      <Icon name={icon} size={16} /> {as}
+    </span>
+  );
+}
+
+function Cards({ keys }: { keys: readonly { key: Key }[] }) {
+  return (
+    <ul className="cards" aria-label="Environments">
+      {keys.map(({ key }) => (
+        <EnvironmentCard key={key} of={key} />
+      ))}
+    </ul>
+  );
+}
+
+function Table({ keys }: { keys: readonly { key: Key }[] }) {
+  return (
+    // A region that scrolls must be reachable by keyboard.
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+    <div className="scroll" tabIndex={0} role="region" aria-label="Environments">
+      <table>
+        <thead>
+          <tr>
+            {['Name', 'Kind', 'Namespace', 'State', 'Parts ready', 'Address', 'Owner', 'Made'].map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {keys.map(({ key }) => (
+            <EnvironmentRow key={key} of={key} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Loading() {
+  return (
+    <div className="cards" aria-hidden="true">
+      {[0, 1, 2].map((index) => (
+        <Skeleton key={index} height={206} radius="md" />
+      ))}
+    </div>
+  );
+}
+
+interface EmptyProps {
+  rows: readonly Row[];
+  filters: Filters;
+  clear: () => void;
+  all: () => void;
+}
+
+/** Says why there is nothing, and what one can do about it. */
+function Empty({ rows, filters, clear, all }: EmptyProps) {
+  const filtered = Boolean(filters.q || filters.kind || filters.phase || (filters.owner && filters.owner !== '*'));
+  if (filtered) {
+    return (
+      <Hint title="Nothing fits" words="No environment fits this search and these filters.">
+        <Button variant="default" onClick={clear}>
+          Clear them
+        </Button>
+      </Hint>
+    );
+  }
+  const others = rows.length > 0 && filters.owner !== '*';
+  return (
+    <Hint
+      title={others ? 'You have no environment yet' : 'There is no environment here yet'}
+      words="Choose what you need, see what it will be made of, and watch it come up: a GPU machine, a cluster with its database, or a site with its backend."
+    >
+      <Button component={Link} href="/new" leftSection={<Icon name="plus" />}>
+        Make your first one
+      </Button>
+      {others && (
+        <Button variant="default" onClick={all}>
+          Show the {count(rows.length, 'environment')} of others
+        </Button>
+      )}
+    </Hint>
+  );
+}
+
+function Hint({ title, words, children }: { title: string; words: string; children: ReactNode }) {
+  return (
+    <div className="hint">
+      <svg viewBox="0 0 120 60" width="120" height="60" aria-hidden="true" focusable="false" className="picture">
+        <path d="M52 8h16l26 46H26z" className="tint" />
+        <path d="M60 12v8m0 8v9m0 8v9" />
+      </svg>
+      <h2>{title}</h2>
+      <p>{words}</p>
+      <div className="buttons">{children}</div>
+    </div>
+  );
+}

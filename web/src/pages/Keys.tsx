@@ -1,0 +1,102 @@
+import { Button, Skeleton, Textarea } from '@mantine/core';
+import { useSetAtom } from 'jotai';
+import { useState } from 'react';
+import { answer, api } from '../api/client';
+import { Refused, words } from '../api/problem';
+import { Icon } from '../parts/Icon';
+import { Page } from '../parts/Page';
+import { ProblemAlert } from '../parts/ProblemAlert';
+import { useAsked } from '../state/asked';
+import { useKeeping, useKept } from '../state/kept';
+import { tellAtom } from '../state/notices';
+
+/** My SSH public keys. */
+export function KeysPage() {
+  const { data, error, again } = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
+  return (
+    <Page title="SSH keys" lead="New GPU workspaces let in whoever holds one of these keys. Machines that exist already keep theirs.">
+      {error !== undefined && <ProblemAlert title="Your keys cannot be read" error={error} again={again} />}
+      {!data && error === undefined && <Skeleton height={120} />}
+      {data && <Keys stored={data.keys} changed={again} />}
+    </Page>
+  );
+}
+
+function Keys({ stored, changed }: { stored: string[]; changed: () => void }) {
+  const kept = useKept('keys');
+  const [draft, setDraft] = useState(typeof kept === 'string' ? kept : '');
+  useKeeping('keys', draft);
+  const [refused, setRefused] = useState<string>();
+  const [saving, setSaving] = useState(false);
+  const tell = useSetAtom(tellAtom);
+  const put = async (keys: string[], done: string) => {
+    setSaving(true);
+    setRefused(undefined);
+    try {
+      await answer(api.PUT('/api/v1/keys', { body: { keys } }));
+      tell({ mood: 'good', title: done });
+      changed();
+      return true;
+    } catch (error) {
+      setRefused(error instanceof Refused && error.fields[0] ? error.fields[0].message : words(error));
+      return false;
+    } finally {
+      setSaving(false);
+    }
+  };
+  const add = async () => {
+    const lines = draft.split('\n').map((line) => line.trim()).filter(Boolean);
+    if (lines.length === 0) setRefused('Paste a key first.');
+    else if (await put([...stored, ...lines], 'Your key was added')) setDraft('');
+  };
+  return (
+    <>
+      {stored.length === 0 && <p className="quiet">You have no key here yet. Without one, a GPU workspace is reached by an AWS session only.</p>}
+      <ul className="keys" aria-label="Your keys">
+        {stored.map((key) => (
+          <KeyLine key={key} line={key} disabled={saving} remove={() => void put(stored.filter((other) => other !== key), 'The key was removed')} />
+        ))}
+      </ul>
+      <form
+        className="panel narrow"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void add();
+        }}
+      >
+        <Textarea
+          label="Add a key"
+          description="The public half: the line in ~/.ssh/id_ed25519.pub, or a file like it. Never the private one."
+          placeholder="ssh-ed25519 AAAA… you@laptop"
+          autosize={false}
+          rows={3}
+          value={draft}
+          error={refused}
+          spellCheck={false}
+          onChange={(event) => setDraft(event.currentTarget.value)}
+        />
+        <Button type="submit" loading={saving} leftSection={<Icon name="plus" />}>
+          Add
+        </Button>
+      </form>
+    </>
+  );
+}
+
+function KeyLine({ line, disabled, remove }: { line: string; disabled: boolean; remove: () => void }) {
+  const [type = '', body = '', ...comment] = line.split(/\s+/);
+  const name = comment.join(' ') || 'a key without a name';
+  return (
+    <li className="key">
+      <div className="key-words">
+        <strong>{name}</strong>
+        <code className="code cut" title={line}>
+          {type} …{body.slice(-16)}
+        </code>
+      </div>
+      <Button variant="default" size="compact-sm" disabled={disabled} onClick={remove} leftSection={<Icon name="trash" size={16} />} aria-label={`Remove ${name}`}>
+        Remove
+      </Button>
+    </li>
+  );
+}

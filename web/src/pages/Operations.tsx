@@ -1,0 +1,164 @@
+import { useAtomValue } from 'jotai';
+import { useDeferredValue, useMemo } from 'react';
+import { Link } from 'wouter';
+import type { Environment } from '../api/schema';
+import { causesOf, slowOf, type Cause } from '../kinds/causes';
+import { known } from '../kinds/known';
+import { moodOf, type Mood } from '../kinds/mood';
+import { pageOf } from '../kinds/paths';
+import { count } from '../kinds/words';
+import { Ago } from '../parts/Ago';
+import { Icon } from '../parts/Icon';
+import { Page } from '../parts/Page';
+import { Pill } from '../parts/Pill';
+import { allAtom, syncedAtom } from '../state/environments';
+import { nowAtom } from '../state/now';
+import { Opening } from './States';
+
+/** For those who run the platform: every tenant that they may see, what fails now, and why. */
+export function OperationsPage() {
+  const all = useDeferredValue(useAtomValue(allAtom));
+  const synced = useAtomValue(syncedAtom);
+  const now = useAtomValue(nowAtom);
+  const causes = useMemo(() => causesOf(all), [all]);
+  const slow = useMemo(() => slowOf(all, now), [all, now]);
+  return (
+    <Page title="Operations" lead="Every environment that you may see, across all tenants: what fails now, and why.">
+      {!synced ? (
+        <Opening />
+      ) : (
+        <>
+          <Sums all={all} />
+          <section aria-labelledby="failing">
+            <h2 id="failing">What fails now</h2>
+            {causes.length === 0 ? <AllWell words="Nothing fails." /> : <ul className="causes">{causes.map((cause) => <CauseItem key={cause.key} cause={cause} />)}</ul>}
+          </section>
+          <section aria-labelledby="slow">
+            <h2 id="slow">Under way for more than half an hour</h2>
+            {slow.length === 0 ? <AllWell words="Nothing takes longer than it should." /> : <Slow all={slow} />}
+          </section>
+          <section aria-labelledby="tenants">
+            <h2 id="tenants">Tenants</h2>
+            <Tenants all={all} />
+          </section>
+        </>
+      )}
+    </Page>
+  );
+}
+
+const MOODS: [Mood, string][] = [
+  ['bad', 'failing'],
+  ['busy', 'under way'],
+  ['good', 'ready'],
+  ['leaving', 'being deleted'],
+];
+
+function sum(all: readonly Environment[], mood: Mood): number {
+  return all.filter((environment) => moodOf(environment) === mood).length;
+}
+
+function Sums({ all }: { all: readonly Environment[] }) {
+  return (
+    <dl className="sums">
+      {MOODS.map(([mood, word]) => (
+        <div key={mood} data-mood={mood} data-none={sum(all, mood) === 0 || undefined}>
+          <dt>{word}</dt>
+          <dd>{sum(all, mood)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function CauseItem({ cause: { words, kinds, hits, since } }: { cause: Cause }) {
+  return (
+    <li className="cause">
+      <div className="cause-head">
+        <strong>{count(new Set(hits.map(({ environment }) => environment.uid)).size, 'environment')}</strong>
+        <span className="small">
+          {kinds.join(', ')} · since <Ago at={since} />
+        </span>
+      </div>
+      <blockquote className="words">{words}</blockquote>
+      <ul className="chips" aria-label="Where">
+        {hits.map(({ environment, part }) => (
+          <li key={`${environment.uid} ${part?.slot ?? ''}`}>
+            <Link href={pageOf(environment)}>
+              {environment.namespace}/{environment.name}
+            </Link>
+            {part && <span className="small"> {part.slot}</span>}
+          </li>
+        ))}
+      </ul>
+    </li>
+  );
+}
+
+function Slow({ all }: { all: readonly Environment[] }) {
+  return (
+    <ul className="lines">
+      {all.map((environment) => (
+        <li key={environment.uid}>
+          <Pill mood={moodOf(environment)} word={environment.phase} />
+          <Link href={pageOf(environment)}>
+            {environment.namespace}/{environment.name}
+          </Link>
+          <span className="grow">{environment.message}</span>
+          <span className="small">
+            <Ago at={environment.deletedAt ?? environment.createdAt} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Tenants({ all }: { all: readonly Environment[] }) {
+  const tenants = [...new Set(all.map(({ namespace }) => namespace))].sort();
+  return (
+    // A region that scrolls must be reachable by keyboard.
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+    <div className="scroll" tabIndex={0} role="region" aria-label="Table of tenants">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Namespace</th>
+            <th scope="col">Environments</th>
+            {MOODS.map(([mood, word]) => (
+              <th key={mood} scope="col" className="number">
+                {word}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {tenants.map((tenant) => {
+            const own = all.filter(({ namespace }) => namespace === tenant);
+            return (
+              <tr key={tenant}>
+                <th scope="row">
+                  <Link href={`/?owner=*&q=${encodeURIComponent(tenant)}`}>{tenant}</Link>
+                </th>
+                <td className="list">{[...new Set(own.map(({ kind }) => kind))].map((kind) => `${own.filter((one) => one.kind === kind).length} × ${known(kind).title}`).join(', ')}</td>
+                {MOODS.map(([mood]) => (
+                  <td key={mood} className="number" data-mood={mood}>
+                    {sum(own, mood) || <span className="quiet">0</span>}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function AllWell({ words }: { words: string }) {
+  return (
+    <p className="well">
+      <Icon name="check" /> {words}
+    </p>
+  );
+}

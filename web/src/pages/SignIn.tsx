@@ -1,0 +1,42 @@
+import { Button, Modal } from '@mantine/core';
+import { Brand } from '../parts/Frame';
+import { Picture } from '../kinds/known';
+
+/** Where signing in begins; it comes back to where one was. */
+function signIn(): string {
+  const here = window.location.pathname + window.location.search;
+  return `/auth/sign-in?return=${encodeURIComponent(here)}`;
+}
+
+/** For whoever is not signed in. */
+export function SignInPage() {
+  return (
+    <main className="sign-in">
+      <title>Sign in · Paved Road</title>
+      <Brand />
+      <h1>Environments of your own, in minutes</h1>
+      <p className="lead">Choose what you need, see what it will be, watch each part come up, and connect. Everything is made under your own rights.</p>
+      <div className="sign-in-pictures">
+        {['GpuDevWorkspace', 'ApplicationEnvironment', 'UnifiedEnvironment', 'StockPool', 'Environment'].map((kind) => (
+          <Picture key={kind} kind={kind} size={52} />
+        ))}
+      </div>
+      <Button component="a" href={signIn()} size="lg">
+        Sign in
+      </Button>
+      <p className="small">You sign in with your organisation’s account and come back here.</p>
+    </main>
+  );
+}
+
+/** Over the page on which a session ended: what was typed there is still to be seen. */
+export function SessionEnded({ why }: { why?: string }) {
+  return (
+    <Modal opened onClose={() => undefined} withCloseButton={false} closeOnEscape={false} closeOnClickOutside={false} title="Your session has ended" centered>
+      <p>{why === 'signed-out' ? 'You have signed out in another place.' : 'Its time is over.'} Sign in again, and you come back to this page with what you have typed.</p>
+      <Button component="a" href={signIn()} fullWidth data-autofocus>
+        Sign in again
+      </Button>
+    </Modal>
+  );
+}

@@ -1,0 +1,29 @@
+import { Skeleton } from '@mantine/core';
+import { useMemo } from 'react';
+import { stringify } from 'yaml';
+import { answer, api } from '../api/client';
+import type { Environment } from '../api/schema';
+import { placeOf } from '../kinds/paths';
+import { Copy } from '../parts/Copy';
+import { ProblemAlert } from '../parts/ProblemAlert';
+import { useAsked } from '../state/asked';
+
+/** The object as the API server has it, as YAML; read again whenever it changes. */
+export default function Yaml({ environment }: { environment: Environment }) {
+  const { data, error, again } = useAsked(`${environment.uid} ${environment.resourceVersion}`, () =>
+    answer(api.GET('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: placeOf(environment) } })),
+  );
+  const text = useMemo(() => data && stringify(data.object, { lineWidth: 0 }), [data]);
+  if (error !== undefined) return <ProblemAlert title="The object cannot be read" error={error} again={again} />;
+  if (text === undefined) return <Skeleton height={400} />;
+  return (
+    <div className="yaml">
+      <Copy text={text} what="the YAML" />
+      {/* A text that scrolls must be reachable by keyboard. */}
+      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+      <pre tabIndex={0} aria-label="YAML">
+        {text}
+      </pre>
+    </div>
+  );
+}

@@ -1,0 +1,115 @@
+import { Button } from '@mantine/core';
+import { useState } from 'react';
+import { answer, api } from '../api/client';
+import { Refused, words } from '../api/problem';
+import type { Connection as Details, Environment } from '../api/schema';
+import { isLink, placeOf } from '../kinds/paths';
+import { humane } from '../kinds/words';
+import { Copy } from './Copy';
+import { Icon } from './Icon';
+import { ProblemAlert } from './ProblemAlert';
+
+/** How one gets in: addresses at once, secrets only when they are asked for. */
+export function Connection({ environment }: { environment: Environment }) {
+  const { endpoint, status, deletedAt, ready } = environment;
+  const facts = Object.entries(status).flatMap(([name, value]) => flat(name, value)).filter(([name, value]) => value !== endpoint && name !== 'ready');
+  return (
+    <>
+      {endpoint ? (
+        <div className="address">
+          {isLink(endpoint) ? (
+            <a href={endpoint} target="_blank" rel="noreferrer" className="code">
+              {endpoint}
+            </a>
+          ) : (
+            <code className="code">{endpoint}</code>
+          )}
+          <Copy text={endpoint} what="the address" />
+        </div>
+      ) : (
+        <p className="quiet">{deletedAt ? 'It has no address any more.' : ready ? 'It has no address of its own.' : 'It has no address yet.'}</p>
+      )}
+      {facts.length > 0 && <Facts facts={facts} />}
+      <Secrets environment={environment} />
+    </>
+  );
+}
+
+function flat(name: string, value: unknown): [string, string][] {
+  if (typeof value === 'object' && value !== null) return Object.entries(value).flatMap(([inner, one]) => flat(`${name} ${inner}`, one));
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? [[name, String(value)]].filter(([, text]) => text !== '') as [string, string][] : [];
+}
+
+function Facts({ facts }: { facts: [string, string][] }) {
+  return (
+    <dl className="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{humane(name)}</dt>
+          <dd>
+            <span className="fact">{value}</span>
+            <Copy text={value} what={humane(name)} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Why nothing is shown. That there is nothing yet is no failure. */
+function Missing({ error }: { error: unknown }) {
+  if (error instanceof Refused && error.status === 404) return <p role="status">{words(error)}</p>;
+  return <ProblemAlert title="The details cannot be shown" error={error} />;
+}
+
+/** The Secret's values: fetched when asked for, kept nowhere, gone when hidden. */
+function Secrets({ environment }: { environment: Environment }) {
+  const [details, setDetails] = useState<Details>();
+  const [error, setError] = useState<unknown>();
+  const [asking, setAsking] = useState(false);
+  const show = async () => {
+    setAsking(true);
+    setError(undefined);
+    try {
+      setDetails(await answer(api.POST('/api/v1/environments/{namespace}/{kind}/{name}/connection', { params: { path: placeOf(environment) } })));
+    } catch (refused) {
+      setError(refused);
+    } finally {
+      setAsking(false);
+    }
+  };
+  return (
+    <div className="secrets">
+      <div className="secrets-head">
+        <h3>Connection details</h3>
+        <Button variant="default" size="compact-sm" loading={asking} leftSection={<Icon name="eye" size={16} />} onClick={() => (details ? setDetails(undefined) : void show())} aria-expanded={details !== undefined}>
+          {details ? 'Hide' : 'Show'}
+        </Button>
+      </div>
+      {!details && error === undefined && <p className="small">Secrets are read when you ask for them, under your own rights. Each time is noted in the log.</p>}
+      {error !== undefined && <Missing error={error} />}
+      {details && Object.keys(details.values).length === 0 && <p role="status">There are none: nothing secret belongs to it.</p>}
+      {details && (
+        <dl className="facts" aria-live="polite">
+          {Object.entries(details.values).map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>
+                {value.includes('\n') ? (
+                  // A text that scrolls must be reachable by keyboard.
+                  // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+                  <pre tabIndex={0} aria-label={name}>
+                    {value}
+                  </pre>
+                ) : (
+                  <code className="code fact">{value}</code>
+                )}
+                <Copy text={value} what={name} />
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </div>
+  );
+}

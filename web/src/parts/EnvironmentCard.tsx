@@ -1,0 +1,97 @@
+import { useAtomValue } from 'jotai';
+import { memo } from 'react';
+import { Link } from 'wouter';
+import type { Environment } from '../api/schema';
+import { known, Picture } from '../kinds/known';
+import { moodOf } from '../kinds/mood';
+import { isLink, pageOf } from '../kinds/paths';
+import { environmentAtom } from '../state/environments';
+import type { Key } from '../state/ledger';
+import { Ago } from './Ago';
+import { Copy } from './Copy';
+import { Pill } from './Pill';
+import { Progress } from './Progress';
+
+/** An environment as a card. It reads its own atom, so a change of another one leaves it as it is. */
+export const EnvironmentCard = memo(function EnvironmentCard({ of }: { of: Key }) {
+  const environment = useAtomValue(environmentAtom(of));
+  if (!environment) return null;
+  const { name, namespace, kind, phase, message, progress, owner, endpoint, ready } = environment;
+  const mood = moodOf(environment);
+  return (
+    <li className="card" data-mood={mood}>
+      <div className="card-head">
+        <Picture kind={kind} size={40} />
+        <div className="card-names">
+          <h2>
+            <Link href={pageOf(environment)} className="whole">
+              {name}
+            </Link>
+          </h2>
+          <p className="small">
+            {known(kind).title} · <span className="whole-word">{namespace}</span>
+          </p>
+        </div>
+        <Pill mood={mood} word={phase} />
+      </div>
+      <Progress text={progress} mood={mood} />
+      <p className="says" title={message}>
+        {message}
+      </p>
+      <Endpoint endpoint={endpoint} ready={ready} />
+      <p className="card-foot small">
+        <span className="cut">{owner ?? 'nobody’s'}</span>
+        <Ago at={environment.createdAt} />
+      </p>
+    </li>
+  );
+});
+
+/** An environment as a row of a table. */
+export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) {
+  const environment = useAtomValue(environmentAtom(of));
+  if (!environment) return null;
+  const { name, namespace, kind, phase, progress, owner, endpoint, ready } = environment;
+  const mood = moodOf(environment);
+  return (
+    <tr data-mood={mood}>
+      <th scope="row">
+        <Link href={pageOf(environment)}>{name}</Link>
+      </th>
+      <td className="line">{known(kind).title}</td>
+      <td className="line">{namespace}</td>
+      <td>
+        <Pill mood={mood} word={phase} />
+      </td>
+      <td>
+        <Progress text={progress} mood={mood} />
+      </td>
+      <td className="wide">
+        <Endpoint endpoint={endpoint} ready={ready} />
+      </td>
+      <td className="cut">{owner}</td>
+      <td>
+        <Ago at={environment.createdAt} />
+      </td>
+    </tr>
+  );
+});
+
+/** Where people reach it. What is ready without an address needs none; its room stays, so that cards keep their height. */
+function Endpoint({ endpoint, ready }: Pick<Environment, 'endpoint' | 'ready'>) {
+  if (!endpoint) return <p className="endpoint small">{ready ? '' : 'No address yet'}</p>;
+  return (
+    <p className="endpoint">
+      {isLink(endpoint) ? (
+        <a href={endpoint} target="_blank" rel="noreferrer" className="code cut">
+          {endpoint}
+        </a>
+      ) : (
+        <code className="code cut" title={endpoint}>
+          {endpoint}
+        </code>
+      )}
+      <Copy text={endpoint} what="the address" />
+    </p>
+  );
+}

@@ -1,0 +1,37 @@
+import { Button } from '@mantine/core';
+import { useAtomValue } from 'jotai';
+import { retryNow } from '../api/live';
+import { nowAtom } from '../state/now';
+import { lineAtom } from '../state/session';
+import { Icon } from './Icon';
+
+/** Says when what is shown is not what is: the line is down. Whoever reads on knows how old it is. */
+export function LineBanner() {
+  const line = useAtomValue(lineAtom);
+  return (
+    <div role="status" className="banner-place">
+      {line.state === 'offline' && (
+        <p className="banner">
+          <Icon name="alert" /> This device is offline. What you see is what was known last; it goes on by itself.
+        </p>
+      )}
+      {line.state === 'down' && <Down retryAt={line.retryAt} why={line.why} />}
+    </div>
+  );
+}
+
+function Down({ retryAt, why }: { retryAt: number; why: string }) {
+  const now = useAtomValue(nowAtom);
+  const seconds = Math.round((retryAt - now) / 1000);
+  return (
+    <p className="banner">
+      <Icon name="alert" />
+      <span>
+        No live changes just now: what you see is what was known last. {why} {seconds > 4 ? `The next attempt is in about ${seconds} s.` : 'Trying again…'}
+      </span>
+      <Button size="compact-sm" variant="default" onClick={retryNow}>
+        Try now
+      </Button>
+    </p>
+  );
+}

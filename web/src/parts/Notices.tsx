@@ -1,0 +1,40 @@
+import { Notification } from '@mantine/core';
+import { useAtomValue, useSetAtom } from 'jotai';
+import { useEffect } from 'react';
+import { noticesAtom, readAtom, type Notice } from '../state/notices';
+
+/** What happened meanwhile, until it is read. */
+export function Notices() {
+  const notices = useAtomValue(noticesAtom);
+  const read = useSetAtom(readAtom);
+  return (
+    <div className="notices" aria-live="assertive">
+      {notices.map((notice) => (
+        <Told key={notice.id} notice={notice} read={read} />
+      ))}
+    </div>
+  );
+}
+
+/** How long good news stays, in milliseconds; the environment itself shows it, too. Bad news stays until somebody has read it. */
+const WHILE = 8_000;
+
+function Told({ notice: { id, mood, title, detail }, read }: { notice: Notice; read: (id: number) => void }) {
+  useEffect(() => {
+    if (mood === 'bad') return;
+    const timer = setTimeout(() => read(id), WHILE);
+    return () => clearTimeout(timer);
+  }, [id, mood, read]);
+  return (
+    <Notification
+      color={mood === 'bad' ? 'red' : 'teal'}
+      title={title}
+      withBorder
+      role={mood === 'bad' ? 'alert' : 'status'}
+      closeButtonProps={{ 'aria-label': 'Dismiss' }}
+      onClose={() => read(id)}
+    >
+      {detail}
+    </Notification>
+  );
+}

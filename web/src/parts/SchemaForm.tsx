@@ -1,0 +1,96 @@
+import Form from '@rjsf/core/lib/components/Form.js';
+import type { FieldTemplateProps, ObjectFieldTemplateProps } from '@rjsf/utils';
+import { useMemo } from 'react';
+import { growing, isAdvanced, uiOf, type Data, type Schema } from '../kinds/schema';
+import { errorSchema, validator, type Fault } from '../kinds/validate';
+import { CheckboxWidget, Free, Lines, OptionalGroup, Pairs, SelectWidget, TextWidget } from './fields';
+
+interface Props {
+  schema: Schema;
+  data: Data;
+  faults: readonly Fault[];
+  onChange: (data: Data) => void;
+  /** A field was left: what is wrong with it may be said now. */
+  onLeave: (path: string[]) => void;
+  /** What there is, where a change of it is asked for. */
+  current?: Data;
+}
+
+/** What may be asked for, as a form made from the cluster's own schema. */
+export function SchemaForm({ schema, data, faults, onChange, onLeave, current }: Props) {
+  const shown = useMemo(() => (current ? growing(schema, current) : schema), [schema, current]);
+  const ui = useMemo(() => ({ ...uiOf(shown, current !== undefined), 'ui:submitButtonOptions': { norender: true } }), [shown, current]);
+  const errors = useMemo(() => errorSchema(faults), [faults]);
+  return (
+    <Form<Data, Schema>
+      tagName="div"
+      className="schema-form"
+      idPrefix="spec"
+      idSeparator="."
+      schema={shown}
+      uiSchema={ui}
+      formData={data}
+      extraErrors={errors}
+      validator={validator}
+      showErrorList={false}
+      experimental_defaultFormStateBehavior={{ emptyObjectFields: 'skipDefaults', arrayMinItems: { populate: 'never' } }}
+      templates={{ FieldTemplate, ObjectFieldTemplate }}
+      widgets={{ TextWidget, SelectWidget, CheckboxWidget, UpDownWidget: TextWidget }}
+      fields={{ Lines, Pairs, Free, OptionalGroup }}
+      onChange={({ formData }) => onChange(formData ?? {})}
+      onBlur={(id) => onLeave(id.split('.').slice(1))}
+    />
+  );
+}
+
+/** The fields themselves have their labels, help and errors: nothing stands around them. */
+function FieldTemplate({ children, hidden }: FieldTemplateProps<Data, Schema>) {
+  return hidden ? <div hidden>{children}</div> : children;
+}
+
+/** A group: what must or often is said, then the rest, folded. What is wrong there unfolds it. */
+function ObjectFieldTemplate({ properties, schema, uiSchema, fieldPathId, errorSchema: errors }: ObjectFieldTemplateProps<Data, Schema>) {
+  const folded = (name: string) => isAdvanced(name, schema.properties?.[name] ?? {}, schema.required?.includes(name) ?? false);
+  const first = properties.filter(({ name }) => !folded(name));
+  const rest = properties.filter(({ name }) => folded(name));
+  const wrong = rest.some(({ name }) => (errors as Record<string, unknown> | undefined)?.[name]);
+  const body = (
+    <div className="fields">
+      {first.map(({ name, content }) => (
+        <div key={name} className="field" data-name={name}>
+          {content}
+        </div>
+      ))}
+      {rest.length > 0 && (
+        <details className="more" open={wrong || undefined}>
+          <summary>
+            More choices <span className="small">{rest.map(({ content }) => titleIn(content)).join(', ')}</span>
+          </summary>
+          <div className="fields">
+            {rest.map(({ name, content }) => (
+              <div key={name} className="field" data-name={name}>
+                {content}
+              </div>
+            ))}
+          </div>
+        </details>
+      )}
+    </div>
+  );
+  // The spec itself, and a group that holds everything there is, need no title.
+  const bare = fieldPathId.path.length === 0 || fieldPathId.path.join() === 'parameters' || uiSchema?.['ui:bare'] === true;
+  if (bare) return body;
+  return (
+    <fieldset className="group">
+      <legend>{uiSchema?.['ui:title'] as string}</legend>
+      {schema.description && <p className="small">{schema.description}</p>}
+      {body}
+    </fieldset>
+  );
+}
+
+function titleIn(content: { props: unknown }): string {
+  const { uiSchema } = content.props as { uiSchema?: Record<string, unknown> };
+  const title = uiSchema?.['ui:title'];
+  return typeof title === 'string' ? title : '';
+}

@@ -1,0 +1,88 @@
+import type { Part } from '../api/schema';
+import { moodOfPart } from '../kinds/mood';
+import { nameOf, treeOf, type Node } from '../kinds/tree';
+import { count, humane } from '../kinds/words';
+import { Ago } from './Ago';
+import { Copy } from './Copy';
+import { Dot } from './Pill';
+
+interface Props {
+  parts: readonly Part[];
+  leaving?: boolean;
+  /** Of a preview nothing exists yet: there is no state to show. */
+  planned?: boolean;
+}
+
+/** What an environment is made of, as a tree with each part's state. */
+export function Tree({ parts, leaving = false, planned = false }: Props) {
+  return <Branch nodes={treeOf(parts)} leaving={leaving} planned={planned} label="Parts" />;
+}
+
+interface BranchProps {
+  nodes: readonly Node[];
+  leaving: boolean;
+  planned: boolean;
+  label?: string;
+}
+
+function Branch({ nodes, leaving, planned, label }: BranchProps) {
+  return (
+    <ul className="tree" aria-label={label}>
+      {nodes.map((node) => (
+        <li key={node.name} className={node.part ? undefined : 'branch'}>
+          {node.helpers ? (
+            <Helpers node={node} leaving={leaving} planned={planned} />
+          ) : (
+            <>
+              {node.part ? <Leaf part={node.part} leaving={leaving} planned={planned} /> : <p className="branch-name">{humane(node.name)}</p>}
+              {node.children.length > 0 && <Branch nodes={node.children} leaving={leaving} planned={planned} />}
+            </>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** What only keeps the others in order is folded away, unless something is wrong with it. */
+function Helpers({ node, leaving, planned }: { node: Node; leaving: boolean; planned: boolean }) {
+  const wrong = node.children.some(({ part }) => part && moodOfPart(part) === 'bad');
+  return (
+    <details className="helpers" open={wrong || undefined}>
+      <summary>
+        {humane(node.name)} <span className="small">{count(node.children.length, 'helper')}</span>
+      </summary>
+      <Branch nodes={node.children} leaving={leaving} planned={planned} />
+    </details>
+  );
+}
+
+function Leaf({ part, leaving, planned }: { part: Part; leaving: boolean; planned: boolean }) {
+  const { kind, externalName, ready, reason, since, message } = part;
+  const mood = planned ? 'idle' : moodOfPart(part, leaving);
+  const word = reason ?? (leaving ? 'Still there' : ready ? 'Ready' : 'Pending');
+  return (
+    <div className="leaf" data-mood={mood}>
+      <div className="leaf-head">
+        {!planned && <Dot mood={mood} word={word} />}
+        <span className="leaf-names">
+          <span className="leaf-name">{nameOf(part)}</span> <span className="small">{kind}</span>
+        </span>
+        {!planned && (
+          <span className="leaf-state small">
+            <span aria-hidden="true">{word}</span> <Ago at={since} />
+          </span>
+        )}
+      </div>
+      {externalName && !planned && (
+        <p className="leaf-id">
+          <code className="code cut" title={externalName}>
+            {externalName}
+          </code>
+          <Copy text={externalName} what={`the id of ${nameOf(part)}`} />
+        </p>
+      )}
+      {message && !planned && (mood === 'bad' ? <blockquote className="words">{message}</blockquote> : !ready && <p className="small leaf-says">{message}</p>)}
+    </div>
+  );
+}

@@ -1,0 +1,185 @@
+import { NativeSelect, Switch, Textarea, TextInput } from '@mantine/core';
+import type { ErrorSchema, FieldProps, WidgetProps } from '@rjsf/utils';
+import { useState, type ReactNode } from 'react';
+import { parse, stringify } from 'yaml';
+import type { Data, Schema } from '../kinds/schema';
+
+type Field = FieldProps<Data, Schema>;
+type Widget = WidgetProps<Data, Schema>;
+
+/** What is said of a field beside its label. */
+function words({ schema, options, rawErrors }: Pick<Widget, 'schema' | 'options' | 'rawErrors'>): { description: ReactNode; error: ReactNode } {
+  const text = options.description ?? schema.description;
+  const help = options.help;
+  return { description: help ? `${text ?? ''} ${sentence(help)}`.trim() : text, error: rawErrors?.length ? rawErrors.join('; ') : undefined };
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!]$/.test(text) ? '' : '.'}`;
+}
+
+/** A text or a number. */
+export function TextWidget(props: Widget) {
+  const { id, label, required, disabled, readonly, schema, onChange, onBlur } = props;
+  const value: unknown = props.value;
+  const number = schema.type === 'integer' || schema.type === 'number';
+  const change = (text: string) => onChange(text === '' ? undefined : number ? Number(text) : text);
+  return (
+    <TextInput
+      id={id}
+      label={label}
+      {...words(props)}
+      required={required}
+      disabled={disabled}
+      readOnly={readonly}
+      type={number ? 'number' : 'text'}
+      min={schema.minimum}
+      max={schema.maximum}
+      step={schema.type === 'integer' ? 1 : 'any'}
+      placeholder={typeof schema.default === 'object' ? undefined : schema.default?.toString()}
+      value={(value as string | number | undefined) ?? ''}
+      spellCheck={false}
+      autoComplete="off"
+      onChange={(event) => change(event.currentTarget.value)}
+      onBlur={() => onBlur(id, value)}
+    />
+  );
+}
+
+/** One of a few. */
+export function SelectWidget(props: Widget) {
+  const { id, label, required, disabled, options, schema, onChange, onBlur } = props;
+  const value: unknown = props.value;
+  const none = schema.default === undefined ? [{ value: '', label: required ? 'Choose…' : 'As the platform has it', disabled: required }] : [];
+  const data = [...none, ...(options.enumOptions ?? []).map((option) => ({ value: String(option.value), label: option.label }))];
+  return (
+    <NativeSelect
+      id={id}
+      label={label}
+      {...words(props)}
+      required={required}
+      disabled={disabled}
+      data={data}
+      value={(value as string | undefined) ?? ''}
+      onChange={(event) => onChange(event.currentTarget.value || undefined)}
+      onBlur={() => onBlur(id, value)}
+    />
+  );
+}
+
+/** Yes or no. The library's label holds the description too; the name is the label alone. */
+export function CheckboxWidget(props: Widget) {
+  const { id, label, disabled, onChange } = props;
+  const value: unknown = props.value;
+  return <Switch id={id} aria-label={label} label={label} {...words(props)} disabled={disabled} checked={Boolean(value)} onChange={(event) => onChange(event.currentTarget.checked)} />;
+}
+
+/** All messages at a field and below it: of a list each entry's own. */
+function errorsBelow(errors: ErrorSchema | undefined, prefix = ''): string[] {
+  if (!errors) return [];
+  const { __errors: own = [], ...below } = errors;
+  const inner = Object.entries(below).flatMap(([name, one]) => errorsBelow(one as ErrorSchema, /^\d+$/.test(name) ? `Line ${Number(name) + 1}: ` : `${name}: `));
+  return [...own.map((message) => prefix + message), ...inner];
+}
+
+interface TextFieldProps {
+  field: Field;
+  hint: string;
+  write: (data: unknown) => string;
+  /** Throws where the text cannot be read. */
+  read: (text: string) => unknown;
+}
+
+/** A field that is written as text of some form. What cannot be read yet stays as it was typed. */
+function TextField({ field, hint, write, read }: TextFieldProps) {
+  const { fieldPathId, uiSchema, schema, formData, required, onChange, onBlur, errorSchema } = field;
+  const [text, setText] = useState(() => (formData === undefined ? '' : write(formData)));
+  const [unreadable, setUnreadable] = useState<string>();
+  const options = { ...uiSchema?.['ui:options'], help: uiSchema?.['ui:help'] };
+  const { description } = words({ schema, options, rawErrors: undefined });
+  const change = (next: string) => {
+    setText(next);
+    try {
+      onChange(next.trim() === '' ? undefined : (read(next) as Data), fieldPathId.path);
+      setUnreadable(undefined);
+    } catch (error) {
+      setUnreadable(error instanceof Error ? error.message.split('\n')[0] : String(error));
+    }
+  };
+  const errors = unreadable === undefined ? errorsBelow(errorSchema) : [unreadable];
+  return (
+    <Textarea
+      id={fieldPathId.$id}
+      label={uiSchema?.['ui:title'] as string}
+      description={`${typeof description === 'string' ? description : ''} ${hint}`.trim()}
+      error={errors.length > 0 ? errors.join('; ') : undefined}
+      required={required}
+      disabled={Boolean(uiSchema?.['ui:disabled'])}
+      rows={Math.min(8, Math.max(2, text.split('\n').length))}
+      // An entry is a line, however long it is.
+      wrap="off"
+      value={text}
+      spellCheck={false}
+      className="mono"
+      onChange={(event) => change(event.currentTarget.value)}
+      onBlur={() => onBlur(fieldPathId.$id, formData)}
+    />
+  );
+}
+
+/** A list of texts, one on each line. */
+export function Lines(field: Field) {
+  const read = (text: string) => text.split('\n').map((line) => line.trim()).filter(Boolean);
+  return <TextField field={field} hint="One on each line." write={(data) => (data as string[]).join('\n')} read={read} />;
+}
+
+/** Names and their values, as `NAME=value` on each line. */
+export function Pairs(field: Field) {
+  const write = (data: unknown) => Object.entries(data as Record<string, string>).map(([name, value]) => `${name}=${value}`).join('\n');
+  return <TextField field={field} hint="One on each line, as NAME=value." write={write} read={pairs} />;
+}
+
+function pairs(text: string): Record<string, string> {
+  const lines = text.split('\n').map((line) => line.trim()).filter(Boolean);
+  return Object.fromEntries(
+    lines.map((line, index) => {
+      const at = line.indexOf('=');
+      if (at < 1) throw new Error(`Line ${index + 1}: NAME=value is needed`);
+      return [line.slice(0, at).trim(), line.slice(at + 1)];
+    }),
+  );
+}
+
+/** Whatever has no form of its own, as YAML. */
+export function Free(field: Field) {
+  const read = (text: string) => {
+    const value: unknown = parse(text);
+    const wanted = field.schema.type === 'array' ? Array.isArray(value) : typeof value === 'object' && value !== null && !Array.isArray(value);
+    if (!wanted) throw new Error(field.schema.type === 'array' ? 'A list is needed' : 'Names with values are needed, as name: value');
+    return value;
+  };
+  return <TextField field={field} hint="As YAML." write={(data) => stringify(data).trimEnd()} read={read} />;
+}
+
+/** A group that need not be there: a switch says whether it is. */
+export function OptionalGroup(field: Field) {
+  const { uiSchema, schema, formData, fieldPathId, onChange, registry } = field;
+  const { ObjectField } = registry.fields;
+  const on = formData !== undefined;
+  const inner = { ...uiSchema };
+  delete inner['ui:field'];
+  const begin = () => Object.fromEntries(Object.entries(schema.properties ?? {}).flatMap(([name, one]) => (typeof one.default === 'string' ? [[name, one.default]] : [])));
+  return (
+    <div className="optional">
+      <Switch
+        aria-label={uiSchema?.['ui:title']}
+        label={uiSchema?.['ui:title'] as string}
+        description={schema.description}
+        checked={on}
+        onChange={(event) => onChange(event.currentTarget.checked ? begin() : undefined, fieldPathId.path)}
+      />
+      {on && ObjectField && <ObjectField {...field} uiSchema={{ ...inner, 'ui:bare': true }} />}
+    </div>
+  );
+}
+

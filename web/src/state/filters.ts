@@ -1,0 +1,52 @@
+import type { Me } from '../api/schema';
+import type { Row } from './environments';
+
+/** Which environments are listed, and how; it stands in the URL, so that it can be sent to somebody. */
+export interface Filters {
+  q: string;
+  kind: string;
+  /** Empty: mine; `*`: everybody's; else an owner. */
+  owner: string;
+  phase: string;
+  sort: string;
+  view: string;
+}
+
+export function filtersOf(search: URLSearchParams): Filters {
+  const text = (name: string) => search.get(name) ?? '';
+  return { q: text('q'), kind: text('kind'), owner: text('owner'), phase: text('phase'), sort: text('sort'), view: text('view') };
+}
+
+/** The same search with another value; what is as usual is left out. */
+export function withFilter(search: URLSearchParams, name: keyof Filters, value: string): URLSearchParams {
+  const next = new URLSearchParams(search);
+  if (value) next.set(name, value);
+  else next.delete(name);
+  return next;
+}
+
+/** Whether an environment is this person's. */
+export function isMine({ owner, ownerLabel }: Pick<Row, 'owner' | 'ownerLabel'>, me: Pick<Me, 'login' | 'owner'> | undefined): boolean {
+  return Boolean(me) && (ownerLabel === me!.owner || owner === me!.login);
+}
+
+/** The rows that fit, in order. */
+export function listed(rows: readonly Row[], { q, kind, owner, phase, sort }: Filters, me: Me | undefined): Row[] {
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = (row: Row) => {
+    const text = `${row.name} ${row.namespace} ${row.kind} ${row.owner}`.toLowerCase();
+    const whose = owner === '*' || (owner ? row.owner === owner : isMine(row, me));
+    return whose && (!kind || row.kind === kind) && (!phase || row.phase === phase) && words.every((word) => text.includes(word));
+  };
+  return rows.filter(fits).sort(ORDERS[sort] ?? ORDERS['newest']);
+}
+
+type Order = (a: Row, b: Row) => number;
+const byName: Order = (a, b) => a.name.localeCompare(b.name) || a.key.localeCompare(b.key);
+const newest: Order = (a, b) => b.createdAt.localeCompare(a.createdAt) || byName(a, b);
+const ORDERS: Record<string, Order> = {
+  newest,
+  name: byName,
+  // What needs somebody comes first.
+  state: (a, b) => Number(b.failed) - Number(a.failed) || Number(a.phase === 'Ready') - Number(b.phase === 'Ready') || newest(a, b),
+};

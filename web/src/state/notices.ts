@@ -1,0 +1,24 @@
+import { atom } from 'jotai';
+
+/** Something that happened, and stays shown until it is read. */
+export interface Notice {
+  id: number;
+  mood: 'good' | 'bad';
+  title: string;
+  detail?: string;
+}
+
+let next = 0;
+
+export const noticesAtom = atom<readonly Notice[]>([]);
+
+/** Shows a notice; at most four are shown at once. */
+export const tellAtom = atom(null, (_get, set, notice: Omit<Notice, 'id'>) => {
+  const id = ++next;
+  set(noticesAtom, (before) => [...before.slice(-3), { ...notice, id }]);
+});
+
+/** Takes a notice away. */
+export const readAtom = atom(null, (_get, set, id: number) => {
+  set(noticesAtom, (before) => before.filter((notice) => notice.id !== id));
+});

@@ -1,0 +1,122 @@
+import { createContext, useContext } from 'react';
+import type { createStore } from 'jotai';
+import { answer, api, onSignedOut } from '../api/client';
+import { backoff } from '../api/backoff';
+import { follow } from '../api/live';
+import { Refused, words } from '../api/problem';
+import type { Environment, Page } from '../api/schema';
+import { Environments } from './environments';
+import { kindsAtom, lineAtom, sessionAtom } from './session';
+
+type Store = ReturnType<typeof createStore>;
+
+/** What the pages hang on: who is signed in, the kinds, and the environments as they change. */
+export class Portal {
+  readonly environments: Environments;
+  private leave: (() => void) | undefined;
+  private learning: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly store: Store) {
+    this.environments = new Environments(store);
+  }
+
+  /** Begins; the answer ends it. */
+  begin(): () => void {
+    let ended = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const off = onSignedOut(() => this.lose('expired'));
+    const ask = async (attempt: number) => {
+      try {
+        await this.recognise();
+      } catch (error) {
+        if (ended || (error instanceof Refused && error.status === 401)) return;
+        this.store.set(sessionAtom, { state: 'unreachable', why: words(error) });
+        timer = setTimeout(() => void ask(attempt + 1), backoff(attempt));
+      }
+    };
+    void ask(0);
+    return () => {
+      ended = true;
+      clearTimeout(timer);
+      clearTimeout(this.learning);
+      off();
+      this.leave?.();
+      this.leave = undefined;
+    };
+  }
+
+  private async recognise(): Promise<void> {
+    const me = await answer(api.GET('/api/v1/me'));
+    this.store.set(sessionAtom, { state: 'in', me });
+    this.leave?.();
+    let again = false;
+    this.leave = follow({
+      onMessages: (messages) => this.environments.receive(messages),
+      onLine: (line) => {
+        this.store.set(lineAtom, line);
+        if (line.state === 'signed-out') this.lose(line.why);
+        if (line.state === 'down') void this.read();
+        // With every line after the first: what can be made may be something else than before.
+        if (line.state === 'live' && again) void this.learn();
+        again ||= line.state === 'live';
+      },
+    });
+    void this.learn();
+  }
+
+  /** Reads what there is, page by page, while no changes come: whoever reads it knows by the banner how old it is. */
+  private async read(): Promise<void> {
+    const { lines } = this.environments;
+    try {
+      const all: Environment[] = [];
+      let next: string | undefined;
+      do {
+        const page: Page = await answer(api.GET('/api/v1/environments', { params: { query: { limit: 500, continue: next } } }));
+        all.push(...page.items);
+        next = page.continue ?? undefined;
+      } while (next !== undefined);
+      this.environments.read(all, lines);
+    } catch {
+      // The banner says already that the portal does not answer; the next attempt reads again.
+    }
+  }
+
+  /** Asks for the kinds, until there are some: a portal that has just begun knows none yet. */
+  private async learn(attempt = 0): Promise<void> {
+    if (attempt === 0) clearTimeout(this.learning);
+    const kinds = await answer(api.GET('/api/v1/kinds')).catch(() => undefined);
+    const known = this.store.get(kindsAtom);
+    // The same again is no news for forms that are being filled in.
+    if (kinds && JSON.stringify(kinds) !== JSON.stringify(known)) this.store.set(kindsAtom, kinds);
+    if (!kinds?.length && this.leave) this.learning = setTimeout(() => void this.learn(attempt + 1), backoff(attempt));
+  }
+
+  private lose(why: 'signed-out' | 'expired'): void {
+    this.leave?.();
+    this.leave = undefined;
+    this.store.set(sessionAtom, (session) => {
+      if (session.state === 'out') return session;
+      return session.state === 'in' ? { state: 'out', me: session.me, why } : { state: 'out' };
+    });
+  }
+
+  /** Signs out, everywhere. */
+  async signOut(): Promise<void> {
+    await answer(api.POST('/auth/sign-out'));
+    this.leave?.();
+    this.leave = undefined;
+    // Nothing of somebody's stays in a page that somebody else may use next.
+    window.location.assign('/');
+  }
+}
+
+const PortalContext = createContext<Portal | undefined>(undefined);
+
+export const PortalProvider = PortalContext.Provider;
+
+/** The portal around. */
+export function usePortal(): Portal {
+  const portal = useContext(PortalContext);
+  if (!portal) throw new Error('usePortal needs a PortalProvider');
+  return portal;
+}

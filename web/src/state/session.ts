@@ -1,0 +1,26 @@
+import { atom } from 'jotai';
+import type { Kind, Me } from '../api/schema';
+import type { Line } from '../api/live';
+
+/** Who sits before the page. */
+export type Session =
+  | { state: 'unknown' }
+  /** The portal does not answer. */
+  | { state: 'unreachable'; why: string }
+  | { state: 'in'; me: Me }
+  /** Nobody is signed in; `me` is who was until now. */
+  | { state: 'out'; me?: Me; why?: 'signed-out' | 'expired' };
+
+export const sessionAtom = atom<Session>({ state: 'unknown' });
+
+/** Whoever is signed in, or was until a moment ago. */
+export const meAtom = atom((get) => {
+  const session = get(sessionAtom);
+  return 'me' in session ? session.me : undefined;
+});
+
+/** How the stream of changes stands. */
+export const lineAtom = atom<Line>({ state: 'connecting' });
+
+/** The kinds that can be made here, once they are known. */
+export const kindsAtom = atom<readonly Kind[] | undefined>(undefined);

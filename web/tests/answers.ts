@@ -1,0 +1,59 @@
+import { STATUS_CODES } from 'node:http';
+import type { FieldError, Problem } from '../src/api/problem';
+
+/** What is answered instead of what was asked for. */
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    readonly detail: string,
+    readonly errors: FieldError[] = [],
+  ) {
+    super(detail);
+  }
+
+  /** Something is wrong with a field of the body or of the query. */
+  static field(field: string, message: string): Refusal {
+    return new Refusal(400, `${field}: ${message}`, [{ field, message }]);
+  }
+}
+
+/** What was asked for. */
+export function json(value: unknown, status = 200): Response {
+  return new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json' } });
+}
+
+/** A refusal as the portal writes it. */
+export function problem({ status, detail, errors }: Refusal, instance: string, requestId: string): Response {
+  const body: Problem = { type: 'about:blank', title: STATUS_CODES[status]!, status, detail, instance, requestId, error: detail, ...(errors.length > 0 && { errors }) };
+  const headers: Record<string, string> = { 'content-type': 'application/problem+json', 'cache-control': 'no-store' };
+  if (status === 401) headers['www-authenticate'] = 'Bearer realm="paved-portal"';
+  return new Response(JSON.stringify(body), { status, headers });
+}
+
+/** A stream of events. */
+export class Line {
+  private open = true;
+  private readonly encoder = new TextEncoder();
+
+  constructor(
+    private readonly controller: ReadableStreamDefaultController<Uint8Array>,
+    private readonly closed: () => void,
+  ) {}
+
+  send(type: string, data: unknown, id?: string, retry?: number): void {
+    if (!this.open) return;
+    const text = `event: ${type}\n${retry ? `retry: ${retry}\n` : ''}${id ? `id: ${id}\n` : ''}data: ${JSON.stringify(data)}\n\n`;
+    this.controller.enqueue(this.encoder.encode(text));
+  }
+
+  close(): void {
+    if (!this.open) return;
+    this.open = false;
+    this.closed();
+    try {
+      this.controller.close();
+    } catch {
+      // Whoever read it has cancelled already.
+    }
+  }
+}

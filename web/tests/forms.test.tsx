@@ -1,0 +1,241 @@
+import { screen, waitFor, within } from '@testing-library/react';
+import { describe, expect, it } from 'vitest';
+import { kindPath } from '../src/kinds/known';
+import { asked, beginning, growing, orderOf, pruned, uiOf, type Schema } from '../src/kinds/schema';
+import { faultsIn } from '../src/kinds/validate';
+import { expectAccessible, open } from './app';
+import { APIS, exampleOf, kindOf, type Api } from './data';
+import { World } from './world';
+
+const HINTS = { login: 'ada@acme.io', keys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8 ada'] };
+
+/** What nobody can guess, for each kind. */
+const NEEDED: Record<Api, [label: RegExp, value: string][]> = {
+  'gpu-workspace': [],
+  'application-environment': [[/^Node size/, 'medium']],
+  'unified-environment': [[/^Image/, 'ghcr.io/acme/shop:1.0'], [/^Size/, 'small'], [/^App name/, 'shop']],
+  'stock-pool': [[/^Spec name/, 'g1.1'], [/^Replicas/, '2']],
+  'virtual-environment': [],
+};
+
+describe.each(APIS)('the form of %s', (api) => {
+  const kind = kindOf(api);
+  const path = `/new?kind=${kindPath(kind)}`;
+
+  it.each(['claims', 'namespaced'] as const)('has every field of the schema, and takes the example (%s)', (flavour) => {
+    const schema = kindOf(api, flavour).schema as Schema;
+    const { writeConnectionSecretToRef: _, ...spec } = exampleOf(api).spec;
+    expect(faultsIn(schema, spec)).toEqual([]);
+    expect(pruned(schema, spec)).toEqual(spec);
+    const inner = schema.properties!['parameters'] ?? schema;
+    expect([...orderOf(inner)].sort()).toEqual(Object.keys(inner.properties!).sort());
+    // What it begins with lacks only what must be said.
+    const missing = faultsIn(schema, pruned(schema, beginning(schema, HINTS)));
+    expect(missing.map(({ message }) => message)).toEqual(NEEDED[api].map(() => 'Needed'));
+  });
+
+  it('says what is needed, shows what it will be, and makes it', async () => {
+    const { world, user } = open(path);
+    const make = await screen.findByRole('button', { name: 'Make it' });
+    await expectAccessible();
+    if (NEEDED[api].length > 0) {
+      await user.click(make);
+      expect((await screen.findAllByText('Needed')).length).toBe(NEEDED[api].length);
+      await waitFor(() => expect(document.activeElement).toHaveAttribute('aria-invalid', 'true'));
+      await expectAccessible();
+    }
+    for (const [label, value] of NEEDED[api]) {
+      const field = screen.getByLabelText(label);
+      if (field instanceof HTMLSelectElement) await user.selectOptions(field, value);
+      else await user.type(field, value);
+    }
+    const preview = await screen.findByRole('region', { name: 'What it will be' });
+    expect(await within(preview).findByText(/\d+ parts?, by the Composition/, undefined, { timeout: 5000 })).toBeVisible();
+    expect(within(preview).getAllByRole('listitem').length).toBeGreaterThan(0);
+    const name = screen.getByLabelText<HTMLInputElement>(/^Name\b/).value;
+    await user.click(make);
+    expect(await screen.findByRole('region', { name: 'What it is made of' })).toBeVisible();
+    expect(screen.getByRole('heading', { name, level: 1 })).toBeVisible();
+    const made = [...world.environments.values()][0]!;
+    expect(faultsIn(kind.schema as Schema, made.spec)).toEqual([]);
+    expect(made.spec['writeConnectionSecretToRef']).toEqual({ name: `${name}-conn` });
+  });
+});
+
+describe('a form', () => {
+  const GPU = `/new?kind=${kindPath(kindOf('gpu-workspace'))}`;
+
+  it('begins with who one is and one’s keys, and asks the common first', async () => {
+    open(GPU);
+    expect(await screen.findByLabelText(/^Owner/)).toHaveValue('ada@acme.io');
+    expect(screen.getByLabelText(/^SSH public keys/)).toHaveValue('ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop');
+    expect(screen.getByLabelText(/^Disk \(GiB\)/)).toHaveAccessibleDescription('Size of the disk in GiB. It can grow, never shrink.');
+    expect(screen.getByText(/More choices/).closest('details')).not.toHaveAttribute('open');
+    const labels = [...document.querySelectorAll('.schema-form .field')].map((field) => (field as HTMLElement).dataset['name']);
+    expect(labels.filter((name) => name !== 'parameters')).toEqual(['owner', 'instanceType', 'opencvVersion', 'sshPublicKeys', 'diskGB', 'allowedCidrs', 'region']);
+  });
+
+  it('says what is wrong with a field once it was left', async () => {
+    const { user } = open(GPU);
+    const disk = await screen.findByLabelText(/^Disk/);
+    await user.clear(disk);
+    await user.type(disk, '5');
+    expect(screen.queryByText('At least 75')).toBeNull();
+    await user.tab();
+    expect(await screen.findByText('At least 75')).toBeVisible();
+    expect(disk).toHaveAttribute('aria-invalid', 'true');
+  });
+
+  it('shows the server’s refusal at its field, unfolds it, and lets go of it once it is changed', async () => {
+    const { world, user } = open(GPU);
+    await screen.findByLabelText(/^Owner/);
+    world.refuse('POST', /environments$/, { status: 422, detail: 'GpuDevWorkspaceClaim "x" is invalid', errors: [{ field: 'spec.parameters.allowedCidrs[0]', message: 'found "10.0.0.1/8"; host bits are set' }] });
+    await user.click(screen.getByRole('button', { name: 'Make it' }));
+    const field = await screen.findByLabelText(/^Allowed CIDRs/);
+    await waitFor(() => expect(field).toHaveAccessibleDescription(/Line 1: found "10.0.0.1\/8"; host bits are set/));
+    expect(field.closest('details')).toHaveAttribute('open');
+    expect(screen.getByRole('alert')).toHaveTextContent('GpuDevWorkspaceClaim "x" is invalid');
+    await expectAccessible();
+    await user.type(field, '10.0.0.0/8');
+    await waitFor(() => expect(field).not.toHaveAttribute('aria-invalid'));
+  });
+
+  it('shows a quota’s refusal as it is, and a name that is taken at the name', async () => {
+    const { world, user } = open(GPU);
+    await screen.findByLabelText(/^Owner/);
+    world.refuse('POST', /environments$/, { status: 403, detail: 'exceeded quota: environments, requested: 1, used: 5, limited: 5' });
+    await user.click(screen.getByRole('button', { name: 'Make it' }));
+    expect(await screen.findByText('exceeded quota: environments, requested: 1, used: 5, limited: 5')).toBeVisible();
+    const name = screen.getByLabelText<HTMLInputElement>(/^Name\b/);
+    world.add('gpu-workspace', { name: name.value, namespace: 'team-vision', owner: 'grace@acme.io' });
+    await user.click(screen.getByRole('button', { name: 'Make it' }));
+    await waitFor(() => expect(name).toHaveAccessibleDescription(/There is one of this name already/));
+    expect(screen.getByText(/gpudevworkspaceclaims.platform.acme.io ".*" already exists/)).toBeVisible();
+    await user.type(name, '-2');
+    expect(name).not.toHaveAttribute('aria-invalid', 'true');
+  });
+
+  it('is there for whoever may make one in another namespace only, and says what is refused', async () => {
+    const world = new World();
+    ['team-vision', 'team-shop'].forEach((namespace) => world.closed.add(namespace));
+    const { user } = open('/new', world);
+    expect((await screen.findAllByText(/You may not make one where yours would go/)).length).toBe(APIS.length);
+    await expectAccessible();
+    await user.click(screen.getByRole('link', { name: 'GPU workspace' }));
+    const preview = await screen.findByRole('region', { name: 'What it will be' });
+    expect(await within(preview).findByText(/You may not create GpuDevWorkspaceClaim in namespace team-vision/, undefined, { timeout: 5000 })).toBeVisible();
+    const namespace = screen.getByLabelText(/^Namespace/);
+    await user.clear(namespace);
+    await user.type(namespace, 'team-robotics');
+    expect(await within(preview).findByText(/\d+ parts?, by the Composition/, undefined, { timeout: 5000 })).toBeVisible();
+  });
+
+  it('asks nothing about where a claim’s connection details go', () => {
+    const kind = kindOf('gpu-workspace');
+    const schema = { ...(kind.schema as Schema), properties: { ...(kind.schema as Schema).properties, writeConnectionSecretToRef: { type: 'object' } } };
+    expect(asked({ schema }).properties).not.toHaveProperty('writeConnectionSecretToRef');
+  });
+
+  it('adds and drops what need not be there', async () => {
+    const { user } = open(`/new?kind=${kindPath(kindOf('virtual-environment'))}`);
+    const app = await screen.findByRole('switch', { name: 'App' });
+    expect(screen.queryByLabelText(/^Repository/)).toBeNull();
+    await user.click(app);
+    expect(await screen.findByLabelText(/^Repository/)).toBeRequired();
+    await expectAccessible();
+    await user.click(app);
+    expect(screen.queryByLabelText(/^Repository/)).toBeNull();
+  });
+
+  it('reads lines of NAME=value', async () => {
+    const { world, user } = open(`/new?kind=${kindPath(kindOf('unified-environment'))}`);
+    await screen.findByRole('button', { name: 'Make it' });
+    for (const [label, value] of NEEDED['unified-environment']) {
+      const field = screen.getByLabelText(label);
+      if (field instanceof HTMLSelectElement) await user.selectOptions(field, value);
+      else await user.type(field, value);
+    }
+    await user.click(screen.getByText(/More choices/));
+    const env = screen.getByLabelText('Environment variables');
+    await user.type(env, 'LOG_LEVEL');
+    expect(env).toHaveAccessibleDescription(/Line 1: NAME=value is needed/);
+    await user.type(env, '=info{enter}A=b=c');
+    await user.click(screen.getByRole('button', { name: 'Make it' }));
+    await screen.findByRole('heading', { name: 'What it is made of' });
+    expect([...world.environments.values()][0]!.spec['backend']).toMatchObject({ env: { LOG_LEVEL: 'info', A: 'b=c' } });
+  });
+});
+
+it('what was typed is still there after somebody had to sign in again', async () => {
+  const path = `/new?kind=${kindPath(kindOf('stock-pool'))}`;
+  const { world, user, unmount } = open(path);
+  await user.type(await screen.findByLabelText(/^Spec name/), 'g7.2');
+  const { me } = world;
+  world.me = undefined;
+  world.reset('expired');
+  await screen.findByRole('dialog', { name: 'Your session has ended' });
+  unmount();
+  world.me = me;
+  const again = open(path, world);
+  expect(await screen.findByLabelText(/^Spec name/)).toHaveValue('g7.2');
+  again.unmount();
+  open(path, world);
+  expect(await screen.findByLabelText(/^Spec name/)).toHaveValue('');
+});
+
+describe('a change', () => {
+  const ADA = `/environments/team-vision/${kindPath(kindOf('gpu-workspace'))}/ada?tab=change`;
+  const world = () => {
+    const world = new World();
+    world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision' });
+    return world;
+  };
+
+  it('freezes what cannot be changed, and says why', async () => {
+    open(ADA, world());
+    expect(await screen.findByLabelText(/^OpenCV version/)).toBeDisabled();
+    expect(screen.getByLabelText(/^OpenCV version/)).toHaveAccessibleDescription(/It cannot be changed. Install another release with pip/);
+    expect(screen.getByLabelText(/^SSH public keys/)).toBeDisabled();
+    expect(screen.getByLabelText(/^Instance type/)).toBeEnabled();
+    expect(screen.getByRole('button', { name: 'Save the change' })).toBeDisabled();
+    await expectAccessible();
+  });
+
+  it('keeps what only grows from shrinking', () => {
+    const schema = kindOf('gpu-workspace').schema as Schema;
+    const grown = growing(schema, { parameters: { diskGB: 200 } });
+    expect(faultsIn(grown, { parameters: { owner: 'a', diskGB: 199 } })).toEqual([{ path: ['parameters', 'diskGB'], message: 'At least 200' }]);
+    expect(uiOf(grown, true)).toMatchObject({ parameters: { region: { 'ui:disabled': true } } });
+  });
+
+  it('is sent with the version that was read, and with what is Crossplane’s', async () => {
+    const there = world();
+    const { user } = open(ADA, there);
+    const type = await screen.findByLabelText(/^Instance type/);
+    await user.clear(type);
+    await user.type(type, 'g5.xlarge');
+    await user.click(screen.getByRole('button', { name: 'Save the change' }));
+    await screen.findByText('ada is being changed');
+    const { spec } = [...there.environments.values()][0]!;
+    expect(spec).toMatchObject({ parameters: { instanceType: 'g5.xlarge', owner: 'ada@acme.io' }, writeConnectionSecretToRef: { name: 'ada-conn' } });
+  });
+
+  it('explains when somebody was faster, takes theirs in, and keeps mine', async () => {
+    const there = world();
+    const { user } = open(ADA, there);
+    const type = await screen.findByLabelText(/^Instance type/);
+    await user.clear(type);
+    await user.type(type, 'g5.xlarge');
+    const stored = [...there.environments.values()][0]!;
+    stored.spec = { ...stored.spec, parameters: { ...(stored.spec['parameters'] as object), diskGB: 300 } };
+    there.change(stored.view, {});
+    await user.click(screen.getByRole('button', { name: 'Save the change' }));
+    expect(await screen.findByText('It was changed meanwhile')).toBeVisible();
+    expect(screen.getByText(/Somebody has changed parameters.diskGB/)).toBeVisible();
+    expect(screen.getByLabelText(/^Disk/)).toHaveValue(300);
+    await expectAccessible();
+    await user.click(screen.getByRole('button', { name: 'Save the change' }));
+    await screen.findByText('ada is being changed');
+    expect([...there.environments.values()][0]!.spec['parameters']).toMatchObject({ instanceType: 'g5.xlarge', diskGB: 300 });
+  });
+});

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { causesOf, slowOf } from '../src/kinds/causes';
+import { changed, differences } from '../src/kinds/changes';
+import { historyOf } from '../src/kinds/history';
+import { nameOf, treeOf, type Node } from '../src/kinds/tree';
+import { faultsOf } from '../src/kinds/validate';
+import { ago, count, humane } from '../src/kinds/words';
+import { APIS, goldenOf } from './data';
+import { World } from './world';
+
+const drawn = (nodes: Node[], depth = 0): string[] => nodes.flatMap(({ name, part, children }) => [`${'  '.repeat(depth)}${part ? name : `(${name})`}`, ...drawn(children, depth + 1)]);
+
+it('names what is left while an environment goes, its composite too, and dates nothing that only waits', () => {
+  const left = [
+    { slot: '', kind: 'UnifiedEnvironment', ready: false, since: '2026-01-01T00:00:01Z', reason: 'Deleting' },
+    { slot: 'namespace', kind: 'Object', ready: false, since: '', reason: 'Deleting', message: 'is in use: a Usage keeps it until what uses it is gone' },
+  ];
+  expect(left.map(nameOf)).toEqual(['Unified environment', 'Namespace']);
+  const view = new World().add('unified-environment', { name: 'a', namespace: 'team', createdAt: '2026-01-01T00:00:00Z', deletedAt: '2026-01-01T00:00:01Z', ready: false, parts: left });
+  expect(historyOf({ ...view, parts: left }).map(({ title }) => title)).toEqual(['Deletion was asked for', 'Unified environment is being deleted', 'ada@acme.io asked for it']);
+});
+
+describe('the tree', () => {
+  it('puts what belongs together under one another', () => {
+    expect(drawn(treeOf(goldenOf('gpu-workspace', 'ready').parts))).toEqual([
+      'egress', 'instance', '  instance-profile', 'role', '  role-ssm', 'security-group', 'ssh-203.0.113.0/24',
+      '(order and access)', '  usage-role-by-instance-profile', '  usage-role-by-role-ssm', '  usage-security-group-by-instance',
+    ]);
+    expect(drawn(treeOf(goldenOf('unified-environment', 'ready').parts))).toMatchSnapshot();
+  });
+
+  it.each(APIS)('has every part of %s once', (api) => {
+    const { parts } = goldenOf(api, 'ready');
+    const slots = (nodes: Node[]): string[] => nodes.flatMap(({ part, children }) => [...(part ? [part.slot] : []), ...slots(children)]);
+    expect(slots(treeOf(parts)).sort()).toEqual(parts.map(({ slot }) => slot).sort());
+  });
+});
+
+describe('causes', () => {
+  const world = new World();
+  const failing = (name: string, namespace: string) => world.add('gpu-workspace', { name, namespace, stage: 'failing' });
+  it('are one where only names and numbers differ', () => {
+    const one = failing('ada', 'team-vision');
+    const two = failing('grace', 'team-robotics');
+    two.parts = two.parts.map((part) => ({ ...part, message: part.message?.replace('limit of 0', 'limit of 8') }));
+    const other = world.add('unified-environment', { name: 'shop', namespace: 'team-shop', stage: 'failing' });
+    const causes = causesOf([other, one, two]);
+    expect(causes.map(({ hits }) => hits.length)).toEqual([2, 1]);
+    expect(causes[0]!.hits.map(({ environment }) => environment.name)).toEqual(['ada', 'grace']);
+  });
+
+  it('are told by the environment where no part is to blame', () => {
+    const refused = world.add('stock-pool', { name: 'x', namespace: 'team', phase: 'InvalidSpec', failed: true, parts: [], message: 'spec.memory: found "lots"' });
+    expect(causesOf([refused])[0]).toMatchObject({ words: 'spec.memory: found "lots"', kinds: ['StockPool'] });
+  });
+
+  it('do not hold what merely takes long', () => {
+    const now = Date.parse('2026-11-21T12:00:00Z');
+    const at = (name: string, createdAt: string, over = {}) => world.add('stock-pool', { name, namespace: 'team', stage: 'half-way', createdAt, ...over });
+    const all = [at('new', '2026-11-21T11:45:00Z'), at('old', '2026-11-21T11:00:00Z'), at('off', '2026-11-21T11:00:00Z', { phase: 'ScaledToZero' }), at('stuck', '2026-10-01T00:00:00Z', { ready: true, deletedAt: '2026-11-21T10:00:00Z' })];
+    expect(slowOf(all, now).map(({ name }) => name)).toEqual(['stuck', 'old']);
+  });
+});
+
+it('history is told the newest first', () => {
+  const view = new World().add('gpu-workspace', { name: 'ada', namespace: 'team', createdAt: '2026-11-21T10:00:00Z' });
+  const parts = view.parts.filter(({ kind }) => kind !== 'Usage').slice(0, 2).map((part, index) => ({ ...part, since: `2026-11-21T10:0${index + 1}:00Z` }));
+  expect(historyOf({ ...view, parts }).map(({ title }) => title)).toEqual(['Everything is ready', 'Instance became ready', 'Egress became ready', 'ada@acme.io asked for it']);
+});
+
+describe('words', () => {
+  it.each([['sshPublicKeys', 'SSH public keys'], ['instanceType', 'Instance type'], ['allowedCidrs', 'Allowed CIDRs'], ['repoURL', 'Repository URL'], ['security-group', 'Security group'], ['opencvVersion', 'OpenCV version'], ['gpu', 'GPU'], ['InvalidSpec', 'Invalid spec']])('%s is %s', (name, words) => {
+    expect(humane(name)).toBe(words);
+  });
+
+  it.each([[3, 'just now'], [-50, 'just now'], [25, '25 sec ago'], [60, '1 min ago'], [3599, '59 min ago'], [7200, '2 hr ago'], [86_400 * 3, '3 days ago'], [86_400 * 400, '1 yr ago']])('%d seconds are %s', (seconds, words) => {
+    expect(ago(0, seconds * 1000)).toBe(words);
+  });
+
+  it('counts', () => expect([count(0, 'part'), count(1, 'part'), count(1200, 'part')]).toEqual(['0 parts', '1 part', '1,200 parts']));
+});
+
+describe('changes', () => {
+  const before = { a: { b: 1, c: [1, 2] }, d: 'x' };
+  it('are found field by field, and brought in elsewhere', () => {
+    const mine = differences(before, { a: { b: 2, c: [1, 2] }, e: { f: true } });
+    expect(mine).toEqual([{ path: ['a', 'b'], value: 2 }, { path: ['d'], value: undefined }, { path: ['e'], value: { f: true } }]);
+    expect(changed({ a: { b: 1, c: [9] }, d: 'x', g: 1 }, mine)).toEqual({ a: { b: 2, c: [9] }, e: { f: true }, g: 1 });
+    expect(before).toEqual({ a: { b: 1, c: [1, 2] }, d: 'x' });
+  });
+});
+
+it('the server’s fields are read in all their forms', () => {
+  const fields = ['spec.parameters.diskGB', 'spec.backend.env[A.B]', 'spec.keys[0]', 'metadata.name', 'spec'].map((field) => ({ field, message: 'm' }));
+  const { faults, others } = faultsOf(fields);
+  expect(faults.map(({ path }) => path)).toEqual([['parameters', 'diskGB'], ['backend', 'env', 'A', 'B'], ['keys', '0']]);
+  expect(others.map(({ field }) => field)).toEqual(['metadata.name', 'spec']);
+});

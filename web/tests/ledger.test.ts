@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest';
+import type { EventId, Message } from '../src/api/live';
+import type { Environment } from '../src/api/schema';
+import { Ledger, keyOf } from '../src/state/ledger';
+
+const env = (name: string, resourceVersion: number, uid = 'u1'): Environment => ({
+  apiVersion: 'platform.acme.io/v1alpha1', kind: 'StockPool', plural: 'stockpools', namespace: 'team', name, uid,
+  resourceVersion: String(resourceVersion), labels: {}, phase: 'Pending', ready: false, failed: false, message: '', progress: '', parts: [], status: {},
+});
+
+/** Numbers that look random and are the same in every run. */
+function random(seed: number): () => number {
+  return () => {
+    seed = (seed * 1664525 + 1013904223) % 4294967296;
+    return seed / 4294967296;
+  };
+}
+
+/** A portal whose environments change at random: the truth, and the messages that tell it. */
+class Portal {
+  readonly truth = new Map<string, Environment>();
+  private sequence = 0;
+  private epoch = 0;
+  constructor(private readonly next: () => number) {}
+
+  id(): EventId {
+    return { epoch: `e${this.epoch}`, sequence: this.sequence };
+  }
+
+  happen(): Message {
+    const name = `pool-${Math.floor(this.next() * 300)}`;
+    const known = this.truth.get(name);
+    this.sequence += 1;
+    if (known && this.next() < 0.2) {
+      this.truth.delete(name);
+      return { type: 'deleted', id: this.id(), environment: known };
+    }
+    const environment = env(name, this.sequence, known?.uid ?? `u${this.sequence}`);
+    this.truth.set(name, environment);
+    return { type: known ? 'modified' : 'added', id: this.id(), environment };
+  }
+
+  snapshot(): Message[] {
+    const all = [...this.truth.values()].map((environment): Message => ({ type: 'added', environment }));
+    return [{ type: 'opened' }, { type: 'snapshot', total: all.length }, ...all, { type: 'synced', id: this.id() }];
+  }
+
+  restart(): void {
+    this.epoch += 1;
+    this.sequence = 0;
+  }
+}
+
+function shuffle<T>(items: T[], next: () => number): T[] {
+  const all = [...items];
+  for (let i = all.length - 1; i > 0; i--) {
+    const j = Math.floor(next() * (i + 1));
+    [all[i], all[j]] = [all[j]!, all[i]!];
+  }
+  return all;
+}
+
+const sorted = (entries: Iterable<Environment>) => [...entries].sort((a, b) => a.name.localeCompare(b.name));
+
+describe('the ledger', () => {
+  it.each([1, 2, 3, 4, 5])('ends in the truth after a storm of 10,000 changes, late, doubled and with breaks amid (seed %i)', (seed) => {
+    const next = random(seed);
+    const portal = new Portal(next);
+    const ledger = new Ledger();
+    const apply = (messages: Message[]) => messages.forEach((message) => ledger.apply(message));
+    apply(portal.snapshot());
+    let late: Message[] = [];
+    for (let round = 0; round < 100; round++) {
+      const changes = Array.from({ length: 100 }, () => portal.happen());
+      // Of a round some come twice, all in any order, and some only with the next one.
+      const all = shuffle([...late, ...changes, ...changes.filter(() => next() < 0.5)], next);
+      late = all.splice(0, 20);
+      if (round % 10 === 3) {
+        // The line breaks amid a snapshot, and the next one begins anew.
+        apply(portal.snapshot().slice(0, 40));
+        apply(portal.snapshot().slice(0, 2));
+        apply(all);
+        apply(portal.snapshot());
+      } else if (round % 10 === 6) {
+        // Another process answers: what is still on its way from the last one says nothing.
+        portal.restart();
+        apply(portal.snapshot());
+        apply(all);
+      } else {
+        apply(all);
+      }
+    }
+    apply(late);
+    expect(sorted(ledger.entries.values())).toEqual(sorted(portal.truth.values()));
+    expect(portal.truth.size).toBeGreaterThan(100);
+  });
+
+  it('shows what was known until a snapshot is complete, and forgets an incomplete one', () => {
+    const ledger = new Ledger();
+    const id = (sequence: number) => ({ epoch: 'e', sequence });
+    const old = env('old', 1);
+    [{ type: 'snapshot', total: 1 }, { type: 'added', environment: old }, { type: 'synced', id: id(1) }].forEach((m) => ledger.apply(m as Message));
+    ledger.apply({ type: 'snapshot', total: 2 });
+    ledger.apply({ type: 'added', environment: env('new', 2) });
+    expect([...ledger.entries.keys()]).toEqual([keyOf(old)]);
+    ledger.apply({ type: 'opened' });
+    // The next line goes on after 1: what was missed comes with ids, and no snapshot.
+    ledger.apply({ type: 'modified', id: id(2), environment: env('old', 5) });
+    expect(ledger.apply({ type: 'synced', id: id(2) })).toEqual([]);
+    expect([...ledger.entries.values()]).toEqual([env('old', 5)]);
+  });
+
+  it('does not let what is gone come back', () => {
+    const ledger = new Ledger();
+    const id = (sequence: number) => ({ epoch: 'e', sequence });
+    ledger.apply({ type: 'snapshot', total: 0 });
+    ledger.apply({ type: 'synced', id: id(0) });
+    ledger.apply({ type: 'added', id: id(1), environment: env('a', 1) });
+    ledger.apply({ type: 'deleted', id: id(3), environment: env('a', 2) });
+    expect(ledger.apply({ type: 'modified', id: id(2), environment: env('a', 2) })).toEqual([]);
+    ledger.apply({ type: 'heartbeat', id: id(3) });
+    expect(ledger.apply({ type: 'modified', id: id(2), environment: env('a', 2) })).toEqual([]);
+    expect(ledger.entries.size).toBe(0);
+  });
+
+  it('takes in what was read while the line was down, and then what the line had missed', () => {
+    const ledger = new Ledger();
+    const id = (sequence: number) => ({ epoch: 'e', sequence });
+    const known = [env('stays', 1), env('goes', 1)].map((environment): Message => ({ type: 'added', environment }));
+    [{ type: 'snapshot', total: 2 }, ...known, { type: 'synced', id: id(1) }].forEach((message) => ledger.apply(message as Message));
+    expect(ledger.read([env('stays', 5), env('new', 4)]).sort()).toEqual(['goes', 'new', 'stays'].map((name) => keyOf(env(name, 1))).sort());
+    // The line goes on after 1, and tells all of it in its order.
+    const missed: Message[] = [
+      { type: 'modified', id: id(2), environment: env('stays', 3) },
+      { type: 'added', id: id(3), environment: env('new', 4) },
+      { type: 'modified', id: id(4), environment: env('stays', 5) },
+      { type: 'deleted', id: id(5), environment: env('goes', 1) },
+    ];
+    [{ type: 'opened' } as const, ...missed, { type: 'synced', id: id(5) } as const].forEach((message) => ledger.apply(message));
+    expect(sorted(ledger.entries.values())).toEqual([env('new', 4), env('stays', 5)]);
+  });
+
+  it('says only what is other than before', () => {
+    const ledger = new Ledger();
+    const snapshot = (...all: Environment[]): Message[] => [
+      { type: 'snapshot', total: all.length }, ...all.map((environment): Message => ({ type: 'added', environment })), { type: 'synced', id: { epoch: 'e', sequence: 9 } },
+    ];
+    snapshot(env('a', 1), env('b', 1)).forEach((message) => ledger.apply(message));
+    expect(snapshot(env('a', 1), env('b', 2)).flatMap((message) => ledger.apply(message))).toEqual([keyOf(env('b', 2))]);
+  });
+});

@@ -1,0 +1,143 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { backoff } from '../src/api/backoff';
+import { eventId, follow, retryNow, type Line, type Message } from '../src/api/live';
+import { World } from './world';
+
+describe('backoff', () => {
+  it('doubles to half a minute, with jitter over its upper half', () => {
+    const bounds = [0, 1, 2, 3, 4, 5, 6, 50].map((attempt) => [backoff(attempt, () => 0), backoff(attempt, () => 1)]);
+    expect(bounds).toEqual([[500, 1000], [1000, 2000], [2000, 4000], [4000, 8000], [8000, 16000], [15000, 30000], [15000, 30000], [15000, 30000]]);
+  });
+});
+
+it('reads ids as the portal writes them', () => {
+  expect(eventId('4f2a-17-99ab')).toEqual({ epoch: '4f2a', sequence: 17 });
+  for (const strange of [undefined, '', 'a', 'a-', 'a-b-c', '-3-c']) expect(eventId(strange)).toBeUndefined();
+});
+
+describe('the line', () => {
+  let world: World;
+  let stop: (() => void) | undefined;
+  let lines: Line[];
+  let messages: Message[];
+  let asked: { at: number; last: string | null }[];
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    world = new World();
+    world.add('stock-pool', { name: 'a', namespace: 'team' });
+    [lines, messages, asked] = [[], [], []];
+    vi.stubGlobal('fetch', (url: string, { headers, signal }: RequestInit) => {
+      const request = new Request(new URL(url, 'http://portal.test'), { headers });
+      asked.push({ at: Date.now(), last: request.headers.get('last-event-id') });
+      signal?.addEventListener('abort', () => world.reset());
+      return world.fetch(request);
+    });
+    stop = follow({ onMessages: (some) => messages.push(...some), onLine: (line) => lines.push(line), random: () => 1 });
+  });
+  afterEach(() => {
+    stop?.();
+    vi.useRealTimers();
+  });
+
+  const pass = (milliseconds: number) => vi.advanceTimersByTimeAsync(milliseconds);
+  const types = () => messages.splice(0).map(({ type }) => type);
+
+  it('begins with everything, and goes on where it stopped', async () => {
+    await pass(100);
+    expect(types()).toEqual(['opened', 'snapshot', 'added', 'synced']);
+    expect(lines.at(-1)).toEqual({ state: 'live' });
+    const view = world.add('stock-pool', { name: 'b', namespace: 'team' });
+    await pass(100);
+    world.reset();
+    await pass(10);
+    expect(lines.at(-1)).toMatchObject({ state: 'down', why: 'The line was closed.' });
+    world.change(view, { phase: 'Failed' });
+    await pass(1100);
+    expect(types()).toEqual(['added', 'opened', 'modified', 'synced']);
+    expect(asked.map(({ last }) => last)).toEqual([null, 'e1-2-scope']);
+    expect(lines.at(-1)).toEqual({ state: 'live' });
+  });
+
+  it('waits longer and longer, and begins anew once it has stood', async () => {
+    await pass(100);
+    world.streaming = false;
+    world.reset();
+    asked.length = 0;
+    await pass(40_000);
+    const waits = asked.slice(1).map(({ at }, index) => at - asked[index]!.at);
+    expect(waits).toEqual([2000, 4000, 8000, 16000]);
+    world.streaming = true;
+    await pass(30_000);
+    expect(lines.at(-1)).toEqual({ state: 'live' });
+    world.reset();
+    await pass(1100);
+    expect(lines.at(-1)).toEqual({ state: 'live' });
+  });
+
+  it('does not wait where somebody asks, or the device comes back online', async () => {
+    await pass(100);
+    world.streaming = false;
+    world.reset();
+    await pass(20_000);
+    world.streaming = true;
+    for (const call of [retryNow, () => window.dispatchEvent(new Event('online'))]) {
+      call();
+      await pass(100);
+      expect(lines.at(-1)).toEqual({ state: 'live' });
+      world.streaming = false;
+      world.reset();
+      await pass(5_000);
+      expect(lines.at(-1)).toMatchObject({ state: 'down' });
+      world.streaming = true;
+    }
+  });
+
+  it('says so while the device is offline, and tries again when it is not', async () => {
+    await pass(100);
+    const online = vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
+    window.dispatchEvent(new Event('offline'));
+    await pass(100);
+    expect(lines.at(-1)).toEqual({ state: 'offline' });
+    online.mockReturnValue(true);
+    window.dispatchEvent(new Event('online'));
+    await pass(100);
+    expect(lines.at(-1)).toEqual({ state: 'live' });
+  });
+
+  it('takes silence for a break', async () => {
+    await pass(30_000);
+    world.beat();
+    await pass(30_000);
+    expect(asked).toHaveLength(1);
+    await pass(12_000);
+    expect(asked).toHaveLength(2);
+    expect(lines.at(-1)).toEqual({ state: 'live' });
+  });
+
+  it.each([['slow', 1000], ['access-changed', 1000], ['shutdown', 1000], ['unavailable', 1000]])('comes back after a reset: %s', async (reason, wait) => {
+    await pass(100);
+    world.reset(reason);
+    await pass(wait - 10);
+    expect(asked).toHaveLength(1);
+    await pass(20);
+    expect(asked).toHaveLength(2);
+  });
+
+  it.each(['signed-out', 'expired'])('ends for good when nobody is signed in any more: %s', async (reason) => {
+    await pass(100);
+    world.reset(reason);
+    await pass(120_000);
+    expect(lines.at(-1)).toEqual({ state: 'signed-out', why: reason });
+    expect(asked).toHaveLength(1);
+  });
+
+  it('ends for good on a 401', async () => {
+    await pass(100);
+    world.me = undefined;
+    world.reset();
+    await pass(120_000);
+    expect(lines.at(-1)).toEqual({ state: 'signed-out', why: 'expired' });
+    expect(asked).toHaveLength(2);
+  });
+});

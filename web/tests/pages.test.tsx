@@ -1,0 +1,305 @@
+import { screen, waitFor, within } from '@testing-library/react';
+import { describe, expect, it } from 'vitest';
+import { expectAccessible, open } from './app';
+import { World } from './world';
+
+const G = 'platform.acme.io';
+const ADA = `/environments/team-vision/gpudevworkspaceclaims.${G}/ada`;
+
+function peopled(): World {
+  const world = new World();
+  world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision' });
+  world.add('gpu-workspace', { name: 'broken', namespace: 'team-vision', stage: 'failing' });
+  world.add('gpu-workspace', { name: 'grace', namespace: 'team-robotics', stage: 'failing', owner: 'grace@acme.io' });
+  world.add('virtual-environment', { name: 'preview', namespace: 'team-shop', stage: 'half-way' });
+  return world;
+}
+
+describe('my environments', () => {
+  it('shows mine, with state, progress, age and address', async () => {
+    open('/', peopled());
+    const card = (await screen.findByRole('link', { name: 'ada' })).closest('li')!;
+    expect(within(card).getByText('Ready')).toBeVisible();
+    expect(within(card).getByRole('progressbar', { name: '7 of 7 parts ready' })).toBeVisible();
+    expect(within(card).getByText('ssh developer@198.51.100.27')).toBeVisible();
+    expect(within(card).getByText('just now')).toHaveAttribute('title');
+    expect(screen.queryByRole('link', { name: 'grace' })).toBeNull();
+    expect(screen.getByText('3 environments')).toBeVisible();
+    await expectAccessible();
+  });
+
+  it('keeps filters in the URL', async () => {
+    const { user } = open('/', peopled());
+    await screen.findByRole('link', { name: 'ada' });
+    await user.selectOptions(screen.getByLabelText('Owner'), '*');
+    await user.selectOptions(screen.getByLabelText('State'), 'Failed');
+    expect((await screen.findAllByRole('heading', { level: 2 })).map((heading) => heading.textContent).sort()).toEqual(['broken', 'grace']);
+    expect(new URLSearchParams(window.location.search).get('owner')).toBe('*');
+    await user.type(screen.getByLabelText('Search'), 'grace');
+    await waitFor(() => expect(screen.getByText('1 environment')).toBeVisible());
+    await user.click(screen.getByLabelText('Table'));
+    expect(await screen.findByRole('columnheader', { name: 'Parts ready' })).toBeVisible();
+    expect(window.location.search).toBe('?owner=*&phase=Failed&q=grace&view=table');
+    await expectAccessible();
+  });
+
+  it('reads filters from the URL', async () => {
+    open('/?owner=grace%40acme.io', peopled());
+    await screen.findByRole('link', { name: 'grace' });
+    expect(screen.queryByRole('link', { name: 'ada' })).toBeNull();
+  });
+
+  it('helps where there is nothing', async () => {
+    const { user } = open('/');
+    expect(await screen.findByText('There is no environment here yet')).toBeVisible();
+    await expectAccessible();
+    await user.click(screen.getByRole('link', { name: 'Make your first one' }));
+    expect(await screen.findByText('A GPU machine with Python and OpenCV.')).toBeVisible();
+    await expectAccessible();
+  });
+});
+
+describe('one environment', () => {
+  it('explains what fails in the provider’s own words', async () => {
+    open(`/environments/team-vision/gpudevworkspaceclaims.${G}/broken`, peopled());
+    const parts = await screen.findByRole('region', { name: 'What it is made of' });
+    expect(within(parts).getByText(/VcpuLimitExceeded: You have requested more vCPU capacity/)).toBeVisible();
+    await expectAccessible();
+  });
+
+  it('shows each part as it becomes ready', async () => {
+    const world = new World();
+    const view = world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision', stage: 'half-way' });
+    open(ADA, world);
+    const state = (slot: string) => screen.getByText(slot, { selector: '.leaf-name' }).closest('.leaf-head')!;
+    await waitFor(() => expect(state('Instance')).toHaveTextContent('Creating'));
+    world.change(view, { parts: view.parts.map((part) => ({ ...part, ready: true, reason: undefined, message: undefined })) });
+    await waitFor(() => expect(state('Instance')).toHaveTextContent('Ready'));
+  });
+
+  it('fetches secrets only when asked, and forgets them when hidden', async () => {
+    const { world, user } = open(ADA, peopled());
+    const show = await screen.findByRole('button', { name: 'Show' });
+    expect(world.asked.filter((one) => one.includes('connection'))).toEqual([]);
+    await user.click(show);
+    expect(await screen.findByText('correct-horse-battery')).toBeVisible();
+    await expectAccessible();
+    await user.click(screen.getByRole('button', { name: 'Hide' }));
+    expect(screen.queryByText('correct-horse-battery')).toBeNull();
+    expect(world.asked.filter((one) => one.includes('connection'))).toHaveLength(1);
+  });
+
+  it('says the server’s words where secrets are refused', async () => {
+    const { world, user } = open(ADA, peopled());
+    world.refuse('POST', /connection$/, { status: 403, detail: 'secrets "ada-conn" is forbidden' });
+    await user.click(await screen.findByRole('button', { name: 'Show' }));
+    expect(await screen.findByText('secrets "ada-conn" is forbidden')).toBeVisible();
+  });
+
+  it('says that there are no secrets yet, which is no failure', async () => {
+    const world = new World();
+    world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision', stage: 'nothing' });
+    const { user } = open(ADA, world);
+    await user.click(await screen.findByRole('button', { name: 'Show' }));
+    expect(await screen.findByText('There is no Secret ada-conn with connection details yet.')).toBeVisible();
+    expect(screen.queryByRole('alert')).toBeNull();
+  });
+
+  it('shows the object as YAML', async () => {
+    open(`${ADA}?tab=yaml`, peopled());
+    expect(await screen.findByText(/kind: GpuDevWorkspaceClaim/)).toBeVisible();
+    await expectAccessible();
+  });
+
+  it('says that it is gone once it is', async () => {
+    const world = peopled();
+    open(ADA, world);
+    await screen.findByRole('region', { name: 'What it is made of' });
+    world.remove([...world.environments.values()][0]!.view);
+    expect(await screen.findByRole('heading', { name: 'ada is gone' })).toBeVisible();
+  });
+
+  it('says where there is none', async () => {
+    open(`/environments/team-vision/gpudevworkspaceclaims.${G}/nobody`, peopled());
+    expect(await screen.findByText(/"nobody" not found/)).toBeVisible();
+    await expectAccessible();
+  });
+});
+
+describe('deleting', () => {
+  const ask = async (refusal?: string) => {
+    const opened = open(ADA, peopled());
+    if (refusal) opened.world.refuse('DELETE', /ada$/, { status: 403, detail: refusal });
+    await opened.user.click(await screen.findByRole('button', { name: 'Delete' }));
+    const dialog = await screen.findByRole('dialog', { name: 'Delete ada?' });
+    const sure = within(dialog).getByRole('button', { name: 'Delete it' });
+    expect(sure).toBeDisabled();
+    await expectAccessible();
+    await opened.user.type(within(dialog).getByLabelText(/Type its name/), 'ada');
+    await opened.user.click(sure);
+    return opened;
+  };
+
+  it('shows at once that it goes, and what is left of it', async () => {
+    const { world } = await ask();
+    expect(await screen.findByRole('button', { name: 'Being deleted' })).toBeDisabled();
+    expect(world.asked).toContain(`DELETE /api/v1/environments/team-vision/gpudevworkspaceclaims.${G}/ada`);
+    const view = await waitFor(() => {
+      const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
+      expect(view.deletedAt).toBeTruthy();
+      return view;
+    });
+    world.change(view, { parts: view.parts.slice(0, 1), progress: '6/7', message: 'is being deleted: 1 of 7 parts are left' });
+    const left = await screen.findByRole('region', { name: 'What is left' });
+    await waitFor(() => expect(within(left).getAllByRole('listitem')).toHaveLength(1));
+    expect(screen.getByRole('progressbar', { name: '6 of 7 parts gone' })).toBeVisible();
+  });
+
+  it('is taken back where it is refused, in the server’s words', async () => {
+    await ask('gpudevworkspaceclaims "ada" is forbidden: User "ada" cannot delete');
+    expect(await screen.findByRole('alert')).toHaveTextContent('ada was not deletedgpudevworkspaceclaims "ada" is forbidden');
+    expect(screen.getByRole('button', { name: 'Delete' })).toBeEnabled();
+    await expectAccessible();
+  });
+});
+
+describe('operations', () => {
+  it('groups what fails by its cause, across tenants', async () => {
+    open('/operations', peopled());
+    const failing = await screen.findByRole('region', { name: 'What fails now' });
+    expect(await within(failing).findByText('2 environments')).toBeVisible();
+    expect(within(failing).getAllByText(/VcpuLimitExceeded/)).toHaveLength(1);
+    expect(within(failing).getByRole('link', { name: 'team-robotics/grace' })).toBeVisible();
+    const tenants = screen.getByRole('region', { name: 'Table of tenants' });
+    expect(within(tenants).getByRole('row', { name: /team-vision 2 × GPU workspace 1 0 1 0/ })).toBeVisible();
+    await expectAccessible();
+  });
+});
+
+describe('my keys', () => {
+  it('adds and removes keys, and says what is wrong with one', async () => {
+    const { world, user } = open('/keys');
+    await screen.findByText('ada@laptop');
+    await expectAccessible();
+    await user.type(screen.getByLabelText('Add a key'), 'nonsense');
+    await user.click(screen.getByRole('button', { name: 'Add' }));
+    expect(await screen.findByText(/begins with no type of key that is known/)).toBeVisible();
+    expect(screen.getByLabelText('Add a key')).toHaveAttribute('aria-invalid', 'true');
+    await user.clear(screen.getByLabelText('Add a key'));
+    await user.type(screen.getByLabelText('Add a key'), 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI second@desk');
+    await user.click(screen.getByRole('button', { name: 'Add' }));
+    expect(await screen.findByText('second@desk')).toBeVisible();
+    await user.click(screen.getByRole('button', { name: 'Remove ada@laptop' }));
+    await waitFor(() => expect(screen.queryByText('ada@laptop')).toBeNull());
+    expect(world.keys).toEqual(['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI second@desk']);
+  });
+});
+
+describe('who sits before the page', () => {
+  it('is asked to sign in, and comes back to where they were', async () => {
+    const world = new World();
+    world.me = undefined;
+    open('/operations?x=1', world);
+    expect(await screen.findByRole('link', { name: 'Sign in' })).toHaveAttribute('href', '/auth/sign-in?return=%2Foperations%3Fx%3D1');
+    await expectAccessible();
+  });
+
+  it('finds again what was pasted before a session ended', async () => {
+    const { world, user, unmount } = open('/keys');
+    await user.type(await screen.findByLabelText('Add a key'), 'ssh-ed25519 AAAA');
+    const { me } = world;
+    world.me = undefined;
+    await user.click(screen.getByRole('button', { name: 'Add' }));
+    await screen.findByRole('dialog', { name: 'Your session has ended' });
+    unmount();
+    world.me = me;
+    open('/keys', world);
+    expect(await screen.findByLabelText('Add a key')).toHaveValue('ssh-ed25519 AAAA');
+  });
+
+  it.each(['expired', 'signed-out'])('is told over the page that the session has ended (%s)', async (reason) => {
+    const { world } = open('/', peopled());
+    await screen.findByRole('link', { name: 'ada' });
+    world.me = undefined;
+    world.reset(reason);
+    const dialog = await screen.findByRole('dialog', { name: 'Your session has ended' });
+    expect(within(dialog).getByRole('link', { name: 'Sign in again' })).toHaveAttribute('href', '/auth/sign-in?return=%2F');
+    await expectAccessible();
+  });
+});
+
+it('lets nobody sign out who acts as the kubeconfig’s user', async () => {
+  const world = peopled();
+  world.me = { ...world.me!, credential: 'kubeconfig', login: 'admin', groups: ['system:masters'] };
+  open('/', world);
+  expect(await screen.findByText('admin')).toBeVisible();
+  expect(screen.queryByRole('button', { name: 'Sign out' })).toBeNull();
+});
+
+describe('the line', () => {
+  it('says when it is down, shows what was known, and goes on', async () => {
+    const { world, user } = open('/', peopled());
+    await screen.findByRole('link', { name: 'ada' });
+    world.streaming = false;
+    world.reset();
+    expect(await screen.findByText(/No live changes just now/)).toBeVisible();
+    expect(screen.getByRole('link', { name: 'ada' })).toBeVisible();
+    await expectAccessible();
+    world.add('stock-pool', { name: 'meanwhile', namespace: 'team-vision' });
+    world.streaming = true;
+    await user.click(screen.getByRole('button', { name: 'Try now' }));
+    expect(await screen.findByRole('link', { name: 'meanwhile' })).toBeVisible();
+    await waitFor(() => expect(screen.queryByText(/No live changes/)).toBeNull());
+  });
+
+  it('is not needed: what there is is read, page by page, and said to be old', async () => {
+    const world = peopled();
+    world.streaming = false;
+    for (let index = 0; index < 600; index++) world.add('stock-pool', { name: `pool-${index}`, namespace: 'team-vision', owner: 'barbara@acme.io' });
+    open('/', world);
+    expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
+    expect(screen.getByText(/No live changes just now.*You have 128 streams open/)).toBeVisible();
+    expect(await screen.findByText('3 environments')).toBeVisible();
+    expect(world.asked.filter((one) => one === 'GET /api/v1/environments')).toHaveLength(2);
+    world.add('stock-pool', { name: 'later', namespace: 'team-vision' });
+    expect(await screen.findByRole('link', { name: 'later' })).toBeVisible();
+  });
+
+  it('is another process’s, and nothing that is gone stays', async () => {
+    const { world } = open('/', peopled());
+    await screen.findByRole('link', { name: 'ada' });
+    world.streaming = false;
+    world.reset();
+    world.environments.delete('GpuDevWorkspaceClaim/team-vision/ada');
+    world.restart();
+    world.streaming = true;
+    await waitFor(() => expect(screen.queryByRole('link', { name: 'ada' })).toBeNull(), { timeout: 5000 });
+    expect(screen.getByRole('link', { name: 'broken' })).toBeVisible();
+  });
+});
+
+it('waits for a portal that does not know its kinds yet, and shows what there is meanwhile', async () => {
+  const world = peopled();
+  world.knows = false;
+  const { user } = open('/', world);
+  expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
+  await user.click(screen.getByRole('link', { name: 'New environment' }));
+  expect(await screen.findByText(/Nothing can be made here yet/)).toBeVisible();
+  world.knows = true;
+  expect(await screen.findByRole('link', { name: 'GPU workspace' })).toBeVisible();
+});
+
+it('says that the portal does not answer, and goes on once it does', async () => {
+  const world = peopled();
+  world.refuse('GET', /me$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
+  open('/', world);
+  expect(await screen.findByRole('alert')).toHaveTextContent('The Kubernetes API does not answer just now.');
+  await expectAccessible();
+  expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
+});
+
+it('says where a path leads nowhere', async () => {
+  open('/nowhere');
+  expect(await screen.findByRole('heading', { name: 'There is nothing here' })).toBeVisible();
+  await expectAccessible();
+});

@@ -1,0 +1,365 @@
+import { Validator } from '@cfworker/json-schema';
+import type { FieldError, Problem } from '../src/api/problem';
+import type { Document, Environment, Kind, Me, Page, Part, Previewed, Whole } from '../src/api/schema';
+import { json, Line, problem, Refusal } from './answers.ts';
+import { APIS, exampleOf, goldenOf, kindOf, type Api, type Stage } from './data.ts';
+
+/** Test equipment: a portal that lives in memory, with the repository's own schemas and golden files behind it. */
+export class World {
+  readonly kinds = new Map<Api, Kind>(APIS.map((api) => [api, kindOf(api)]));
+  readonly environments = new Map<string, Stored>();
+  keys: string[] = ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop'];
+  me: Me | undefined = {
+    username: 'oidc:ada@acme.io',
+    login: 'ada@acme.io',
+    groups: ['oidc:vision'],
+    owner: 'u-ada',
+    credential: 'session',
+    namespaces: ['team-vision', 'team-shop'],
+  };
+  /** Every request, as `METHOD path`. */
+  readonly asked: string[] = [];
+  /** Whether the stream answers at all. */
+  streaming = true;
+  /** Namespaces that this person may not create in. */
+  readonly closed = new Set<string>();
+  /** Whether the cluster has said yet what kinds there are. */
+  knows = true;
+  private epoch = 'e1';
+  private sequence = 0;
+  private version = 1000;
+  private readonly backlog: Sent[] = [];
+  private readonly lines = new Set<Line>();
+  private readonly refusals: { method: string; path: RegExp; problem: Refusal }[] = [];
+
+  /** Puts an environment there. */
+  add(api: Api, over: Partial<Environment> & { stage?: Stage; name: string; namespace: string }): Environment {
+    const { stage = 'ready', ...rest } = over;
+    const kind = this.kinds.get(api)!;
+    const view = staged(api, stage, {
+      apiVersion: kind.apiVersion,
+      kind: kind.kind,
+      plural: kind.plural,
+      uid: `uid-${++this.version}`,
+      resourceVersion: String(this.version),
+      createdAt: new Date().toISOString(),
+      labels: { owner: rest.owner === this.me?.login || !rest.owner ? 'u-ada' : `u-${rest.owner.split('@')[0]}` },
+      owner: 'ada@acme.io',
+      composition: `${api}-aws`,
+      ...rest,
+    });
+    const spec = structuredClone(exampleOf(api).spec);
+    this.environments.set(place(view), { api, view, spec });
+    this.tell('added', view);
+    return view;
+  }
+
+  /** Changes an environment, and tells everybody. */
+  change(view: Environment, over: Partial<Environment>): Environment {
+    const stored = this.environments.get(place(view))!;
+    stored.view = { ...stored.view, resourceVersion: String(++this.version), ...over };
+    this.tell('modified', stored.view);
+    return stored.view;
+  }
+
+  /** Takes an environment away. */
+  remove(view: Environment): void {
+    const stored = this.environments.get(place(view));
+    if (!stored) return;
+    this.environments.delete(place(view));
+    this.tell('deleted', stored.view);
+  }
+
+  /** Answers the next fitting request with a problem. */
+  refuse(method: string, path: RegExp, { status, detail, errors }: Pick<Problem, 'status' | 'detail' | 'errors'>): void {
+    this.refusals.push({ method, path, problem: new Refusal(status, detail, errors) });
+  }
+
+  /** Ends all streams with a reset, or by breaking them. */
+  reset(reason?: string): void {
+    for (const line of [...this.lines]) {
+      if (reason) line.send('reset', { reason });
+      line.close();
+    }
+  }
+
+  /** Another process of the portal: nothing can be gone on with. */
+  restart(): void {
+    this.epoch += 'x';
+    this.backlog.length = 0;
+    this.reset();
+  }
+
+  /** Says on every stream that it still stands. */
+  beat(): void {
+    this.lines.forEach((line) => line.send('heartbeat', {}, this.id()));
+  }
+
+  /** How many streams are open. */
+  get open(): number {
+    return this.lines.size;
+  }
+
+  private id(): string {
+    return `${this.epoch}-${this.sequence}-scope`;
+  }
+
+  private tell(type: string, view: Environment): void {
+    this.sequence += 1;
+    const sent = { type, view, sequence: this.sequence, id: this.id() };
+    this.backlog.push(sent);
+    this.lines.forEach((line) => line.send(type, view, sent.id));
+  }
+
+  /** Answers a request as the portal would. */
+  readonly fetch = async (request: Request): Promise<Response> => {
+    const url = new URL(request.url);
+    const path = decodeURIComponent(url.pathname);
+    this.asked.push(`${request.method} ${path}`);
+    const body = request.method === 'GET' || request.method === 'DELETE' ? undefined : ((await request.json().catch(() => undefined)) as unknown);
+    try {
+      return this.answer(request, url, path, body);
+    } catch (thrown) {
+      if (!(thrown instanceof Refusal)) throw thrown;
+      return problem(thrown, path, `test-${this.asked.length}`);
+    }
+  };
+
+  private answer(request: Request, url: URL, path: string, body: unknown): Response {
+    if (path === '/auth/sign-out') {
+      if (this.me?.credential === 'kubeconfig') throw new Refusal(404, "Nobody signs in here: the portal acts as the kubeconfig's user.");
+      this.me = undefined;
+      return new Response(null, { status: 204 });
+    }
+    if (!this.me) throw new Refusal(401, 'Sign in, or send a token of Kubernetes.');
+    const index = this.refusals.findIndex((one) => one.method === request.method && one.path.test(path));
+    if (index >= 0) throw this.refusals.splice(index, 1)[0]!.problem;
+    return this.route(request, url, path, body);
+  }
+
+  private route(request: Request, url: URL, path: string, body: unknown): Response {
+    const one = /^\/api\/v1\/environments\/([^/]+)\/([^/]+)\/([^/]+)(\/connection)?$/.exec(path);
+    if (one) return this.one(request, url, one, body as Document);
+    const kind = /^\/api\/v1\/kinds\/([^/]+)$/.exec(path)?.[1];
+    const namespace = url.searchParams.get('namespace') ?? undefined;
+    if (kind) return json(this.shown(this.called(kind), namespace));
+    switch (`${request.method} ${path}`) {
+      case 'GET /api/v1/me':
+        return json(this.me);
+      case 'GET /api/v1/kinds':
+        return json(this.knows ? [...this.kinds.values()].map((one) => this.shown(one, namespace)) : []);
+      case 'GET /api/v1/environments':
+        return json(this.page(url.searchParams));
+      case 'POST /api/v1/environments':
+        return this.create(body as Document, url.searchParams.get('dryRun') === 'true');
+      case 'POST /api/v1/preview':
+        return this.preview(body as Document);
+      case 'GET /api/v1/keys':
+        return json({ keys: this.keys });
+      case 'PUT /api/v1/keys':
+        return this.putKeys((body as { keys: string[] }).keys);
+      case 'GET /api/v1/watch':
+        return this.watch(request.headers.get('last-event-id') ?? undefined, request.signal);
+      default:
+        throw new Refusal(404, 'There is nothing here.');
+    }
+  }
+
+  /** Where somebody's new environments go: what they have chosen, or the first of theirs where they may create them. */
+  private goesTo(chosen: string | undefined): string | undefined {
+    return (chosen === undefined ? (this.me?.namespaces ?? []) : [chosen]).find((one) => !this.closed.has(one));
+  }
+
+  private shown(kind: Kind, chosen: string | undefined): Kind {
+    const namespace = this.goesTo(chosen);
+    return { ...kind, mayCreate: namespace !== undefined, ...((namespace ?? chosen) !== undefined && { namespace: namespace ?? chosen }) };
+  }
+
+  private called(text: string): Kind {
+    if (!this.knows) throw new Refusal(503, "The portal does not know the cluster's kinds yet.");
+    const found = [...this.kinds.values()].find((kind) => text.toLowerCase() === kind.kind.toLowerCase() || text === kind.plural || text === resourceOf(kind));
+    if (!found) throw new Refusal(404, `${text}: there is no such kind here`);
+    return found;
+  }
+
+  /** A page of what there is, sorted by kind, namespace and name. */
+  private page(query: URLSearchParams): Page {
+    const limit = Number(query.get('limit') ?? 100);
+    if (!(limit >= 1 && limit <= 500)) throw Refusal.field('limit', `found ${limit}; 1 to 500 is allowed`);
+    const after = query.get('continue') ?? '';
+    const all = [...this.environments.keys()].sort().filter((key) => key > after);
+    const keys = all.slice(0, limit);
+    return { items: keys.map((key) => this.environments.get(key)!.view), ...(all.length > limit && { continue: keys.at(-1)! }) };
+  }
+
+  private one(request: Request, url: URL, [, namespace, kindText, name, connection]: RegExpExecArray, body: Document): Response {
+    const kind = this.called(kindText ?? '');
+    const stored = this.environments.get(place({ kind: kind.kind, namespace: namespace!, name: name! }));
+    if (!stored) throw new Refusal(404, `${resourceOf(kind)} "${name}" not found`);
+    if (connection) return json({ secret: secretOf(stored), values: this.secrets(stored) });
+    if (request.method === 'DELETE') return this.delete(kind, stored, url.searchParams.get('uid'));
+    if (request.method === 'PUT') this.replace(kind, stored, body);
+    return json(whole(stored));
+  }
+
+  private secrets({ view, spec }: Stored): Record<string, string> {
+    const secret = secretOf({ view, spec });
+    if (!secret) throw new Refusal(404, 'This environment names no Secret for its connection details: set spec.writeConnectionSecretToRef.name.');
+    if (view.parts.every(({ ready }) => !ready)) throw new Refusal(404, `There is no Secret ${secret} with connection details yet.`);
+    return { host: '203.0.113.24', username: 'developer', password: 'correct-horse-battery', kubeconfig: 'apiVersion: v1\nkind: Config\nclusters: []\n' };
+  }
+
+  private delete(kind: Kind, { view }: Stored, uid: string | null): Response {
+    if (uid && uid !== view.uid) {
+      throw new Refusal(409, `Operation cannot be fulfilled on ${resourceOf(kind)} "${view.name}": the UID in the precondition (${uid}) does not match the UID in record (${view.uid}). The object might have been deleted and then recreated`);
+    }
+    if (!view.deletedAt) this.change(view, { deletedAt: new Date().toISOString(), phase: 'Deleting', message: 'is being deleted', ready: false });
+    return new Response(null, { status: 202 });
+  }
+
+  private replace(kind: Kind, stored: Stored, body: Document): void {
+    const { resourceVersion } = body.metadata as { resourceVersion?: string };
+    if (!resourceVersion) throw Refusal.field('metadata.resourceVersion', "is needed: the one that you have read, so that nobody's change is lost");
+    if (resourceVersion !== stored.view.resourceVersion) {
+      throw new Refusal(409, `Operation cannot be fulfilled on ${resourceOf(kind)} "${stored.view.name}": the object has been modified; please apply your changes to the latest version and try again`);
+    }
+    this.admit(kind, body);
+    stored.spec = body.spec;
+    this.change(stored.view, { ready: false });
+  }
+
+  private create(document: Document, dryRun: boolean): Response {
+    const { api, kind, name, namespace } = this.draft(document);
+    this.admit(kind, document);
+    if (this.environments.has(place({ kind: kind.kind, namespace, name }))) throw new Refusal(409, `${resourceOf(kind)} "${name}" already exists`);
+    if (dryRun) return json({});
+    const view = this.add(api, { stage: 'nothing', name, namespace, owner: this.me!.login });
+    const stored = this.environments.get(place(view))!;
+    stored.spec = document.spec;
+    return json(whole(stored), 201);
+  }
+
+  /** What a document means, before the API server has seen it. */
+  private draft({ kind: called, metadata }: Document): { api: Api; kind: Kind; name: string; namespace: string } {
+    const [api, kind] = [...this.kinds].find(([, one]) => one.kind === called) ?? [];
+    if (!api || !kind) throw Refusal.field('kind', `found ${called}; ${[...this.kinds.values()].map((one) => one.kind).join(', ')} are allowed`);
+    const { name, namespace: chosen } = metadata as { name?: string; namespace?: string };
+    if (name === undefined) throw Refusal.field('metadata.name', 'a name is needed');
+    if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(name)) throw Refusal.field('metadata.name', `found ${JSON.stringify(name)}; small letters, digits, dashes and dots are allowed`);
+    if (name.length > 63) throw Refusal.field('metadata.name', `found ${name.length} characters; at most 63 are allowed`);
+    const namespace = chosen ?? this.goesTo(undefined);
+    if (namespace === undefined) throw new Refusal(403, `You may not create ${called} where yours would go (${this.me!.namespaces.join(', ') || 'no namespace'}): name a namespace of yours.`);
+    return { api, kind, name, namespace };
+  }
+
+  /** What the API server refuses, in its words. */
+  private admit(kind: Kind, document: Document): void {
+    const { name, namespace = '' } = document.metadata as { name: string; namespace?: string };
+    if (this.closed.has(namespace)) throw new Refusal(403, `${resourceOf(kind)} is forbidden: User "${this.me!.username}" cannot create resource "${kind.plural}" in API group "platform.acme.io" in the namespace "${namespace}"`);
+    const errors = this.violations(kind, document);
+    if (errors.length > 0) throw new Refusal(422, `${kind.kind}.platform.acme.io "${name}" is invalid: ${errors.map(({ field, message }) => `${field}: ${message}`).join(', ')}`, errors);
+  }
+
+  private violations(kind: Kind, document: Document): FieldError[] {
+    const { writeConnectionSecretToRef: _, ...spec } = document.spec;
+    const { errors } = new Validator(kind.schema as object, '2019-09', false).validate(spec);
+    const leaves = errors.filter(({ keyword }) => !['properties', 'items', 'allOf', '$ref'].includes(keyword));
+    return leaves.map(({ instanceLocation, error }) => ({ field: `spec${instanceLocation.slice(1).replaceAll('/', '.')}`, message: error }));
+  }
+
+  private preview(document: Document): Response {
+    const { api, kind, name, namespace } = this.draft(document);
+    if (this.closed.has(namespace)) throw new Refusal(403, `You may not create ${kind.kind} in namespace ${namespace}.`);
+    const errors = this.violations(kind, document);
+    if (errors.length > 0) throw new Refusal(422, `${kind.kind} ${name} is refused: ${errors.map(({ field, message }) => `${field}: ${message}`).join('; ')}`, errors);
+    const golden = goldenOf(api, 'nothing');
+    const previewed: Previewed = { composition: `${api}-aws`, parts: golden.parts, resources: golden.resources, notes: [] };
+    return json(previewed);
+  }
+
+  private putKeys(sent: string[]): Response {
+    if (sent.length > 32) throw Refusal.field('keys', `found ${sent.length}; at most 32 are allowed`);
+    const keys = sent.map((line) => line.trim());
+    const index = keys.findIndex((key) => !/^(ssh-ed25519|ssh-rsa|ecdsa-\S+|sk-\S+) \S{16,}/.test(key));
+    if (index >= 0) throw Refusal.field(`keys[${index}]`, `found "${keys[index]!.split(' ')[0]!}", which begins with no type of key that is known; allowed: one line as in ~/.ssh/id_ed25519.pub`);
+    this.keys = [...new Set(keys)];
+    return json({ keys: this.keys });
+  }
+
+  private watch(last: string | undefined, signal: AbortSignal): Response {
+    if (!this.streaming) throw new Refusal(429, 'You have 128 streams open: close some, and come back.');
+    const [epoch, sequence] = last?.split('-') ?? [];
+    let line: Line | undefined;
+    const stream = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        line = new Line(controller, () => this.lines.delete(line!));
+        if (epoch === this.epoch) {
+          this.backlog.filter((sent) => sent.sequence > Number(sequence)).forEach((sent) => line!.send(sent.type, sent.view, sent.id));
+        } else {
+          line.send('snapshot', { total: this.environments.size }, undefined, 1000);
+          this.environments.forEach(({ view }) => line!.send('added', view));
+        }
+        line.send('synced', {}, this.id());
+        this.lines.add(line);
+      },
+      cancel: () => void this.lines.delete(line!),
+    });
+    signal.addEventListener('abort', () => line?.close());
+    return new Response(stream, { headers: { 'content-type': 'text/event-stream' } });
+  }
+}
+
+interface Stored {
+  api: Api;
+  view: Environment;
+  spec: Record<string, unknown>;
+}
+interface Sent {
+  type: string;
+  view: Environment;
+  sequence: number;
+  id: string;
+}
+/** An environment whose parts are as far as a golden file has them. */
+function staged(api: Api, stage: Stage, base: Omit<Environment, 'parts' | 'status' | 'phase' | 'ready' | 'failed' | 'message' | 'progress'> & Partial<Environment>): Environment {
+  const { status, message, parts } = goldenOf(api, stage);
+  const { phase = 'Pending', progress = '', ...fields } = status as { phase?: string; progress?: string } & Record<string, unknown>;
+  const endpoint = ['connection', 'frontendUrl', 'url', 'endpoint', 'gkeEndpoint', 'backendUrl', 'publicIp'].map((field) => fields[field]).find((value) => typeof value === 'string');
+  return {
+    phase,
+    progress,
+    ready: stage === 'ready',
+    failed: stage === 'failing',
+    message,
+    parts: parts.map((part) => ({ ...part, since: base.createdAt ?? part.since })),
+    status: fields,
+    endpoint,
+    ...base,
+  };
+}
+
+/** How many parts are ready, as the portal writes it. */
+export function progressOf(parts: Part[]): string {
+  const counted = parts.filter(({ kind }) => !['Usage', 'ProviderConfig'].includes(kind));
+  return `${counted.filter(({ ready }) => ready).length}/${counted.length}`;
+}
+
+export function place({ kind, namespace, name }: Pick<Environment, 'kind' | 'namespace' | 'name'>): string {
+  return `${kind}/${namespace}/${name}`;
+}
+
+/** The name of a kind's resource, as Kubernetes' messages have it. */
+function resourceOf({ plural, apiVersion }: Kind): string {
+  return `${plural}.${apiVersion.split('/')[0]}`;
+}
+
+function secretOf({ spec }: Pick<Stored, 'view' | 'spec'>): string | undefined {
+  return (spec['writeConnectionSecretToRef'] as { name?: string } | undefined)?.name;
+}
+
+function whole({ view, spec }: Stored): Whole {
+  const { name, namespace, labels, uid, resourceVersion, createdAt: creationTimestamp } = view;
+  const annotations = { 'paved-road.fn.crossplane.io/owner': view.owner };
+  const object = { apiVersion: view.apiVersion, kind: view.kind, metadata: { name, namespace, labels, annotations, uid, resourceVersion, creationTimestamp }, spec, status: view.status };
+  return { ...view, object };
+}

@@ -1,0 +1,53 @@
+import react from '@vitejs/plugin-react';
+import { defineConfig, type Plugin } from 'vitest/config';
+
+/** The portal that `npm run dev` works with. */
+const PORTAL = process.env['PORTAL'] ?? 'http://localhost:8080';
+
+export default defineConfig(({ mode }) => ({
+  plugins: [react(), sent(), mode === 'world' && pretend()],
+  build: { target: 'es2022', assetsInlineLimit: 0, manifest: 'manifest.json', chunkSizeWarningLimit: 600 },
+  server: { proxy: mode === 'world' ? {} : proxy() },
+  test: {
+    environment: 'jsdom',
+    environmentOptions: { jsdom: { url: 'http://portal.test/' } },
+    setupFiles: ['tests/setup.ts'],
+    include: ['tests/**/*.test.{ts,tsx}'],
+    testTimeout: 120_000,
+    restoreMocks: true,
+    unstubGlobals: true,
+  },
+}));
+
+/** The portal takes writes from its own pages only: towards it, its own address is where they come from. */
+function proxy() {
+  const target = { target: PORTAL, changeOrigin: true, headers: { origin: PORTAL } };
+  return { '/api': target, '/auth': target, '/ws': { ...target, ws: true } };
+}
+
+/** Sends built pages as the portal does: packed, and with the headers that forbid what must not be needed. */
+function sent(): Plugin {
+  return {
+    name: 'sent-as-by-the-portal',
+    async configurePreviewServer(server) {
+      const { packed, protective } = await import('./tests/serve.ts');
+      server.middlewares.use(protective);
+      server.middlewares.use(packed);
+    },
+  };
+}
+
+/** Serves a pretend portal beside the pages: test equipment, for looking at pages without a cluster. */
+function pretend(): Plugin {
+  return {
+    name: 'pretend-portal',
+    async configureServer(server) {
+      const { middleware } = await import('./tests/serve.ts');
+      server.middlewares.use(middleware());
+    },
+    async configurePreviewServer(server) {
+      const { middleware } = await import('./tests/serve.ts');
+      server.middlewares.use(middleware());
+    },
+  };
+}
