@@ -9,7 +9,7 @@ mod publish;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use cluster::{
     Access, Apply, Delete, Doctor, Goal, Kinds, List, Listing, Outputs, Patience, Status, Wait,
@@ -31,6 +31,17 @@ pub(crate) use publish::Publish;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// All flags: `apply` has those of `wait`, and they say nothing where it does not wait.
+    pub(crate) fn whole() -> clap::Command {
+        let apply = |apply: clap::Command| {
+            let waits = |flag: Arg| flag.requires("wait");
+            apply.mut_arg("timeout", waits).mut_arg("patience", waits)
+        };
+        Self::command().mut_subcommand("apply", apply)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -115,7 +126,7 @@ Examples:
 
 Exit codes:
   0  done
-  1  usage: a bad flag, an unreadable file
+  1  usage: a bad flag, a file that is unreadable or no YAML
   2  refused: an API server would not take the input; every reason is printed
   3  fatal: the function would compose nothing, and says why
   4  not ready: with --until-ready, when nothing changes any more";

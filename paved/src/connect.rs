@@ -10,6 +10,8 @@ mod managed;
 mod shell;
 mod workspace;
 
+use std::time::{Duration, Instant};
+
 use kube::api::DynamicObject;
 use serde_json::Value;
 
@@ -24,6 +26,7 @@ pub(crate) use details::secret_of;
 
 /// Connects to what the flags name.
 pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(), Failure> {
+    let end = Instant::now() + args.patience.timeout;
     let cluster = Cluster::connect(&args.access).await?;
     let kinds = Kinds::discover(&cluster).await?;
     let found = find(&cluster, &kinds, &args.name).await?;
@@ -34,7 +37,7 @@ pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(),
         let mut ready = wait::until(&cluster, vec![found], &Goal::Ready, args.patience, console).await?;
         environment = ready.pop().unwrap_or(environment);
     }
-    let target = Target { cluster, object, environment };
+    let target = Target { cluster, object, environment, end };
     match way {
         Way::Workspace => workspace::connect(&target, args, console).await,
         Way::Database => database::connect(&target, args, console).await,
@@ -88,9 +91,16 @@ struct Target {
     cluster: Cluster,
     object: DynamicObject,
     environment: Environment,
+    /// Until when it may be waited for, in all.
+    end: Instant,
 }
 
 impl Target {
+    /// The longest to wait from now on.
+    fn left(&self) -> Duration {
+        self.end.saturating_duration_since(Instant::now())
+    }
+
     /// A text of its status.
     fn field(&self, name: &str) -> Option<&str> {
         self.environment.fields.get(name)?.as_str()

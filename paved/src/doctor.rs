@@ -2,10 +2,14 @@
 
 mod check;
 mod checks;
+mod configs;
 mod crossplane;
 mod look;
 mod needs;
+mod packages;
 mod rights;
+mod settings;
+mod used;
 
 use crate::Console;
 use crate::cli;

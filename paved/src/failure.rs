@@ -6,11 +6,12 @@ use anstyle::Style;
 use simulator::schema::Violation;
 
 use crate::paint;
+use crate::validate::Grade;
 
 /// What the exit codes mean: help, README and pipelines go by them.
 pub(crate) const CODES: [(u8, &str); 8] = [
     (0, "done"),
-    (1, "usage: a bad flag, an unreadable file, a name that does not exist"),
+    (1, "usage: a bad flag, a file that is unreadable or no YAML, a name that does not exist"),
     (
         2,
         "refused by the API server, or by validate and preview in its place; or a field belongs to another manager",
@@ -47,8 +48,8 @@ pub(crate) enum Failure {
     Invalid {
         /// `3 errors`
         count: String,
-        /// Whether the composition refuses, and not the API server alone.
-        composed: bool,
+        /// Who refuses the worst of them.
+        by: Grade,
     },
     /// The function would compose nothing.
     #[error("{what}: {message}")]
@@ -111,9 +112,9 @@ impl Failure {
     /// The exit code; of several failures the gravest, which has the highest.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Absent(_) | Self::Output(_) => 1,
-            Self::Refused { .. } | Self::Declined { .. } | Self::Invalid { composed: false, .. } => 2,
-            Self::Fatal { .. } | Self::Invalid { .. } => 3,
+            Self::Usage(_) | Self::Absent(_) | Self::Output(_) | Self::Invalid { by: Grade::Syntax, .. } => 1,
+            Self::Refused { .. } | Self::Declined { .. } | Self::Invalid { by: Grade::Schema, .. } => 2,
+            Self::Fatal { .. } | Self::Invalid { by: Grade::Composition, .. } => 3,
             Self::Stuck { .. } | Self::Provisioning { .. } => 4,
             Self::TimedOut(_) => 5,
             Self::NoAccess { .. } => 6,
@@ -157,12 +158,13 @@ mod tests {
     /// One of each.
     fn all() -> Vec<Failure> {
         let text = String::new;
-        let invalid = |composed| Failure::Invalid { count: text(), composed };
+        let invalid = |by| Failure::Invalid { count: text(), by };
         vec![
             Failure::Usage(text()),
             Failure::Refused { what: text(), violations: Vec::new() },
-            invalid(false),
-            invalid(true),
+            invalid(Grade::Syntax),
+            invalid(Grade::Schema),
+            invalid(Grade::Composition),
             Failure::Fatal { what: text(), message: text() },
             Failure::Stuck { what: text(), message: text() },
             Failure::Absent(text()),

@@ -74,14 +74,12 @@ fn without_mark(text: String) -> String {
 
 fn parse(text: &Text) -> Result<Vec<Document>, Failure> {
     let Text { file, found, content } = text;
-    let values: Vec<Value> = serde_saphyr::from_multiple(content).map_err(|error| {
-        Failure::Usage(format!("{} is no YAML: {}", file.display(), located(&error, file)))
-    })?;
+    let values: Vec<Value> = serde_saphyr::from_multiple(content)
+        .map_err(|error| Failure::Usage(format!("{} is no YAML: {}", shown(file), located(&error, file))))?;
     let mut documents = Vec::new();
     for value in values.into_iter().filter(|value| !value.is_null()) {
         if !value.is_object() {
-            let message =
-                format!("{}: found {}; a Kubernetes object is needed", file.display(), shape(&value));
+            let message = format!("{}: found {}; a Kubernetes object is needed", shown(file), shape(&value));
             return Err(Failure::Usage(message));
         }
         let items = if value["kind"] == "List" { value["items"].as_array().cloned() } else { None };
@@ -110,7 +108,7 @@ fn located(error: &serde_saphyr::Error, path: &Path) -> String {
     let Some(location) = error.location() else { return message.to_owned() };
     let (line, column) = (location.line(), location.column());
     let message = message.strip_suffix(&format!(" at line {line}, column {column}")).unwrap_or(message);
-    format!("{}:{line}:{column}: {message}", path.display())
+    format!("{}:{line}:{column}: {message}", shown(path))
 }
 
 /// A folder's YAML and JSON files, and its folders, both sorted; hidden folders are left out.

@@ -61,15 +61,17 @@ pub(crate) fn write(outputs: &Outputs, environments: &[Environment]) -> Result<(
 }
 
 /// Lines `PAVED_PUBLIC_IP=203.0.113.7`: GitLab, Docker and dotenv libraries take a value as it stands, up to the line's end.
-/// Values of several lines cannot be written so, and are left out. Several environments have their names in the keys.
+/// Values of several lines cannot be written so, and are left out. Several environments have their names in the keys, before two
+/// underscores: no field has these, so that no name with a field is another name with another field.
 fn dotenv(environments: &[Environment]) -> String {
     let mut text = String::new();
     for (prefix, environment) in named(environments) {
         for (path, value) in fields(environment) {
             if !value.contains(['\n', '\r']) {
-                let parts = std::iter::once("PAVED").chain(prefix.iter().copied());
-                let key = key(parts.chain(path.iter().map(String::as_str)));
-                _ = writeln!(text, "{key}={value}");
+                let whose = std::iter::once("PAVED").chain(prefix.iter().copied());
+                let (whose, field) = (key(whose), key(path.iter().map(String::as_str)));
+                let between = if prefix.is_empty() { "_" } else { "__" };
+                _ = writeln!(text, "{whose}{between}{field}={value}");
             }
         }
     }
@@ -100,13 +102,13 @@ fn json(environments: &[Environment]) -> String {
     format!("{value:#}\n")
 }
 
-/// Outputs of a step of GitHub Actions: `publicIp=…`, or `name-publicIp=…` where there are several.
+/// Outputs of a step of GitHub Actions: `publicIp=…`, or `name--publicIp=…` where there are several.
 fn github(environments: &[Environment]) -> String {
     let mut text = String::new();
     for (prefix, environment) in named(environments) {
         for (path, value) in fields(environment) {
-            let key: Vec<&str> = prefix.iter().copied().chain(path.iter().map(String::as_str)).collect();
-            let key = key.join("-");
+            let whose = if prefix.is_empty() { String::new() } else { prefix.join("-") + "--" };
+            let key = whose + &path.join("-");
             if value.contains(['\n', '\r']) {
                 let end = delimiter(&value);
                 _ = writeln!(text, "{key}<<{end}\n{value}\n{end}");

@@ -14,6 +14,8 @@ mod progress;
 mod trouble;
 mod upload;
 
+use std::time::{Duration, Instant};
+
 use kube::api::DynamicObject;
 use tokio::signal;
 
@@ -41,7 +43,9 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
             args.folder.display()
         )));
     }
+    let begin = Instant::now();
     let site = Site::find(args, console).await?;
+    let left = args.patience.timeout.saturating_sub(begin.elapsed());
     let account = Account::open(&site.region, args.endpoint_url.as_deref()).await?;
     let bucket = Bucket::new(&account, &site.bucket);
 
@@ -53,7 +57,7 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
     }
     upload::all(&plan, &folder, &bucket, console).await?;
     tokio::select! {
-        finished = finish(&plan, &site, &account, &bucket, args, console) => finished?,
+        finished = finish(&plan, &site, &account, &bucket, (args.invalidate, left), console) => finished?,
         _ = signal::ctrl_c() => {
             let told = "everything is uploaded, but edges may serve what is older, and nothing stale is deleted: run it again \
                         with --invalidate";
@@ -63,18 +67,19 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
     plan.summary(&site, console)
 }
 
-/// What comes once the files are there: the edges serve them, and what nobody names any more goes.
+/// What comes once the files are there: the edges serve them, asked for `always` or where there is something new, and waited for no
+/// longer than that; and what nobody names any more goes.
 async fn finish(
     plan: &Plan,
     site: &Site,
     account: &Account,
     bucket: &Bucket,
-    args: &Publish,
+    (always, longest): (bool, Duration),
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let edges = site.distribution.as_deref().map(|id| Edges::new(account, id));
-    if let Some(edges) = edges.as_ref().filter(|_| plan.uploads() > 0 || args.invalidate) {
-        edges.renew(args.patience.timeout, console).await?;
+    if let Some(edges) = edges.as_ref().filter(|_| plan.uploads() > 0 || always) {
+        edges.renew(longest, console).await?;
     }
     bucket.delete(&plan.stale).await?;
     if let Some(edges) = edges.as_ref().filter(|_| !plan.stale.is_empty()) {

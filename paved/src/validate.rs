@@ -20,6 +20,7 @@ use crate::cli::{Form, Sources, Validate};
 use crate::failure::Failure;
 use crate::files;
 use found::Found;
+pub(crate) use settings::violations;
 use sort::Sort;
 use source::{Located, Source, Spot};
 
@@ -75,10 +76,10 @@ struct Problem {
     message: String,
 }
 
-/// Who refuses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Grade {
-    /// The parser: it is no YAML.
+/// Who refuses it, the gravest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Grade {
+    /// The parser: it is no YAML, or no object.
     Syntax,
     /// An API server.
     Schema,

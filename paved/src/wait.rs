@@ -23,7 +23,12 @@ pub(crate) use watched::{Seen, Watched};
 
 /// Waits for what the flags name, and leaves what it has become for the next step.
 pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Failure> {
-    outputs::prepare(&args.outputs)?;
+    let leaves_outputs = args.goal == Goal::Ready;
+    if leaves_outputs {
+        outputs::prepare(&args.outputs)?;
+    } else if args.outputs.output_file.is_some() {
+        return Err(Failure::Usage("--output-file is written once it is ready: not with --for".to_owned()));
+    }
     let cluster = Cluster::connect(&args.access).await?;
     let kinds = Kinds::discover(&cluster).await?;
     let mut found = Vec::new();
@@ -38,11 +43,15 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
         }
     }
     Failure::of_all(failures)?;
-    let known: Vec<Environment> = found.iter().map(|one| Environment::of(&one.object)).collect();
-    outputs::tell_apart(&args.outputs, known.iter().map(|one| [&*one.kind, &*one.namespace, &*one.name]))?;
-    drop(known);
+    if leaves_outputs {
+        let known: Vec<Environment> = found.iter().map(|one| Environment::of(&one.object)).collect();
+        outputs::tell_apart(
+            &args.outputs,
+            known.iter().map(|one| [&*one.kind, &*one.namespace, &*one.name]),
+        )?;
+    }
     let environments = until(&cluster, found, &args.goal, args.patience, console).await?;
-    outputs::write(&args.outputs, &environments)
+    if leaves_outputs { outputs::write(&args.outputs, &environments) } else { Ok(()) }
 }
 
 /// Waits until all are as they should be, and gives them back as they are then; the first that fails for good ends it.

@@ -84,6 +84,28 @@ async fn a_cluster_that_is_only_busy_is_asked_again_and_not_for_ever() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_has_expired_is_said_in_a_line() {
+    let unknown = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 401, "reason": "Unauthorized",
+        "message": "Unauthorized"});
+    let all = "/apis/platform.acme.io/v1alpha1/namespaces/team/stockpools";
+    let one = format!("{all}/shop");
+    for path in ["/apis", all, &one] {
+        let cluster = Cluster::with(pool(), &[(path, unknown.clone())]).await;
+        let args = if path == one { ["wait", "shop"] } else { ["list", "-owide"] };
+        let told = paved(&args, &cluster.kubeconfig()).await;
+        assert_eq!(
+            (told.code, told.out.as_str(), told.err.lines().count()),
+            (6, "", 1),
+            "{path}: {}",
+            told.err
+        );
+        for words in ["does not take your credentials", "token has expired: log in again"] {
+            assert!(told.err.contains(words), "{path}: {}", told.err);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_context_says_which_cluster_is_meant() {
     let mine = Cluster::with(pool(), &[]).await;
     let theirs = Cluster::with(ready("GpuDevWorkspaceClaim", json!({}), json!({})), &[]).await;

@@ -99,6 +99,12 @@ fn a_file_that_is_no_yaml_shows_the_place() {
     let run = paved(&["preview", &within(&folder, "broken.yaml")]);
     assert_eq!(run.code, 1);
     assert!(run.err.contains("broken.yaml:1:4") && run.err.contains("unclosed bracket"), "{}", run.err);
+    for command in ["preview", "apply", "validate"] {
+        let run = paved_with(&[command, "-"], "a: [1,\nb: 2\n");
+        assert!(run.code == 1 && run.told().contains("standard input:1:4"), "{command}: {}", run.told());
+        let list = paved_with(&[command, "-"], "- 1\n");
+        assert!(list.code == 1 && list.told().contains("found a list"), "{command}: {}", list.told());
+    }
 }
 
 #[test]
@@ -205,6 +211,10 @@ fn usage_has_an_exit_code_of_its_own() {
         &["preview", "no-such-file.yaml"],
         &["preview", &nothing],
         &["preview", "x", "--fail", "a=b"],
+        &["apply", "x", "--timeout", "5m"],
+        &["apply", "x", "--patience", "5m"],
+        &["delete", "x", "--timeout", "5m"],
+        &["wait", "x", "--for=deleted", "--output-file", "x.env"],
         &["completions", "klingon"],
     ] {
         let run = paved(args);

@@ -68,7 +68,8 @@ pub(crate) struct Connect {
     #[arg(long, help_heading = "Databases")]
     pub(crate) show_secrets: bool,
 
-    /// A cluster: the kubeconfig to write to [default: $KUBECONFIG, ~/.kube/config].
+    /// A cluster: the kubeconfig to write to; --kubeconfig is the one that leads to the platform's own cluster [default:
+    /// $KUBECONFIG, ~/.kube/config].
     #[arg(long, value_name = "FILE", help_heading = "Clusters")]
     pub(crate) into: Option<PathBuf>,
 

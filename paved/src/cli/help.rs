@@ -20,7 +20,7 @@ Examples:
 
 Exit codes:
   0    done
-  1    usage: a bad flag, an unreadable file
+  1    usage: a bad flag, a file that is unreadable or no YAML
   2    refused by the API server, or a field belongs to another manager: nothing is applied
   3    refused by the composition: the spec or the platform's settings are invalid
   4    provisioning failed

@@ -15,7 +15,7 @@ Examples:
 
 Exit codes:
   0  everything is valid
-  1  usage: a bad flag, an unreadable file, nothing to check
+  1  usage: a bad flag, a file that is unreadable or no YAML, nothing to check
   2  refused: an API server would not take a document
   3  refused by the composition: the function's own checks, or invalid Settings";
 

@@ -61,7 +61,12 @@ impl Contact {
         if [401, 403, 404].contains(&code) && (!listed || since.elapsed() > STARTING) {
             return Err(cluster.explain(error, act));
         }
-        Ok(first.then(|| format!("{} does not answer: trying again", cluster.server)))
+        let what = match code {
+            401 => "does not take your credentials just now",
+            403 | 404 => "does not let you just now",
+            _ => "does not answer",
+        };
+        Ok(first.then(|| format!("{} {what}: trying again", cluster.server)))
     }
 }
 
@@ -101,7 +106,11 @@ mod tests {
     async fn what_was_never_allowed_ends_it_and_what_is_too_old_is_no_news() {
         let (cluster, mut contact) = (nowhere(), Contact::default());
         assert!(contact.broke(0, &api(410), true, "watch X", &cluster).unwrap().is_none());
-        assert!(contact.broke(0, &api(403), true, "watch X", &cluster).unwrap().is_some());
+        for (code, words) in [(401, "take your credentials"), (403, "let you"), (503, "answer")] {
+            let told = Contact::default().broke(0, &api(code), true, "watch X", &cluster).unwrap().unwrap();
+            assert!(told.contains(&format!("does not {words}")), "{told}");
+        }
+        assert!(contact.broke(0, &api(401), true, "watch X", &cluster).unwrap().is_some());
         assert!(contact.broke(0, &api(403), false, "watch X", &cluster).is_err());
     }
 }

@@ -46,13 +46,23 @@ pub(crate) async fn find_each(
     names: &[String],
 ) -> Result<Vec<Result<Found, Failure>>, Failure> {
     if names.len() > FEW {
-        return among(cluster, kinds, names).await;
+        return Ok(once(among(cluster, kinds, names).await?));
     }
     let mut each = Vec::new();
     for name in names {
         each.push(find(cluster, kinds, name).await);
     }
-    Ok(each)
+    Ok(once(each))
+}
+
+/// An environment is one however often it is named, as in `ada gpuws/ada`.
+fn once(mut each: Vec<Result<Found, Failure>>) -> Vec<Result<Found, Failure>> {
+    let mut known = BTreeSet::new();
+    each.retain(|one| match one {
+        Ok(Found { kind, object }) => known.insert((kind.full_name(), object.metadata.name.clone())),
+        Err(_) => true,
+    });
+    each
 }
 
 /// The environment that `NAME` or `KIND/NAME` means: the only one of that name.
@@ -221,6 +231,15 @@ mod tests {
             assert!(told.contains(one), "{told}");
             assert_eq!(candidates(&kinds(), one).unwrap().0.len(), 1);
         }
+    }
+
+    #[test]
+    fn one_that_is_named_twice_is_one() {
+        let absent = || Err(Failure::Absent(String::new()));
+        let named = ["gpuws", "environment.dev.example.org", "gpuws"].map(|kind| Ok(found(kind)));
+        let each = once(named.into_iter().chain([absent(), absent()]).collect());
+        let kinds: Vec<_> = each.iter().flatten().map(|one| one.kind.name()).collect();
+        assert_eq!((each.len(), kinds), (4, vec!["GpuDevWorkspaceClaim", "Environment"]));
     }
 
     #[test]

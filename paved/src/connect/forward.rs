@@ -64,7 +64,7 @@ pub(super) async fn open(target: &Target, place: &Place, port: Option<u16>) -> R
             place.namespace,
             why(&error)
         ),
-        check: "whether you may create pods/portforward there, or have the environment exposed: \
+        check: "whether you may get and create pods/portforward there, or have the environment exposed: \
                 spec.parameters.expose: loadBalancer"
             .to_owned(),
     })?;

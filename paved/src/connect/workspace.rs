@@ -33,18 +33,17 @@ pub(super) async fn connect(
         Some(address) => Way::Ssh { id, address },
         None => Way::Ssm { id, region },
     };
-    let remote = remote(args);
     // A shell wants a terminal, and where none is, ssh would complain of being told to make one.
     let terminal = console.terminal.is_some() && console.answer.is_some();
-    let words = way.command(remote.as_deref(), terminal);
     if args.print {
         let bare = (!args.command.is_empty()).then(|| quoted(&args.command));
         writeln!(console.out, "{}", quoted(&way.command(bare.as_deref(), terminal)))?;
         return Ok(());
     }
     if let Some(address) = address {
-        reach(target, address, args.patience.timeout).await?;
+        reach(target, address, target.left()).await?;
     }
+    let words = way.command(remote(args, target.left()).as_deref(), terminal);
     writeln!(console.err, "{}: {}", target.environment.title(), quoted(&way.command(None, terminal)))?;
     Err(become_it(&words, way.hint(), console))
 }
@@ -100,11 +99,11 @@ impl Way<'_> {
 }
 
 /// What runs there: a shell or the caller's command, after waiting for cloud-init unless that is not wanted.
-fn remote(args: &Connect) -> Option<String> {
+fn remote(args: &Connect, longest: Duration) -> Option<String> {
     let command = (!args.command.is_empty()).then(|| quoted(&args.command));
     match (command, args.unprepared) {
         (command, true) => command,
-        (command, false) => Some(prepared(STATE, args.patience.timeout, command.as_deref())),
+        (command, false) => Some(prepared(STATE, longest, command.as_deref())),
     }
 }
 

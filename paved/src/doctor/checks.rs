@@ -1,13 +1,14 @@
 //! What is right and what is wrong, decided from what was read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use kube::api::DynamicObject;
 use serde_json::Value;
 
 use super::check::Check;
-use super::look::{ProviderConfigs, Seen, World};
-use super::{crossplane, needs};
+use super::look::{Seen, World};
+use super::packages::{self, Needed};
+use super::{configs, crossplane, needs, settings, used};
 use crate::cluster::MARK;
 use crate::paint::harmless;
 
@@ -17,55 +18,13 @@ pub(super) fn all(world: &World) -> Vec<Check> {
     if matches!(world.definitions, Seen::NoSuchKind) {
         return all;
     }
-    all.extend(packages("Function", &world.functions, &needed_functions(world)));
-    all.extend(packages("Provider", &world.providers, &BTreeSet::new()));
+    all.extend(packages::check("Function", &world.functions, &Needed::Named(needed_functions(world))));
+    all.extend(packages::check("Provider", &world.providers, &Needed::From(needed_providers(world))));
     all.extend(needs::check(world));
-    all.extend(provider_configs(world));
+    all.extend(configs::check(world));
     all.extend(definitions(world));
-    all.extend(settings(world));
+    all.extend(settings::check(world));
     all
-}
-
-/// Whether packages of a kind are installed and healthy, and those that are needed are there.
-fn packages(kind: &str, seen: &Seen, needed: &BTreeSet<String>) -> Vec<Check> {
-    let Seen::All(objects) = seen else {
-        return vec![seen.unread(format!("{kind}s"))];
-    };
-    let mut checks: Vec<Check> = objects
-        .iter()
-        .map(|object| {
-            let name = name(object);
-            let what = format!("{kind} {name}");
-            let broken = ["Installed", "Healthy"].into_iter().find(|kind| !holds(object, kind));
-            match broken {
-                None => Check::good(what, version(object)),
-                Some(condition) => Check::bad(
-                    what,
-                    format!("is not {condition}{}", message(object, condition)),
-                    &format!("look at `kubectl describe {}.pkg.crossplane.io {name}`", kind.to_lowercase()),
-                ),
-            }
-        })
-        .collect();
-    let there: BTreeSet<&str> = objects.iter().map(name).collect();
-    checks.extend(needed.iter().filter(|name| !there.contains(name.as_str())).map(|name| {
-        Check::bad(
-            format!("{kind} {name}"),
-            "is not installed, and a Composition refers to it",
-            "install it, or correct the Composition's functionRef",
-        )
-    }));
-    if checks.is_empty() {
-        checks.push(Check::open(format!("{kind}s"), "there are none"));
-    }
-    checks
-}
-
-/// The version of a package: what stands behind its last colon.
-fn version(package: &DynamicObject) -> String {
-    let text = package.data["spec"]["package"].as_str().unwrap_or_default();
-    let tag = text.rsplit_once(':').map(|(_, tag)| tag).filter(|tag| !tag.contains('/'));
-    harmless(tag.unwrap_or(text))
 }
 
 /// Each XRD of ours: established, offered, and with a Composition to choose.
@@ -136,75 +95,11 @@ fn needed_functions(world: &World) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The EnvironmentConfigs that Compositions take the platform's settings from.
-fn settings(world: &World) -> Vec<Check> {
-    let named: BTreeSet<&str> =
-        steps(world).into_iter().filter_map(|step| step["input"]["settingsFrom"]["name"].as_str()).collect();
-    let check = |name: &str| {
-        let what = format!("Settings {name}");
-        match &world.configs {
-            Seen::All(configs) if configs.iter().any(|one| self::name(one) == name) => {
-                Check::good(what, "EnvironmentConfig")
-            }
-            Seen::All(_) => Check::open(
-                what,
-                "there is no such EnvironmentConfig: the Composition's own input alone counts",
-            ),
-            unread => unread.unread(what),
-        }
-    };
-    named.into_iter().map(check).collect()
-}
-
-/// Of each installed provider that environments go through, the config that Settings name.
-fn provider_configs(world: &World) -> Vec<Check> {
-    let named = configured(world);
-    let check = |kind: &ProviderConfigs| {
-        let cloud = cloud(&kind.resource.group)?;
-        let wanted = named.get(cloud).map_or("default", String::as_str);
-        let what = format!("{}.{}", kind.resource.kind, kind.resource.group);
-        Some(match &kind.objects {
-            Seen::All(objects) if objects.iter().any(|one| name(one) == wanted) => Check::good(what, wanted),
-            Seen::All(_) => Check::open(
-                what,
-                format!(
-                    "there is no {wanted}: environments that need {cloud} will wait; make one, or name another in Settings"
-                ),
-            ),
-            unread => unread.unread(what),
-        })
-    };
-    world.provider_configs.iter().filter_map(check).collect()
-}
-
-/// The names of provider configs in Settings: those of the step's input, and over them the EnvironmentConfig's.
-fn configured(world: &World) -> BTreeMap<&'static str, String> {
-    let mut named = BTreeMap::new();
-    let inputs = steps(world).into_iter().map(|step| &step["input"]["providerConfigs"]);
-    let configs = match &world.configs {
-        Seen::All(configs) => configs.as_slice(),
-        _ => &[],
-    };
-    for section in inputs.chain(configs.iter().map(|one| &one.data["data"]["providerConfigs"])) {
-        for cloud in CLOUDS {
-            if let Some(name) = section[cloud]["name"].as_str() {
-                named.insert(cloud, name.to_owned());
-            }
-        }
-    }
-    named
-}
-
-/// The keys of `providerConfigs` in Settings.
-const CLOUDS: [&str; 6] = ["aws", "azure", "gcp", "helm", "kubernetes", "sql"];
-
-/// Which of them a group of provider configs belongs to: `aws.m.upbound.io` to `aws`.
-pub(super) fn cloud(group: &str) -> Option<&'static str> {
-    let theirs = group.ends_with(".upbound.io") || group.ends_with(".crossplane.io");
-    let mut labels = group.trim_start_matches("postgresql.").split('.');
-    let first = labels.next()?;
-    let direct = ["m", "upbound", "crossplane"].contains(&labels.next()?);
-    CLOUDS.into_iter().find(|cloud| *cloud == first).filter(|_| theirs && direct)
+/// The providers' packages of which environments are made whatever is chosen, and those that they share.
+fn needed_providers(world: &World) -> BTreeSet<String> {
+    let used = used::all(world);
+    let kinds = used.iter().flat_map(|used| needs::composed(used.api, used.flavour));
+    kinds.filter(|(_, needed)| *needed).flat_map(|(kind, _)| needs::packages(kind)).collect()
 }
 
 pub(super) fn name(object: &DynamicObject) -> &str {
@@ -216,12 +111,12 @@ fn condition<'o>(object: &'o DynamicObject, kind: &str) -> &'o Value {
     conditions.into_iter().find(|one| one["type"] == kind).unwrap_or(&Value::Null)
 }
 
-fn holds(object: &DynamicObject, kind: &str) -> bool {
+pub(super) fn holds(object: &DynamicObject, kind: &str) -> bool {
     condition(object, kind)["status"] == "True"
 }
 
 /// A condition's message behind a colon.
-fn message(object: &DynamicObject, kind: &str) -> String {
+pub(super) fn message(object: &DynamicObject, kind: &str) -> String {
     match condition(object, kind)["message"].as_str() {
         Some(message) if !message.is_empty() => format!(": {}", harmless(message)),
         _ => String::new(),

@@ -9,7 +9,7 @@ use kube::core::ApiResource;
 use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
 
 use super::check::Check;
-use super::checks;
+use super::configs;
 use crate::cluster::{Cluster, Kind, Kinds, is_denied};
 
 /// What was read of a kind.
@@ -134,31 +134,32 @@ fn served(groups: &APIGroupDiscoveryList) -> BTreeSet<Served> {
     all
 }
 
-/// The kinds of provider config by which environments reach clouds: the cluster-wide ones, which are the default.
+/// The kinds of provider config by which environments reach clouds: the cluster-wide ones, and those that live in namespaces.
 fn provider_config_kinds(groups: &APIGroupDiscoveryList) -> Vec<ApiResource> {
     let mut kinds = Vec::new();
     for group in &groups.items {
         let name = group.metadata.as_ref().and_then(|metadata| metadata.name.as_deref()).unwrap_or_default();
-        if checks::cloud(name).is_none() {
+        if configs::family(name).is_none() {
             continue;
         }
-        let wanted = if name.contains(".m.") { "ClusterProviderConfig" } else { "ProviderConfig" };
-        // It may have another version than the group's newest kinds.
-        let found = group.versions.iter().find_map(|version| {
-            let is_wanted = |resource: &&APIResourceDiscovery| {
-                resource.response_kind.as_ref().is_some_and(|kind| kind.kind.as_deref() == Some(wanted))
-            };
-            let plural = version.resources.iter().find(is_wanted)?.resource.clone()?;
-            Some((version.version.clone()?, plural))
-        });
-        let Some((version, plural)) = found else { continue };
-        kinds.push(ApiResource {
-            group: name.to_owned(),
-            api_version: format!("{name}/{version}"),
-            version,
-            kind: wanted.to_owned(),
-            plural,
-        });
+        for wanted in ["ClusterProviderConfig", "ProviderConfig"] {
+            // It may have another version than the group's newest kinds.
+            let found = group.versions.iter().find_map(|version| {
+                let is_wanted = |resource: &&APIResourceDiscovery| {
+                    resource.response_kind.as_ref().is_some_and(|kind| kind.kind.as_deref() == Some(wanted))
+                };
+                let plural = version.resources.iter().find(is_wanted)?.resource.clone()?;
+                Some((version.version.clone()?, plural))
+            });
+            let Some((version, plural)) = found else { continue };
+            kinds.push(ApiResource {
+                group: name.to_owned(),
+                api_version: format!("{name}/{version}"),
+                version,
+                kind: wanted.to_owned(),
+                plural,
+            });
+        }
     }
     kinds
 }

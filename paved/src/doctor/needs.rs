@@ -2,14 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use function_paved_road::apis::{self, AnyApi, Flavour};
+use function_paved_road::apis::{AnyApi, Flavour};
 use function_paved_road::models::{KINDS, Kind, Provider, Scope};
-use function_paved_road::settings::KIND as SETTINGS;
-use kube::api::DynamicObject;
 
 use super::check::Check;
-use super::checks::{composes, is_ours};
-use super::look::{Seen, World};
+use super::look::World;
+use super::used::{self, Used};
 
 /// What an API composes of which services: for everybody, in claims only, and for some choices.
 struct Needs {
@@ -64,7 +62,7 @@ pub(super) fn check(world: &World) -> Vec<Check> {
     let served: BTreeSet<(&str, &str)> =
         served.iter().map(|(group, _, kind)| (group.as_str(), kind.as_str())).collect();
     let mut missing: BTreeMap<String, Missing> = BTreeMap::new();
-    for (api, flavour) in in_use(world) {
+    for Used { api, flavour, .. } in used::all(world) {
         for (kind, needed) in composed(api, flavour) {
             let group = kind.group(scope(flavour));
             if served.contains(&(group.as_str(), kind.kind)) {
@@ -110,28 +108,8 @@ impl Missing {
     }
 }
 
-/// The APIs for which there is a Composition with a step of ours, and in which flavour.
-fn in_use(world: &World) -> Vec<(&'static dyn AnyApi, Flavour)> {
-    let (Seen::All(definitions), Seen::All(compositions)) = (&world.definitions, &world.compositions) else {
-        return Vec::new();
-    };
-    let has_our_step = |composition: &&DynamicObject| {
-        let steps = composition.data["spec"]["pipeline"].as_array();
-        steps.into_iter().flatten().any(|step| step["input"]["kind"] == SETTINGS)
-    };
-    let used = |definition: &DynamicObject| {
-        compositions.iter().filter(has_our_step).any(|composition| composes(composition, definition))
-    };
-    let of = |definition: &DynamicObject| {
-        let api = apis::find(definition.data["spec"]["names"]["kind"].as_str()?)?;
-        let claims = definition.data["spec"]["claimNames"].is_object();
-        Some((api, if claims { Flavour::Claims } else { Flavour::Namespaced }))
-    };
-    definitions.iter().filter(|one| is_ours(one) && used(one)).filter_map(of).collect()
-}
-
 /// The kinds of providers that an API composes, and whether for everybody.
-fn composed(api: &dyn AnyApi, flavour: Flavour) -> Vec<(&'static Kind, bool)> {
+pub(super) fn composed(api: &dyn AnyApi, flavour: Flavour) -> Vec<(&'static Kind, bool)> {
     let Some(needs) = NEEDS.iter().find(|needs| needs.api == api.info().name) else { return Vec::new() };
     let in_claims = if flavour == Flavour::Claims { needs.in_claims } else { &[] };
     let of = |(provider, service): &Service, needed: bool| {
@@ -145,7 +123,8 @@ fn composed(api: &dyn AnyApi, flavour: Flavour) -> Vec<(&'static Kind, bool)> {
     needed.chain(needs.sometimes.iter().flat_map(|service| of(service, false))).collect()
 }
 
-fn scope(flavour: Flavour) -> Scope {
+/// Where what is composed of it lives.
+pub(super) fn scope(flavour: Flavour) -> Scope {
     match flavour {
         Flavour::Claims => Scope::LegacyCluster,
         Flavour::Namespaced => Scope::Namespaced,
@@ -165,6 +144,17 @@ fn package(kind: &Kind) -> String {
     }
 }
 
+/// The packages that a kind cannot do without: the one that serves it, and the one that its family shares.
+pub(super) fn packages(kind: &Kind) -> Vec<String> {
+    let family = match kind.provider {
+        Provider::Aws => Some("provider-family-aws"),
+        Provider::Gcp => Some("provider-family-gcp"),
+        Provider::Azure => Some("provider-family-azure"),
+        Provider::Kubernetes | Provider::Helm | Provider::Sql => None,
+    };
+    family.map(str::to_owned).into_iter().chain([package(kind)]).collect()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -174,6 +164,7 @@ mod tests {
 
     use super::*;
     use crate::doctor::checks::tests::{objects, world};
+    use crate::doctor::look::Seen;
     use crate::paint::Mark;
 
     /// A provider's own, of which every package of it has the configs.

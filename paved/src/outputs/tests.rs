@@ -33,9 +33,28 @@ fn a_dotenv_file_has_a_line_for_each_field() {
 fn several_environments_have_their_names_in_the_keys() {
     let both = [workspace(|_| ()), workspace(|object| object["metadata"]["name"] = json!("grace-1"))];
     let text = dotenv(&both);
-    assert!(text.contains("PAVED_ADA_PUBLIC_IP=") && text.contains("PAVED_GRACE_1_PUBLIC_IP="), "{text}");
-    assert!(github(&both).contains("grace-1-publicIp=203.0.113.7\n"));
+    assert!(text.contains("PAVED_ADA__PUBLIC_IP=") && text.contains("PAVED_GRACE_1__PUBLIC_IP="), "{text}");
+    assert!(github(&both).contains("grace-1--publicIp=203.0.113.7\n"));
     assert_eq!(serde_json::from_str::<Value>(&json(&both)).unwrap()[1]["name"], "grace-1");
+}
+
+#[test]
+fn a_name_with_a_field_is_no_other_name_with_another_field() {
+    let named = |name: &'static str, field: &'static str| {
+        workspace(move |object| {
+            object["metadata"]["name"] = json!(name);
+            object["status"] = json!({field: "x"});
+        })
+    };
+    let both = [named("web", "publicIp"), named("web-public", "ip")];
+    for (text, keys) in [
+        (dotenv(&both), ["PAVED_WEB__PUBLIC_IP=x", "PAVED_WEB_PUBLIC__IP=x"]),
+        (github(&both), ["web--publicIp=x", "web-public--ip=x"]),
+    ] {
+        for key in keys {
+            assert_eq!(text.lines().filter(|line| *line == key).count(), 1, "{key}: {text}");
+        }
+    }
 }
 
 #[test]
@@ -48,13 +67,13 @@ fn kinds_and_namespaces_tell_apart_what_has_one_name() {
     };
     let kinds = [workspace(|_| ()), pool("team-vision")];
     let text = dotenv(&kinds);
-    for key in ["PAVED_GPU_DEV_WORKSPACE_CLAIM_ADA_PUBLIC_IP=", "PAVED_STOCK_POOL_ADA_PUBLIC_IP="] {
+    for key in ["PAVED_GPU_DEV_WORKSPACE_CLAIM_ADA__PUBLIC_IP=", "PAVED_STOCK_POOL_ADA__PUBLIC_IP="] {
         assert!(text.contains(key), "{key}: {text}");
     }
-    assert!(github(&kinds).contains("\nStockPool-ada-publicIp="), "{}", github(&kinds));
+    assert!(github(&kinds).contains("\nStockPool-ada--publicIp="), "{}", github(&kinds));
     let places = dotenv(&[pool("a"), pool("b")]);
     assert!(
-        places.contains("PAVED_A_STOCK_POOL_ADA_NAME=") && places.contains("PAVED_B_STOCK_POOL_ADA_NAME=")
+        places.contains("PAVED_A_STOCK_POOL_ADA__NAME=") && places.contains("PAVED_B_STOCK_POOL_ADA__NAME=")
     );
 }
 

@@ -96,9 +96,10 @@ fn tell_unknown_group(target: &Target, document: &Value, notes: &mut Vec<String>
     if Flavour::ALL.iter().all(|flavour| flavour.default_group() != target.group) {
         let kind = harmless(document["kind"].as_str().unwrap_or_default());
         let note = format!(
-            "the group {} is not ours: whether a cluster has {kind} there is not checked; --composition, or a \
-             composition.yaml beside the file, says so",
-            target.group
+            "the group {} is not one of ours, {}: whether a cluster has {kind} there is not checked; --composition, or \
+             a composition.yaml beside the file, says so",
+            target.group,
+            Flavour::ALL.map(Flavour::default_group).join(" and ")
         );
         tell(note, notes);
     }

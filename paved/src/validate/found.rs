@@ -71,7 +71,10 @@ impl Found {
                     self.skipped.push(Skipped { source: index, document: name });
                     continue;
                 }
-                Sort::Wrong(violation) => vec![problem(index, document, Grade::Schema, violation)],
+                Sort::Wrong(violation) => {
+                    let grade = if document.value.is_object() { Grade::Schema } else { Grade::Syntax };
+                    vec![problem(index, document, grade, violation)]
+                }
                 Sort::Settings(part) => settings::check(index, document, part),
                 Sort::Environment => {
                     let check =
@@ -150,11 +153,10 @@ impl Found {
     /// Whether all of it is valid, and if not, who refuses it.
     pub(super) fn verdict(self) -> Result<(), Failure> {
         let count = self.problems.len();
-        let composed = self.problems.iter().any(|problem| problem.grade == Grade::Composition);
         let mut failures = self.unread;
-        if count > 0 {
+        if let Some(by) = self.problems.iter().map(|problem| problem.grade).max() {
             let plural = if count == 1 { "" } else { "s" };
-            failures.push(Failure::Invalid { count: format!("{count} error{plural}"), composed });
+            failures.push(Failure::Invalid { count: format!("{count} error{plural}"), by });
         }
         Failure::of_all(failures)
     }

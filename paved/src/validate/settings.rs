@@ -28,7 +28,7 @@ pub(super) fn check(source: usize, document: &Located, part: Part) -> Vec<Proble
         }
     };
     let mut violations = if matches!(part, Part::Data) { envelope(&document.value) } else { Vec::new() };
-    violations.extend(inside(body).into_iter().map(|violation| below(&root, violation)));
+    violations.extend(self::violations(body).into_iter().map(|violation| below(&root, violation)));
     violations.into_iter().map(|violation| problem(source, document, Grade::Composition, violation)).collect()
 }
 
@@ -51,8 +51,8 @@ fn envelope(config: &Value) -> Vec<Violation> {
     violations
 }
 
-/// Everything that the schema refuses, and what the APIs know beyond it.
-fn inside(body: &Value) -> Vec<Violation> {
+/// Everything that the schema refuses of a body of Settings, and what the APIs know beyond it.
+pub(crate) fn violations(body: &Value) -> Vec<Violation> {
     let Value::Object(body) = body else {
         return match body {
             Value::Null => Vec::new(),

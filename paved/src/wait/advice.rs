@@ -15,6 +15,11 @@ const CAUSES: &[(&[&str], &str)] = &[
             "resource_pool_exhausted",
             "stockout",
             "skunotavailable",
+            "insufficientdbinstancecapacity",
+            "sufficient capacity",
+            "allocation failed",
+            "overconstrained",
+            "currently not available in location",
         ],
         "The cloud has none left there just now: try again later, or ask for another machine type or region.",
     ),
@@ -48,7 +53,14 @@ const CAUSES: &[(&[&str], &str)] = &[
         "The same rule is there already, made by somebody else: delete that one.",
     ),
     (
-        &["alreadyexists", "already exists", "alreadyowned", "already owned", "duplicate"],
+        &[
+            "alreadyexists",
+            "already exists",
+            "already own",
+            "alreadyown",
+            "bucket name is not available",
+            "duplicate",
+        ],
         "The name is taken: name the environment otherwise, or delete what has the name.",
     ),
     (
@@ -111,6 +123,32 @@ mod tests {
             ("BucketAlreadyExists: The requested bucket name is not available", "taken"),
             ("InsufficientInstanceCapacity: We currently do not have sufficient p4d capacity", "none left"),
             ("ZONE_RESOURCE_POOL_EXHAUSTED", "none left"),
+            (
+                "googleapi: Error 409: The requested bucket name is not available. The bucket namespace is shared by all users \
+                 of the system. Please select a different name and try again., conflict",
+                "taken",
+            ),
+            (
+                "googleapi: Error 409: Your previous request to create the named bucket succeeded and you already own it., \
+                 conflict",
+                "taken",
+            ),
+            (
+                "InsufficientDBInstanceCapacity: Cannot create a db.t2.micro database instance because there are no \
+                 availability zones with sufficient capacity for non-VPC and storage type : gp2",
+                "none left",
+            ),
+            ("OverconstrainedZonalAllocationRequest", "none left"),
+            (
+                "Operation could not be completed as it results in exceeding approved Total Regional Cores quota.",
+                "quota",
+            ),
+            ("Allocation failed. VM(s) with the following constraints cannot be allocated", "none left"),
+            ("Code=\"SkuNotAvailable\" Message=\"The requested size for resource is\"", "none left"),
+            (
+                "The requested VM size Standard_D4s_v3 is currently not available in location 'westeurope'",
+                "none left",
+            ),
             ("ExpiredToken: the security token has expired", "credentials"),
             ("InvalidAMIID.NotFound: The image id does not exist", "Settings"),
         ] {

@@ -43,7 +43,7 @@ impl Drop for Cluster {
 }
 
 impl Cluster {
-    /// With this environment, and further objects under their paths, such as `/api/v1/namespaces/team/secrets/x`; a Status is an
+    /// With this environment, and further objects under their paths, or others in place of it, such as `/api/v1/namespaces/team/secrets/x`; a Status is an
     /// answer with its code.
     pub async fn with(environment: Value, others: &[(&str, Value)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -139,6 +139,10 @@ async fn answer(State(here): State<Arc<Here>>, method: Method, uri: Uri) -> Resp
     let everywhere = format!("/apis/platform.acme.io/v1alpha1/{plural}");
     let watches = uri.query().unwrap_or_default().contains("watch=");
     let listed = |path: &str| path == all || path == everywhere;
+    if let Some(other) = here.others.get(uri.path()) {
+        let code = other["code"].as_u64().and_then(|code| StatusCode::from_u16(code.try_into().ok()?).ok());
+        return (code.unwrap_or_default(), object(other)).into_response();
+    }
     match uri.path() {
         "/apis" => object(&discovery(kind, &plural)),
         path if listed(path) && watches => changes(here.seen.clone()),
@@ -153,14 +157,7 @@ async fn answer(State(here): State<Arc<Here>>, method: Method, uri: Uri) -> Resp
             }
             object(&now.environment)
         }
-        path => match here.others.get(path) {
-            None => failure(StatusCode::NOT_FOUND, &format!("{path} not found")),
-            Some(other) => {
-                let code =
-                    other["code"].as_u64().and_then(|code| StatusCode::from_u16(code.try_into().ok()?).ok());
-                (code.unwrap_or_default(), object(other)).into_response()
-            }
-        },
+        path => failure(StatusCode::NOT_FOUND, &format!("{path} not found")),
     }
 }
 

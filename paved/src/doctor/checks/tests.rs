@@ -1,9 +1,11 @@
 #![allow(clippy::unwrap_used)]
+use function_paved_road::settings::API_VERSION;
 use kube::core::ApiResource;
 use serde_json::json;
 
 use super::*;
 use crate::cluster::tests::kinds;
+use crate::doctor::look::{ProviderConfigs, Served};
 use crate::paint::Mark;
 
 pub(in crate::doctor) fn objects(values: &[Value]) -> Seen {
@@ -23,42 +25,54 @@ pub(in crate::doctor) fn world() -> World {
     let package = json!({"package": "registry.example.org/x/y:v1.2.3"});
     let healthy = [("Installed", "True"), ("Healthy", "True")];
     let definition =
-        json!({"group": "dev.example.org", "names": {"kind": "Environment", "categories": ["paved"]}});
+        json!({"group": "dev.example.org", "names": {"kind": "GpuDevWorkspace", "categories": ["paved"]}});
     let composition = json!({
-        "compositeTypeRef": {"apiVersion": "dev.example.org/v1alpha1", "kind": "Environment"},
-        "pipeline": [{"functionRef": {"name": "fn"}, "input": {"settingsFrom": {"name": "paved-road"}}}]});
+        "compositeTypeRef": {"apiVersion": "dev.example.org/v1alpha1", "kind": "GpuDevWorkspace"},
+        "pipeline": [{"functionRef": {"name": "fn"},
+            "input": {"apiVersion": API_VERSION, "kind": "Settings", "settingsFrom": {"name": "paved-road"}}}]});
+    let aws = |kind: &str| ApiResource {
+        group: "aws.m.upbound.io".into(),
+        version: "v1".into(),
+        api_version: "aws.m.upbound.io/v1".into(),
+        kind: kind.into(),
+        plural: format!("{}s", kind.to_lowercase()),
+    };
     World {
         kinds: kinds().all().to_vec(),
         crossplane: objects(&[
             json!({"metadata": {"name": "crossplane", "labels": {}}, "spec": {"template": {"spec": {
             "containers": [{"name": "crossplane", "image": "r.example.org/crossplane:v2.3.4"}]}}}}),
         ]),
-        served: Some(
-            [("apiextensions.crossplane.io", "v2", "CompositeResourceDefinition")]
-                .map(|(group, version, kind)| (group.to_owned(), version.to_owned(), kind.to_owned()))
-                .into(),
-        ),
-        definitions: objects(&[with(
-            "environments.dev.example.org",
-            &definition,
-            &[("Established", "True")],
-        )]),
-        compositions: objects(&[with("environments", &composition, &[])]),
+        served: Some(served()),
+        definitions: objects(&[with("workspaces.dev.example.org", &definition, &[("Established", "True")])]),
+        compositions: objects(&[with("workspaces", &composition, &[])]),
         configs: objects(&[json!({"metadata": {"name": "paved-road"},
             "data": {"providerConfigs": {"aws": {"name": "team"}}}})]),
         functions: objects(&[with("fn", &package, &healthy)]),
         providers: objects(&[with("provider-aws-ec2", &package, &healthy)]),
-        provider_configs: vec![ProviderConfigs {
-            resource: ApiResource {
-                group: "aws.m.upbound.io".into(),
-                version: "v1".into(),
-                api_version: "aws.m.upbound.io/v1".into(),
-                kind: "ClusterProviderConfig".into(),
-                plural: "clusterproviderconfigs".into(),
+        provider_configs: vec![
+            ProviderConfigs {
+                resource: aws("ClusterProviderConfig"),
+                objects: objects(&[with("team", &json!({}), &[])]),
             },
-            objects: objects(&[with("team", &json!({}), &[])]),
-        }],
+            ProviderConfigs { resource: aws("ProviderConfig"), objects: objects(&[]) },
+        ],
     }
+}
+
+/// Everything that a GPU workspace is composed of.
+fn served() -> BTreeSet<Served> {
+    let kinds = [
+        ("apiextensions.crossplane.io", "v2", "CompositeResourceDefinition"),
+        ("ec2.aws.m.upbound.io", "v1beta1", "Instance"),
+        ("ec2.aws.m.upbound.io", "v1beta1", "SecurityGroup"),
+        ("ec2.aws.m.upbound.io", "v1beta1", "SecurityGroupEgressRule"),
+        ("ec2.aws.m.upbound.io", "v1beta1", "SecurityGroupIngressRule"),
+        ("iam.aws.m.upbound.io", "v1beta1", "InstanceProfile"),
+        ("iam.aws.m.upbound.io", "v1beta1", "Role"),
+        ("iam.aws.m.upbound.io", "v1beta1", "RolePolicyAttachment"),
+    ];
+    kinds.map(|(group, version, kind)| (group.to_owned(), version.to_owned(), kind.to_owned())).into()
 }
 
 fn told(world: &World) -> String {
@@ -73,7 +87,7 @@ fn a_cluster_that_is_well_has_no_red_line() {
     ✓ Function fn  v1.2.3
     ✓ Provider provider-aws-ec2  v1.2.3
     ✓ ClusterProviderConfig.aws.m.upbound.io  team
-    ✓ XRD environments.dev.example.org  Composition environments
+    ✓ XRD workspaces.dev.example.org  Composition workspaces
     ✓ Settings paved-road  EnvironmentConfig
     ");
 }
@@ -83,19 +97,21 @@ fn what_is_missing_or_broken_is_red_and_says_what_to_do() {
     let sick = [("Installed", "True"), ("Healthy", "False")];
     let world = World {
         functions: objects(&[]),
-        providers: objects(&[with("provider-aws-ec2", &json!({}), &sick)]),
-        compositions: objects(&[]),
+        providers: objects(&[with("ours", &json!({"package": "r.example.org/provider-aws-ec2:v1"}), &sick)]),
         ..world()
     };
-    let told = told(&world);
-    for line in [
-        "✗ Provider provider-aws-ec2  is not Healthy: Healthy is False; look at",
-        "✗ XRD environments.dev.example.org  has no Composition; install",
-    ] {
-        assert!(told.contains(line), "{line}: {told}");
+    for line in
+        ["✗ Provider ours  is not Healthy: Healthy is False; look at", "✗ Function fn  is not installed"]
+    {
+        assert!(told(&world).contains(line), "{line}: {}", told(&world));
     }
-    let world = World { functions: objects(&[]), ..self::world() };
-    assert!(self::told(&world).contains("✗ Function fn  is not installed"), "{}", self::told(&world));
+    let world = World { compositions: objects(&[]), ..world };
+    for line in [
+        "… Provider ours  is not Healthy: Healthy is False; no environment needs it",
+        "✗ XRD workspaces.dev.example.org  has no Composition; install",
+    ] {
+        assert!(told(&world).contains(line), "{line}: {}", told(&world));
+    }
 }
 
 #[test]
@@ -135,21 +151,4 @@ fn a_cluster_without_crossplane_says_only_that() {
         told(&world),
         "✗ Crossplane  is not installed; install 1.20, which serves claims, or 2.x, which serves both flavours\n"
     );
-}
-
-#[test]
-fn a_group_belongs_to_a_cloud() {
-    for (group, is) in [
-        ("aws.upbound.io", Some("aws")),
-        ("aws.m.upbound.io", Some("aws")),
-        ("kubernetes.crossplane.io", Some("kubernetes")),
-        ("helm.m.crossplane.io", Some("helm")),
-        ("postgresql.sql.crossplane.io", Some("sql")),
-        ("ec2.aws.upbound.io", None),
-        ("aws.example.org", None),
-        ("apps", None),
-        ("", None),
-    ] {
-        assert_eq!(cloud(group), is, "{group}");
-    }
 }

@@ -1,0 +1,78 @@
+//! The Settings that Compositions give the function: they are there, and as they should be.
+
+use std::collections::BTreeSet;
+
+use simulator::schema::Violation;
+
+use super::check::Check;
+use super::checks::name;
+use super::look::{Seen, World};
+use super::used::{self, Used};
+use crate::paint::harmless;
+use crate::validate::violations;
+
+/// A line for each EnvironmentConfig that Settings are taken from, and for each Composition whose own are wrong.
+pub(super) fn check(world: &World) -> Vec<Check> {
+    let used = used::all(world);
+    let own = used.iter().filter_map(|used: &Used<'_>| {
+        let found = wrong(&violations(used.input))?;
+        Some(Check::bad(format!("Settings of Composition {}", used.composition), found, HELPS))
+    });
+    let named: BTreeSet<&str> = used.iter().filter_map(Used::named).collect();
+    own.chain(named.into_iter().map(|name| config(name, &world.configs))).collect()
+}
+
+/// What to do about Settings that are wrong.
+const HELPS: &str =
+    "every environment is refused until that is corrected; `paved validate FILE` says where it stands";
+
+fn config(named: &str, configs: &Seen) -> Check {
+    let what = format!("Settings {named}");
+    let Seen::All(configs) = configs else { return configs.unread(what) };
+    match configs.iter().find(|one| name(one) == named) {
+        Some(config) => match wrong(&violations(&config.data["data"])) {
+            Some(found) => Check::bad(what, found, HELPS),
+            None => Check::good(what, "EnvironmentConfig"),
+        },
+        None => {
+            Check::open(what, "there is no such EnvironmentConfig: the Composition's own input alone counts")
+        }
+    }
+}
+
+/// The first thing that is wrong, and how many there are besides.
+fn wrong(violations: &[Violation]) -> Option<String> {
+    let (first, others) = violations.split_first()?;
+    let others = if others.is_empty() { String::new() } else { format!(" ({} more)", others.len()) };
+    Some(harmless(&first.to_string()) + &others)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::doctor::checks::tests::{objects, world};
+    use crate::paint::Mark;
+
+    #[test]
+    fn what_is_wrong_with_settings_is_red_wherever_they_stand() {
+        let mut world = world();
+        world.configs = objects(&[json!({"metadata": {"name": "paved-road"},
+            "data": {"tagz": {}, "providerConfigs": {"aws": {}}}})]);
+        let checks = check(&world);
+        assert_eq!((checks.len(), checks[0].mark), (1, Mark::Bad));
+        assert!(
+            checks[0].found.contains("tagz") || checks[0].found.contains("providerConfigs.aws"),
+            "{}",
+            checks[0].found
+        );
+        assert!(checks[0].found.contains("(1 more)"), "{}", checks[0].found);
+        let Seen::All(compositions) = &mut world.compositions else { panic!() };
+        compositions[0].data["spec"]["pipeline"][0]["input"]["schemaRevision"] = json!(0);
+        let checks = check(&world);
+        assert_eq!(checks[0].what, "Settings of Composition workspaces");
+        assert!(checks[0].found.contains("schemaRevision"), "{}", checks[0].found);
+    }
+}
