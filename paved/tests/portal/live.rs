@@ -86,6 +86,21 @@ async fn whoever_comes_back_gets_what_was_missed_and_no_more() {
 }
 
 #[tokio::test]
+async fn a_line_that_breaks_while_one_catches_up_loses_nothing() {
+    let (cluster, portal) = both().await;
+    let mut events = ada(&portal, "").await;
+    events.synced().await;
+    let last = events.last.clone();
+    cluster.change(&pool("one"), |object| object["status"]["progress"] = json!("1/2"));
+    cluster.change(&pool("one"), |object| object["status"]["progress"] = json!("2/2"));
+    while events.next().await.unwrap().1["progress"] != "2/2" {}
+    let mut events = ada(&portal, &last).await;
+    assert_eq!(events.next().await.unwrap().1["progress"], "1/2");
+    let amid = events.last.clone();
+    assert_eq!(ada(&portal, &amid).await.next().await.unwrap().1["progress"], "2/2");
+}
+
+#[tokio::test]
 async fn an_api_server_that_restarts_costs_nothing() {
     let (cluster, portal) = both().await;
     let mut events = ada(&portal, "").await;

@@ -92,6 +92,7 @@ pub(super) struct Start {
     /// Everything that there is; `None` where the reader only needs what it has missed.
     pub(super) snapshot: Option<Vec<Arc<Entry>>>,
     pub(super) missed: Vec<Arc<Change>>,
+    /// Everything up to here is in the snapshot, or has been seen; what was missed comes after it.
     pub(super) sequence: u64,
     pub(super) changes: broadcast::Receiver<Arc<Change>>,
 }
@@ -257,7 +258,7 @@ impl Live {
         match seen.filter(|seen| *seen <= sequence && *seen + 1 >= oldest) {
             Some(seen) => {
                 let missed = inner.backlog.iter().filter(|change| change.sequence > seen).cloned().collect();
-                Start { snapshot: None, missed, sequence, changes }
+                Start { snapshot: None, missed, sequence: seen, changes }
             }
             None => Start {
                 snapshot: Some(inner.entries.values().cloned().collect()),
