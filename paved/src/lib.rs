@@ -35,7 +35,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::FromArgMatches;
 
 use crate::cli::{Cli, Command};
 use crate::failure::Failure;
@@ -136,7 +136,7 @@ fn portal(args: &cli::Portal, console: &mut Console<'_>) -> Result<(), Failure> 
 
 /// The flags, for manual pages and completions.
 pub fn command() -> clap::Command {
-    Cli::command()
+    Cli::whole()
 }
 
 /// Help and version are answers; everything else that the parser says is a mistake in the flags.

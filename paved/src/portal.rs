@@ -2,6 +2,7 @@
 //! its own role, shows each person what the API server says they may see, and writes under their rights.
 
 mod access;
+mod acting;
 mod api;
 mod bearer;
 mod clients;
@@ -41,6 +42,7 @@ use crate::cli;
 use crate::cluster::{Cluster, configure};
 use crate::failure::Failure;
 use access::Access;
+use acting::Acting;
 use api::Preview;
 use bearer::Bearers;
 use clients::Clients;
@@ -65,6 +67,7 @@ struct Portal {
     clients: Clients,
     catalog: Arc<Catalog>,
     access: Access,
+    acting: Acting,
     bearers: Bearers,
     namespaces: Namespaces,
     live: Arc<Live>,
@@ -144,6 +147,7 @@ impl Portal {
             public_url,
             clients,
             access,
+            acting: Acting::default(),
             live,
             streams,
             provider,

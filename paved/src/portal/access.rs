@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use super::clients::Clients;
 use super::kinds::Catalog;
 use super::problem::Problem;
-use super::who::Person;
+use super::who::{Credential, Person};
 use crate::cluster::Kind;
 
 /// How long an answer counts.
@@ -31,6 +31,8 @@ const AT_ONCE: usize = 16;
 /// Asks the API server, and remembers its answers for a moment, each under the person that it is about.
 pub(super) struct Access {
     clients: Clients,
+    /// The portal's own account.
+    own: Person,
     catalog: Arc<Catalog>,
     known: Mutex<HashMap<Question, (bool, Instant)>>,
     open: Semaphore,
@@ -53,6 +55,7 @@ impl Access {
     pub(super) fn new(clients: Clients, catalog: Arc<Catalog>) -> Self {
         Self {
             clients,
+            own: Person::of_kubernetes("", Vec::new(), Credential::Own),
             catalog,
             known: Mutex::default(),
             open: Semaphore::new(AT_ONCE),
@@ -84,15 +87,12 @@ impl Access {
 
     /// Whether a person may act for a user of this name: what Kubernetes calls to impersonate.
     pub(super) async fn may_act_for(&self, person: &Person, user: &str) -> Result<bool, Problem> {
-        let question = Question {
-            person: person.key(),
-            verb: "impersonate",
-            group: String::new(),
-            resource: "users".to_owned(),
-            namespace: String::new(),
-            name: user.to_owned(),
-        };
-        self.may(person, question).await
+        self.may(person, impersonation(person, "users", user)).await
+    }
+
+    /// Whether the portal itself may act for one of these `users` or `groups`.
+    pub(super) async fn portal_may_act_for(&self, what: &str, name: &str) -> Result<bool, Problem> {
+        self.may(&self.own, impersonation(&self.own, what, name)).await
     }
 
     async fn may(&self, person: &Person, question: Question) -> Result<bool, Problem> {
@@ -178,6 +178,17 @@ fn question(person: &Person, verb: &'static str, kind: &Kind, namespace: &str) -
         resource: kind.resource.plural.clone(),
         namespace: namespace.to_owned(),
         name: String::new(),
+    }
+}
+
+fn impersonation(person: &Person, resource: &str, name: &str) -> Question {
+    Question {
+        person: person.key(),
+        verb: "impersonate",
+        group: String::new(),
+        resource: resource.to_owned(),
+        namespace: String::new(),
+        name: name.to_owned(),
     }
 }
 

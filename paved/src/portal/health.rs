@@ -10,14 +10,14 @@ use super::Portal;
 use super::problem::{Problem, Refusals};
 
 /// Whether the process lives.
-#[utoipa::path(get, path = "/healthz", tag = "operations",
+#[utoipa::path(get, path = "/healthz", operation_id = "isAlive", tag = "operations",
     responses((status = 200, description = "It lives.", body = String, content_type = "text/plain")))]
 pub(super) async fn alive() -> &'static str {
     "ok\n"
 }
 
 /// Whether requests can be answered: every kind's watch stands.
-#[utoipa::path(get, path = "/readyz", tag = "operations",
+#[utoipa::path(get, path = "/readyz", operation_id = "isReady", tag = "operations",
     responses((status = 200, description = "It is ready.", body = String, content_type = "text/plain"), Refusals))]
 pub(super) async fn ready(State(portal): State<Arc<Portal>>) -> Result<&'static str, Problem> {
     let missing = portal.missing();
@@ -28,7 +28,7 @@ pub(super) async fn ready(State(portal): State<Arc<Portal>>) -> Result<&'static 
 }
 
 /// Figures for Prometheus, in OpenMetrics.
-#[utoipa::path(get, path = "/metrics", tag = "operations",
+#[utoipa::path(get, path = "/metrics", operation_id = "getMetrics", tag = "operations",
     responses((status = 200, description = "Figures.", body = String, content_type = "application/openmetrics-text"), Refusals))]
 pub(super) async fn metrics(State(portal): State<Arc<Portal>>) -> Result<Response, Problem> {
     let text = portal.metrics.text().map_err(|error| {

@@ -120,6 +120,15 @@ pub(super) fn is_claim(kind: &Kind) -> bool {
     named && kind.resource.group != Flavour::Namespaced.default_group()
 }
 
+/// The field of a claim's spec that names the Secret for its connection details. Core adds it to claims: no XRD has it.
+pub(super) const SECRET: &str = "writeConnectionSecretToRef";
+
+/// Keys of the connection details that go to a Secret which the kind's objects name: claims do, and some have no details.
+pub(super) fn connection_keys(kind: &Kind) -> &'static [&'static str] {
+    let api = kind.paved_api().filter(|_| is_claim(kind));
+    api.map(|api| api.info().connection_keys).unwrap_or_default()
+}
+
 /// The API that has a claim of this kind.
 pub(super) fn api(claim: &str) -> Option<&'static dyn AnyApi> {
     APIS.iter().copied().find(|api| api.info().claim.kind == claim)

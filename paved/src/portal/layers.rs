@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State};
+use axum::handler::Handler as _;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use ipnet::IpNet;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use super::Portal;
@@ -46,7 +48,8 @@ const ALWAYS: [(HeaderName, &str); 6] = [
 pub(super) fn router(portal: &Arc<Portal>) -> Router {
     openapi::routes()
         .0
-        .fallback(super::pages::serve)
+        // Pages alone are compressed: a stream's events would wait for each other, and what is secret is not mixed with what is sent.
+        .fallback(super::pages::serve.layer(CompressionLayer::new()))
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
         .layer(from_fn_with_state(Arc::clone(portal), admit))
         .layer(DefaultBodyLimit::max(LARGEST))

@@ -5,25 +5,65 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde_json::Value;
-use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Description;
+use utoipa::openapi::SecurityRequirement;
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::Portal;
 use super::api::{changes, connection, environments, keys, kinds, me, preview, watch};
 use super::health;
+use super::problem::{FieldError, ProblemDetails};
+use super::session::COOKIE;
 use super::shapes;
 use super::sign_in;
 
 /// What stands above the operations.
 #[derive(OpenApi)]
-#[openapi(info(
-    title = "Paved Road",
-    description = "Self-service environments: choose, see what it will be, watch it come up, connect.",
-    license(name = "Apache-2.0")
-))]
+#[openapi(
+    info(
+        title = "Paved Road",
+        description = "Self-service environments: choose, see what it will be, watch it come up, connect.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
+    ),
+    tags(
+        (name = "environments", description = "All kinds of environment."),
+        (name = "kinds", description = "What can be made here."),
+        (name = "keys", description = "SSH public keys."),
+        (name = "me", description = "Whoever asks."),
+        (name = "sign-in", description = "By the OpenID provider, for browsers."),
+        (name = "workspaces", description = "GPU workspaces, in the shape that their clients know."),
+        (name = "application environments", description = "Application environments, in the shape that their clients know."),
+        (name = "stock pools", description = "Stock pools, in the shape that their clients know."),
+        (name = "operations", description = "For whoever runs the portal.")
+    ),
+    components(schemas(ProblemDetails, FieldError)),
+    modifiers(&Credentials)
+)]
 struct Head;
+
+/// How somebody says who they are. A portal with `--auth none` asks for neither.
+struct Credentials;
+
+impl Modify for Credentials {
+    fn modify(&self, description: &mut Description) {
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("A token of Kubernetes."))
+            .build();
+        let session = ApiKeyValue::with_description(
+            COOKIE,
+            "A browser's session. Writes with it need the header Origin, or Sec-Fetch-Site, of the portal's own pages.",
+        );
+        let components = description.components.get_or_insert_default();
+        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+        components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(session)));
+        let one = |name: &str| SecurityRequirement::new(name, Vec::<String>::new());
+        description.security = Some(vec![one("bearer"), one("session"), SecurityRequirement::default()]);
+    }
+}
 
 /// Every route, and the description of each.
 pub(super) fn routes() -> (axum::Router<Arc<Portal>>, Description) {
@@ -60,7 +100,7 @@ pub(super) fn description() -> Description {
 }
 
 /// This description.
-#[utoipa::path(get, path = "/api/v1/openapi.json", tag = "operations",
+#[utoipa::path(get, path = "/api/v1/openapi.json", operation_id = "getDescription", tag = "operations",
     responses((status = 200, description = "OpenAPI.", body = Object)))]
 async fn described(State(_): State<Arc<Portal>>) -> Json<Value> {
     Json(serde_json::to_value(description()).unwrap_or_default())

@@ -19,7 +19,11 @@ pub(super) struct Problem(Box<ProblemDetails>);
 /// The words of RFC 9457.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = Problem)]
+#[schema(as = Problem, example = json!({"type": "about:blank", "title": "Unprocessable Entity", "status": 422,
+    "detail": "StockPool spare is refused: spec.replicas: found -1; at least 0 is allowed",
+    "instance": "/api/v1/preview", "requestId": "0123456789abcdef",
+    "errors": [{"field": "spec.replicas", "message": "found -1; at least 0 is allowed"}],
+    "error": "StockPool spare is refused: spec.replicas: found -1; at least 0 is allowed"}))]
 pub(super) struct ProblemDetails {
     /// Always `about:blank`: the status says what kind of problem it is.
     #[serde(rename = "type")]
@@ -57,16 +61,67 @@ pub(super) struct FieldError {
     pub(super) message: String,
 }
 
-/// The refusals that any operation may answer with.
+/// What any operation may answer with that asks who somebody is, or for the cluster. What the API server refuses keeps its status.
 #[derive(IntoResponses)]
 #[allow(dead_code)]
 pub(super) enum Refusals {
-    /// Refused; the body says why.
+    /// Something of the request is wrong: `errors` names it.
+    #[response(status = 400, content_type = "application/problem+json")]
+    Wrong(ProblemDetails),
+    /// Sign in, or send a token of Kubernetes.
+    #[response(status = 401, content_type = "application/problem+json")]
+    Unknown(ProblemDetails),
+    /// You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too.
+    #[response(status = 403, content_type = "application/problem+json")]
+    Forbidden(ProblemDetails),
+    /// Refused; `detail` says why.
     #[response(status = "4XX", content_type = "application/problem+json")]
-    Refused(#[to_schema] ProblemDetails),
+    Refused(ProblemDetails),
     /// The API server or the portal cannot do it just now.
     #[response(status = "5XX", content_type = "application/problem+json")]
-    Failed(#[to_schema] ProblemDetails),
+    Failed(ProblemDetails),
+}
+
+/// What is named may not be there.
+#[derive(IntoResponses)]
+#[allow(dead_code)]
+pub(super) enum Absent {
+    /// There is none of this name.
+    #[response(status = 404, content_type = "application/problem+json")]
+    Absent(ProblemDetails),
+}
+
+/// A body may not be taken.
+#[derive(IntoResponses)]
+#[allow(dead_code)]
+pub(super) enum Unfit {
+    /// The body is larger than 1 MiB.
+    #[response(status = 413, content_type = "application/problem+json")]
+    TooLarge(ProblemDetails),
+    /// The body is no JSON by its media type.
+    #[response(status = 415, content_type = "application/problem+json")]
+    NoJson(ProblemDetails),
+    /// Its schema, the cluster or the function refuses it: `errors` names the fields.
+    #[response(status = 422, content_type = "application/problem+json")]
+    Invalid(ProblemDetails),
+}
+
+/// What is there may be in the way.
+#[derive(IntoResponses)]
+#[allow(dead_code)]
+pub(super) enum Conflicts {
+    /// There is another one already, or it is not what you have read any more.
+    #[response(status = 409, content_type = "application/problem+json")]
+    Conflict(ProblemDetails),
+}
+
+/// Somebody may have too many already.
+#[derive(IntoResponses)]
+#[allow(dead_code)]
+pub(super) enum Crowded {
+    /// You have too many streams open.
+    #[response(status = 429, content_type = "application/problem+json")]
+    Crowded(ProblemDetails),
 }
 
 // The signature is serde's.

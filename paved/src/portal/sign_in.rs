@@ -14,7 +14,7 @@ use super::Portal;
 use super::config::Auth;
 use super::extract::Query;
 use super::oidc::{Begun, Provider};
-use super::problem::{Problem, Refusals};
+use super::problem::{Absent, Problem, Refusals};
 use super::session::{COOKIE, Sessions, removed};
 
 /// The cookie of a sign-in that has begun.
@@ -34,8 +34,11 @@ pub(super) struct Return {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Callback {
+    /// The provider's answer.
     code: Option<String>,
+    /// Which sign-in it belongs to.
     state: Option<String>,
+    /// Why the provider did not sign somebody in.
     error: Option<String>,
 }
 
@@ -49,8 +52,8 @@ fn oidc(portal: &Portal) -> Result<Oidc<'_>, Problem> {
 }
 
 /// Sign in: go to the provider, and come back.
-#[utoipa::path(get, path = "/auth/sign-in", tag = "sign-in", params(Return),
-    responses((status = 303, description = "To the provider."), Refusals))]
+#[utoipa::path(get, path = "/auth/sign-in", operation_id = "signIn", tag = "sign-in", params(Return),
+    responses((status = 303, description = "To the provider."), Refusals, Absent))]
 pub(super) async fn begin(
     State(portal): State<Arc<Portal>>,
     Query(query): Query<Return>,
@@ -64,8 +67,8 @@ pub(super) async fn begin(
 }
 
 /// Where the provider sends somebody back to.
-#[utoipa::path(get, path = "/auth/callback", tag = "sign-in", params(Callback),
-    responses((status = 303, description = "Signed in; to where the person wanted to go."), Refusals))]
+#[utoipa::path(get, path = "/auth/callback", operation_id = "finishSignIn", tag = "sign-in", params(Callback),
+    responses((status = 303, description = "Signed in; to where the person wanted to go."), Refusals, Absent))]
 pub(super) async fn finish(
     State(portal): State<Arc<Portal>>,
     headers: HeaderMap,
@@ -91,8 +94,8 @@ pub(super) async fn finish(
 }
 
 /// Sign out: the session ends everywhere, and its streams with it.
-#[utoipa::path(post, path = "/auth/sign-out", tag = "sign-in",
-    responses((status = 204, description = "Signed out."), Refusals))]
+#[utoipa::path(post, path = "/auth/sign-out", operation_id = "signOut", tag = "sign-in",
+    responses((status = 204, description = "Signed out."), Refusals, Absent))]
 pub(super) async fn sign_out(
     State(portal): State<Arc<Portal>>,
     headers: HeaderMap,

@@ -105,6 +105,12 @@ impl Person {
         }
     }
 
+    /// The same person in these groups alone: what is remembered of one is not told the other.
+    pub(super) fn in_groups(&self, groups: Vec<String>) -> Self {
+        let Self { username, login, issuer, groups_prefix, credential, .. } = self;
+        Self::new(username, login, issuer, groups, groups_prefix, credential.clone())
+    }
+
     /// As Kubernetes knows them.
     pub(super) fn username(&self) -> &str {
         &self.username
@@ -174,15 +180,15 @@ pub(super) fn bearer(headers: &HeaderMap) -> Result<Option<Token>, Problem> {
     }
 }
 
-/// Who asks, as far as the request itself says.
+/// Who asks, as far as the request itself says, and as far as the portal may act for them.
 pub(super) async fn person(portal: &Portal, headers: &HeaderMap) -> Result<Option<Arc<Person>>, Problem> {
     if let Some(token) = bearer(headers)? {
         return portal.bearers.person(&token).await.map(Some);
     }
     match &portal.config.auth {
         Auth::None => portal.bearers.own().await.map(Some),
-        Auth::Oidc(_) => match &portal.sessions {
-            Some(sessions) => Ok(sessions.person(headers)),
+        Auth::Oidc(_) => match portal.sessions.as_ref().and_then(|sessions| sessions.person(headers)) {
+            Some(person) => portal.acting.narrowed(&portal.access, person).await.map(Some),
             None => Ok(None),
         },
     }

@@ -1,5 +1,7 @@
 //! `/api/v1`: kinds, environments, preview, connection, and how errors are told.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::world::api_server::{ApiServer, at, environment};
@@ -132,6 +134,52 @@ async fn kinds_say_what_can_be_made_and_whether_i_may() {
 }
 
 #[tokio::test]
+async fn a_claim_with_connection_details_names_a_secret_for_them() {
+    let cluster = ApiServer::start().await;
+    for file in ["application-environment.yaml", "stock-pool.yaml"] {
+        let xrd = format!("{}/../xrd/{file}", env!("CARGO_MANIFEST_DIR"));
+        let definition: Value = serde_saphyr::from_str(&std::fs::read_to_string(xrd).unwrap()).unwrap();
+        let path = format!("/apis/apiextensions.crossplane.io/v1/compositeresourcedefinitions/{file}");
+        cluster.put(&path, definition);
+    }
+    let portal = Portal::alone(&cluster, "portal").await;
+    let schema =
+        async |kind: &str| portal.get("ada", &format!("/api/v1/kinds/{kind}")).await.json()["schema"].clone();
+    let field = schema("applicationenvironments").await["properties"]["writeConnectionSecretToRef"].clone();
+    assert!(
+        field["description"].as_str().unwrap().contains("kubeconfig") && field["required"].is_null(),
+        "{field}"
+    );
+    let pools = schema("stockpools").await;
+    assert!(
+        pools["properties"]["replicas"].is_object()
+            && pools["properties"]["writeConnectionSecretToRef"].is_null()
+    );
+
+    let shop = |secret: Value| {
+        json!({"kind": "ApplicationEnvironment", "metadata": {"name": "shop", "namespace": "team-vision"},
+            "spec": {"parameters": {"nodeSize": "small"}, "writeConnectionSecretToRef": secret}})
+    };
+    let path = "/api/v1/environments/team-vision/applicationenvironments/shop";
+    for (named, given) in
+        [(Value::Null, "shop-conn"), (json!({}), "shop-conn"), (json!({"name": "mine"}), "mine")]
+    {
+        let answer = portal.json("POST", "ada", "/api/v1/environments?dryRun=true", &shop(named)).await;
+        assert_eq!(answer.json()["object"]["spec"]["writeConnectionSecretToRef"]["name"], given);
+    }
+    portal.json("POST", "ada", "/api/v1/environments", &shop(json!({"name": "mine"}))).await;
+    let mut object = portal.get("ada", path).await.json()["object"].clone();
+    object["spec"].as_object_mut().unwrap().remove("writeConnectionSecretToRef");
+    let changed = portal.json("PUT", "ada", path, &object).await.json();
+    assert_eq!(
+        changed["object"]["spec"]["writeConnectionSecretToRef"]["name"], "mine",
+        "what was named stays"
+    );
+    let pool = portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await.json();
+    assert!(pool["object"]["spec"]["writeConnectionSecretToRef"].is_null(), "nothing to connect to");
+}
+
+#[tokio::test]
 async fn a_preview_says_what_a_claim_becomes() {
     let (cluster, portal) = both().await;
     let text = std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
@@ -222,6 +270,11 @@ async fn every_route_is_described_and_figures_are_there() {
     let print = || crate::support::paved(&["portal", "--print-openapi"]);
     let printed = tokio::task::spawn_blocking(print).await.unwrap();
     assert_eq!(serde_json::from_str::<Value>(&printed.out).unwrap(), served, "without a cluster");
+    let of_the_pages: Value = serde_json::from_str(include_str!("../../../web/openapi.json")).unwrap();
+    assert_eq!(
+        of_the_pages, served,
+        "paved portal --print-openapi >web/openapi.json, and `npm run types` there"
+    );
     let paths = served["paths"].as_object().unwrap();
     for path in [
         "/api/workspaces",
@@ -232,10 +285,23 @@ async fn every_route_is_described_and_figures_are_there() {
     ] {
         assert!(paths.contains_key(path), "{path}");
     }
+    let text = served.to_string();
+    for reference in text.split(r##""$ref":"#"##).skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(served.pointer(reference).is_some(), "{reference} leads nowhere");
+    }
+    assert!(text.contains("#/components/schemas/Problem"));
+    let mut ids = BTreeSet::new();
     for (path, operations) in paths {
         for (method, operation) in operations.as_object().unwrap() {
             let responses = operation["responses"].as_object().unwrap();
             assert!(responses.keys().any(|code| code.starts_with(['1', '2', '3'])), "{method} {path}");
+            let id = operation["operationId"].as_str().unwrap_or_default();
+            assert!(!id.is_empty() && ids.insert(id), "{method} {path}: {id:?} is another operation's");
+            let said = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
+            assert!(said(&operation["summary"]), "{method} {path}");
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                assert!(said(&parameter["description"]), "{method} {path}: {parameter}");
+            }
         }
     }
     portal.get("ada", "/api/v1/kinds/stockpools").await;
@@ -250,12 +316,32 @@ async fn every_route_is_described_and_figures_are_there() {
 }
 
 #[tokio::test]
-async fn without_pages_the_portal_says_how_to_build_them() {
+async fn every_other_path_is_the_page_whether_pages_were_built_or_not() {
     let (_cluster, portal) = both().await;
-    let page = portal.get("", "/environments/team/ada").await;
-    assert_eq!(page.status, 200);
-    assert!(String::from_utf8_lossy(&page.body).contains("npm run build"));
+    let page = portal.get("", "/environments/team/stockpools.platform.acme.io/ada").await;
+    assert_eq!((page.status.as_u16(), page.header("content-type")), (200, "text/html; charset=utf-8"));
+    let text = String::from_utf8_lossy(&page.body);
+    assert!(text.contains("npm run build") || text.contains("<script type=\"module\""), "{text}");
     let policy = page.header("content-security-policy");
     assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+    let head = portal.send("HEAD", "/", &[], "").await;
+    assert_eq!((head.status.as_u16(), head.body.len()), (200, 0));
+    assert_eq!(head.header("content-length"), page.header("content-length"));
     assert_eq!(portal.get("", "/assets/index.js").await.status, 404);
+    assert_eq!(portal.json("POST", "", "/", &json!({})).await.status, 404);
+}
+
+#[tokio::test]
+async fn pages_are_compressed_and_nothing_else() {
+    let (_cluster, portal) = both().await;
+    let zipped = ("accept-encoding", "gzip");
+    let page = portal.send("GET", "/", &[zipped], "").await;
+    assert_eq!((page.header("content-encoding"), page.header("vary")), ("gzip", "accept-encoding"));
+    assert!(page.body.starts_with(&[0x1f, 0x8b]));
+    assert_eq!(portal.get("", "/").await.header("content-encoding"), "");
+    let ada = ("authorization", "Bearer token-ada");
+    let described = portal.send("GET", "/api/v1/openapi.json", &[zipped, ada], "").await;
+    assert_eq!((described.status.as_u16(), described.header("content-encoding")), (200, ""));
+    let stream = portal.open("GET", "/api/v1/watch", &[zipped, ada], "").await;
+    assert!(stream.status() == 200 && stream.headers().get("content-encoding").is_none());
 }

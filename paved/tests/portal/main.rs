@@ -5,6 +5,7 @@
 mod support;
 
 mod api;
+mod described;
 mod live;
 mod security;
 mod shapes;

@@ -215,3 +215,57 @@ async fn each_request_of_a_session_is_made_under_its_person() {
         portal.send("GET", "/api/v1/environments/team-vision/stockpools/a", &[("cookie", &eve)], "").await;
     assert_eq!(refused.status, 403);
 }
+
+#[tokio::test]
+async fn groups_that_the_portal_may_not_act_for_are_left_out() {
+    let world = world().await;
+    let World { cluster, provider, portal, .. } = &world;
+    cluster.grant("portal", "impersonate groups/everyone", false);
+    let session = provider.session(portal, "ada", &["vision", "everyone"]).await;
+    let headers = [("cookie", session.as_str())];
+    for _ in 0..2 {
+        let me = portal.send("GET", "/api/v1/me", &headers, "").await.json();
+        assert_eq!((&me["groups"], &me["namespaces"]), (&json!(["vision"]), &json!(["team-vision"])));
+        let kinds = portal.send("GET", "/api/v1/kinds", &headers, "").await;
+        assert_eq!((kinds.status.as_u16(), &kinds.json()[0]["mayCreate"]), (200, &json!(true)));
+    }
+    let told = portal
+        .log()
+        .lines()
+        .filter(|line| line.contains("may not impersonate"))
+        .map(str::to_owned)
+        .collect::<Vec<_>>();
+    assert!(told.len() == 1 && told[0].contains(r#""group":"everyone""#), "{told:?}");
+    let reviews = cluster
+        .asked()
+        .into_iter()
+        .filter(|(who, _, path)| who == "portal" && path.ends_with("accessreviews"));
+    assert_eq!(reviews.count(), 3, "the user and two groups, once");
+}
+
+#[tokio::test]
+async fn somebody_whom_the_portal_may_not_act_for_is_told_who_must_do_what() {
+    let world = world().await;
+    let World { cluster, provider, portal, .. } = &world;
+    cluster.grant("portal", "impersonate users/ada", false);
+    let session = provider.session(portal, "ada", &["vision"]).await;
+    for path in ["/api/v1/me", "/api/v1/environments", "/api/v1/watch"] {
+        let refused = portal.send("GET", path, &[("cookie", session.as_str())], "").await;
+        let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+        assert!(
+            refused.status == 403 && detail.contains("impersonation.users") && detail.contains("\"ada\""),
+            "{detail}"
+        );
+    }
+    assert_eq!(portal.get("ada", "/api/v1/me").await.status, 200, "a token needs nobody to act for it");
+}
+
+#[tokio::test]
+async fn nobody_is_let_through_while_it_is_not_known_for_whom_the_portal_may_act() {
+    let world = world().await;
+    let World { cluster, provider, portal, .. } = &world;
+    let session = provider.session(portal, "ada", &["vision"]).await;
+    cluster.set_down(true);
+    let answer = portal.send("GET", "/api/v1/environments", &[("cookie", session.as_str())], "").await;
+    assert_eq!(answer.status, 503, "{:?}", answer.body);
+}

@@ -15,13 +15,13 @@ use super::write::{self, Draft};
 use crate::portal::Portal;
 use crate::portal::extract::{Json, Path, Query};
 use crate::portal::owner::{ANNOTATION, LABEL};
-use crate::portal::problem::{Problem, Refusals};
+use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
 use crate::portal::who::SignedIn;
 
 /// An environment as one would apply it.
 #[derive(ToSchema)]
 #[allow(dead_code)]
-#[schema(as = Document)]
+#[schema(as = Document, example = json!({"kind": "StockPool", "metadata": {"name": "render"}, "spec": {"specName": "g1.1", "replicas": 2}}))]
 pub(in crate::portal) struct Document {
     /// May be left out where the kind alone is enough.
     #[schema(rename = "apiVersion")]
@@ -52,8 +52,8 @@ pub(in crate::portal) struct Very {
 }
 
 /// Make an environment.
-#[utoipa::path(post, path = "/api/v1/environments", tag = "environments", params(How), request_body = Document,
-    responses((status = 201, description = "Made.", body = Whole), (status = 200, description = "It would be made.", body = Whole), Refusals))]
+#[utoipa::path(post, path = "/api/v1/environments", operation_id = "createEnvironment", tag = "environments", params(How), request_body = Document,
+    responses((status = 201, description = "Made.", body = Whole), (status = 200, description = "It would be made.", body = Whole), Refusals, Unfit, Conflicts))]
 pub(in crate::portal) async fn create(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -72,8 +72,8 @@ pub(in crate::portal) async fn create(
 }
 
 /// Change an environment: the whole of it.
-#[utoipa::path(put, path = "/api/v1/environments/{namespace}/{kind}/{name}", tag = "environments", params(Place, How),
-    request_body = Document, responses((status = 200, description = "Changed.", body = Whole), Refusals))]
+#[utoipa::path(put, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "replaceEnvironment", tag = "environments", params(Place, How),
+    request_body = Document, responses((status = 200, description = "Changed.", body = Whole), Refusals, Absent, Unfit, Conflicts))]
 pub(in crate::portal) async fn replace(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -108,9 +108,10 @@ pub(in crate::portal) async fn replace(
 }
 
 /// Change some of an environment (JSON merge patch).
-#[utoipa::path(patch, path = "/api/v1/environments/{namespace}/{kind}/{name}", tag = "environments", params(Place, How),
-    request_body(content = Object, content_type = "application/merge-patch+json"),
-    responses((status = 200, description = "Changed.", body = Whole), Refusals))]
+#[utoipa::path(patch, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "patchEnvironment", tag = "environments", params(Place, How),
+    request_body(content = Object, description = "metadata (labels, annotations, resourceVersion) and spec, as far as they change; null takes a field away.",
+        content_type = "application/merge-patch+json", example = json!({"spec": {"replicas": 3}})),
+    responses((status = 200, description = "Changed.", body = Whole), Refusals, Absent, Unfit, Conflicts))]
 pub(in crate::portal) async fn patch(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -155,8 +156,8 @@ pub(in crate::portal) async fn patch(
 }
 
 /// Delete an environment, and with it all that it made.
-#[utoipa::path(delete, path = "/api/v1/environments/{namespace}/{kind}/{name}", tag = "environments", params(Place, Very),
-    responses((status = 202, description = "It is being deleted."), Refusals))]
+#[utoipa::path(delete, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "deleteEnvironment", tag = "environments", params(Place, Very),
+    responses((status = 202, description = "It is being deleted."), Refusals, Absent, Conflicts))]
 pub(in crate::portal) async fn delete(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,

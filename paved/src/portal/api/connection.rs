@@ -15,7 +15,7 @@ use crate::connect;
 use crate::portal::Portal;
 use crate::portal::extract::Path;
 use crate::portal::live::View;
-use crate::portal::problem::{Problem, Refusals};
+use crate::portal::problem::{Absent, Problem, Refusals};
 use crate::portal::who::SignedIn;
 
 /// An environment's connection details.
@@ -27,9 +27,11 @@ pub(in crate::portal) struct Connection {
     values: BTreeMap<String, String>,
 }
 
-/// The connection details of an environment. A POST, so that no other site's link and no cache asks for them.
-#[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/connection", tag = "environments", params(Place),
-    responses((status = 200, description = "The details.", body = Connection), Refusals))]
+/// The connection details of an environment.
+///
+/// A POST, so that no other site's link and no cache asks for them.
+#[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/connection", operation_id = "revealConnection", tag = "environments", params(Place),
+    responses((status = 200, description = "The details.", body = Connection), Refusals, Absent))]
 pub(in crate::portal) async fn reveal(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,

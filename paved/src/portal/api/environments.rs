@@ -17,7 +17,7 @@ use crate::documents::tidy;
 use crate::portal::Portal;
 use crate::portal::extract::{Path, Query, name};
 use crate::portal::live::{Entry, Key, View};
-use crate::portal::problem::{Problem, Refusals};
+use crate::portal::problem::{Absent, Problem, Refusals};
 use crate::portal::who::{Person, SignedIn};
 
 /// How many a page holds where nobody says, and at most.
@@ -28,8 +28,9 @@ const PAGE: (usize, usize) = (100, 500);
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct Which {
-    /// A name of the kind.
+    /// A name of the kind, such as its plural, alone or with .group
     kind: Option<String>,
+    /// Where they are.
     namespace: Option<String>,
     /// Whose: a login, or the value of the label `owner`.
     owner: Option<String>,
@@ -71,9 +72,14 @@ pub(in crate::portal) struct Whole {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(in crate::portal) struct Place {
+    /// Where it is.
+    #[param(example = "team-vision")]
     namespace: String,
     /// A name of the kind, such as its plural, alone or with .group
+    #[param(example = "stockpools")]
     kind: String,
+    /// Its name.
+    #[param(example = "render")]
     name: String,
 }
 
@@ -110,8 +116,8 @@ pub(in crate::portal) async fn visible(
 }
 
 /// Environments of all kinds.
-#[utoipa::path(get, path = "/api/v1/environments", tag = "environments", params(Which),
-    responses((status = 200, description = "A page of those that I may see.", body = Page), Refusals))]
+#[utoipa::path(get, path = "/api/v1/environments", operation_id = "listEnvironments", tag = "environments", params(Which),
+    responses((status = 200, description = "A page of those that I may see.", body = Page), Refusals, Absent))]
 pub(in crate::portal) async fn list(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -171,8 +177,8 @@ fn after(token: &str) -> Result<Key, Problem> {
 }
 
 /// One environment, as the API server has it now.
-#[utoipa::path(get, path = "/api/v1/environments/{namespace}/{kind}/{name}", tag = "environments", params(Place),
-    responses((status = 200, description = "The environment.", body = Whole), Refusals))]
+#[utoipa::path(get, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "getEnvironment", tag = "environments", params(Place),
+    responses((status = 200, description = "The environment.", body = Whole), Refusals, Absent))]
 pub(in crate::portal) async fn get(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use crate::portal::Portal;
 use crate::portal::extract::Json;
 use crate::portal::owner::{ANNOTATION, Owner};
-use crate::portal::problem::{Problem, Refusals};
+use crate::portal::problem::{Problem, Refusals, Unfit};
 use crate::portal::who::SignedIn;
 
 /// The key of the ConfigMap's data, in the format of sshd.
@@ -28,6 +28,7 @@ const MANY: usize = 32;
 /// SSH public keys.
 #[derive(Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({"keys": ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl ada@laptop"]}))]
 pub(in crate::portal) struct Keys {
     /// Lines as in `~/.ssh/id_ed25519.pub`.
     #[schema(max_items = 32)]
@@ -35,7 +36,7 @@ pub(in crate::portal) struct Keys {
 }
 
 /// My keys.
-#[utoipa::path(get, path = "/api/v1/keys", tag = "keys", responses((status = 200, description = "My keys.", body = Keys), Refusals))]
+#[utoipa::path(get, path = "/api/v1/keys", operation_id = "getKeys", tag = "keys", responses((status = 200, description = "My keys.", body = Keys), Refusals))]
 pub(in crate::portal) async fn get(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -44,8 +45,8 @@ pub(in crate::portal) async fn get(
 }
 
 /// My keys are these, and no others.
-#[utoipa::path(put, path = "/api/v1/keys", tag = "keys", request_body = Keys,
-    responses((status = 200, description = "My keys.", body = Keys), Refusals))]
+#[utoipa::path(put, path = "/api/v1/keys", operation_id = "replaceKeys", tag = "keys", request_body = Keys,
+    responses((status = 200, description = "My keys.", body = Keys), Refusals, Unfit))]
 pub(in crate::portal) async fn put(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::cluster;
 use crate::portal::Portal;
 use crate::portal::extract::{Path, Query, name};
-use crate::portal::kinds::is_claim;
-use crate::portal::problem::{Problem, Refusals};
+use crate::portal::kinds::{SECRET, connection_keys, is_claim};
+use crate::portal::problem::{Absent, Problem, Refusals};
 use crate::portal::who::{Person, SignedIn};
 
 /// A kind of environment.
@@ -34,7 +34,7 @@ pub(in crate::portal) struct Kind {
     /// The namespace that was asked for, or the first of mine where I may create one.
     #[serde(skip_serializing_if = "Option::is_none")]
     namespace: Option<String>,
-    /// The JSON schema of its spec, from the cluster's own XRD.
+    /// The JSON schema of its spec, from the cluster's own XRD; of a claim, with the Secret for its connection details.
     #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<Value>,
@@ -48,7 +48,7 @@ pub(in crate::portal) struct Where {
 }
 
 /// All kinds.
-#[utoipa::path(get, path = "/api/v1/kinds", tag = "kinds", params(Where),
+#[utoipa::path(get, path = "/api/v1/kinds", operation_id = "listKinds", tag = "kinds", params(Where),
     responses((status = 200, description = "All kinds.", body = Vec<Kind>), Refusals))]
 pub(in crate::portal) async fn list(
     State(portal): State<Arc<Portal>>,
@@ -64,9 +64,9 @@ pub(in crate::portal) async fn list(
 }
 
 /// A kind.
-#[utoipa::path(get, path = "/api/v1/kinds/{kind}", tag = "kinds",
-    params(("kind" = String, Path, description = "A name of the kind, such as its plural, alone or with .group"), Where),
-    responses((status = 200, description = "The kind.", body = Kind), Refusals))]
+#[utoipa::path(get, path = "/api/v1/kinds/{kind}", operation_id = "getKind", tag = "kinds",
+    params(("kind" = String, Path, example = "stockpools", description = "A name of the kind, such as its plural, alone or with .group"), Where),
+    responses((status = 200, description = "The kind.", body = Kind), Refusals, Absent))]
 pub(in crate::portal) async fn get(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -106,6 +106,23 @@ async fn shown(
         claim: is_claim(kind),
         may_create: namespace.is_some(),
         namespace: namespace.or_else(|| chosen.map(str::to_owned)),
-        schema: schema.and_then(|schema| schema.pointer("/properties/spec")).cloned(),
+        schema: schema
+            .and_then(|schema| schema.pointer("/properties/spec"))
+            .map(|spec| with_secret(spec, kind)),
     })
+}
+
+/// A spec's schema with what core adds to a claim's for its connection details. The portal names a Secret where nobody does, so nothing
+/// of it is required.
+fn with_secret(spec: &Value, kind: &cluster::Kind) -> Value {
+    let (mut spec, keys) = (spec.clone(), connection_keys(kind));
+    let fields = spec.get_mut("properties").and_then(Value::as_object_mut);
+    if let Some(fields) = fields.filter(|_| !keys.is_empty()) {
+        let what = format!("Where the connection details go: {}.", keys.join(", "));
+        let name = json!({"type": "string", "maxLength": 253, "pattern": r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
+            "description": "Name of a Secret beside the claim. Default: the claim's own name and -conn."});
+        let field = json!({"type": "object", "description": what, "properties": {"name": name}});
+        fields.entry(SECRET).or_insert(field);
+    }
+    spec
 }

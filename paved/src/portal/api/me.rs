@@ -18,7 +18,9 @@ use crate::portal::who::{Credential, SignedIn};
 pub(in crate::portal) struct Me {
     /// As Kubernetes knows me.
     username: String,
+    /// As I know myself: the username without the provider's prefix.
     login: String,
+    /// As Kubernetes knows them, and as far as the portal may act for them.
     groups: Vec<String>,
     /// What stands in the label `owner` of what is mine.
     owner: String,
@@ -32,7 +34,7 @@ pub(in crate::portal) struct Me {
 }
 
 /// Who I am.
-#[utoipa::path(get, path = "/api/v1/me", tag = "me", responses((status = 200, description = "Who I am.", body = Me), Refusals))]
+#[utoipa::path(get, path = "/api/v1/me", operation_id = "getMe", tag = "me", responses((status = 200, description = "Who I am.", body = Me), Refusals))]
 pub(in crate::portal) async fn get(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,

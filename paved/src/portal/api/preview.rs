@@ -23,7 +23,7 @@ use crate::function;
 use crate::portal::Portal;
 use crate::portal::extract::Json;
 use crate::portal::live::Part;
-use crate::portal::problem::{Problem, Refusals};
+use crate::portal::problem::{Problem, Refusals, Unfit};
 use crate::portal::who::SignedIn;
 use crate::subject::Stored;
 use crate::subject::discreet::without_secrets;
@@ -61,15 +61,19 @@ pub(in crate::portal) struct Previewed {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct Resource {
+    /// Its permanent name in the environment.
     slot: String,
     kind: String,
+    /// The object, without secrets.
     #[schema(value_type = Object)]
     manifest: Value,
 }
 
-/// What a claim would become; nothing is made. The API server is not asked: what it would refuse is found by its schema.
-#[utoipa::path(post, path = "/api/v1/preview", tag = "environments", request_body = Document,
-    responses((status = 200, description = "What it would become.", body = Previewed), Refusals))]
+/// What a claim would become; nothing is made.
+///
+/// The API server is not asked: what it would refuse is found by its schema.
+#[utoipa::path(post, path = "/api/v1/preview", operation_id = "previewEnvironment", tag = "environments", request_body = Document,
+    responses((status = 200, description = "What it would become.", body = Previewed), Refusals, Unfit))]
 pub(in crate::portal) async fn preview(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,

@@ -12,18 +12,20 @@ use serde_json::json;
 
 use crate::portal::Portal;
 use crate::portal::live::{Action, Next, Reader};
-use crate::portal::problem::{Problem, Refusals};
+use crate::portal::problem::{Crowded, Problem, Refusals};
 use crate::portal::who::SignedIn;
 
 /// How long a browser waits before it comes back, in milliseconds.
 const RETRY: u64 = 1000;
 
-/// Environments as they change. First `snapshot` (`{"total"}`, whatever was known before is void) and an `added` for each, or what was
+/// Environments as they change, as Server-Sent Events.
+///
+/// First `snapshot` (`{"total"}`, whatever was known before is void) and an `added` for each, or what was
 /// missed since `Last-Event-ID`; then `synced`; then `added`, `modified` and `deleted` as they happen. `heartbeat` says that the line
 /// stands; `reset` (`{"reason"}`) that it ends, and that one may come back unless one has signed out.
-#[utoipa::path(get, path = "/api/v1/watch", tag = "environments",
+#[utoipa::path(get, path = "/api/v1/watch", operation_id = "watchEnvironments", tag = "environments",
     params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was read.")),
-    responses((status = 200, description = "Events.", body = String, content_type = "text/event-stream"), Refusals))]
+    responses((status = 200, description = "Events.", body = String, content_type = "text/event-stream"), Refusals, Crowded))]
 pub(in crate::portal) async fn watch(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,

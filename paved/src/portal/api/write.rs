@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::cluster::Kind;
 use crate::portal::Portal;
 use crate::portal::extract::name;
+use crate::portal::kinds::{SECRET, connection_keys};
 use crate::portal::live::Key;
 use crate::portal::owner::{ANNOTATION, LABEL, Owner};
 use crate::portal::problem::Problem;
@@ -56,7 +57,9 @@ impl Draft {
         metadata.insert("namespace".to_owned(), json!(namespace));
         let mut object = Map::new();
         object.insert("metadata".to_owned(), Value::Object(metadata));
-        object.insert("spec".to_owned(), document.remove("spec").unwrap_or_else(|| json!({})));
+        let mut spec = document.remove("spec").unwrap_or_else(|| json!({}));
+        name_secret(&kind, &name, &mut spec, before);
+        object.insert("spec".to_owned(), spec);
         // Status is the function's: whoever sends one back with the rest means nothing by it.
         let known = ["apiVersion", "kind", "status"];
         if let Some(field) = document.keys().find(|field| !known.contains(&field.as_str())) {
@@ -71,8 +74,9 @@ impl Draft {
         namespace: String,
         name: String,
         owner: &Owner,
-        spec: Value,
+        mut spec: Value,
     ) -> Self {
+        name_secret(&kind, &name, &mut spec, None);
         let mut metadata = Map::new();
         metadata.insert("name".to_owned(), json!(name));
         metadata.insert("namespace".to_owned(), json!(namespace));
@@ -148,6 +152,18 @@ fn kept<'o>(before: &'o DynamicObject, named: Option<&str>) -> Option<(&'o str, 
     let label = before.metadata.labels.as_ref()?.get(LABEL)?;
     let login = before.metadata.annotations.as_ref().and_then(|all| all.get(ANNOTATION));
     named.is_none_or(|named| named == label).then_some((label.as_str(), login.map(String::as_str)))
+}
+
+/// Names a Secret for the connection details of a claim that names none: the one that it had before, else one that is called like the
+/// claim, so that whoever made it can connect.
+fn name_secret(kind: &Kind, name: &str, spec: &mut Value, before: Option<&DynamicObject>) {
+    let Some(fields) = spec.as_object_mut().filter(|_| !connection_keys(kind).is_empty()) else { return };
+    let empty = |reference: &Value| reference.is_null() || *reference == json!({}) || reference["name"] == "";
+    if fields.get(SECRET).is_none_or(empty) {
+        let before = before.map(|before| &before.data["spec"][SECRET]).filter(|reference| !empty(reference));
+        let reference = before.cloned().unwrap_or_else(|| json!({"name": format!("{name}-conn")}));
+        fields.insert(SECRET.to_owned(), reference);
+    }
 }
 
 fn set(metadata: &mut Map<String, Value>, place: &str, key: &str, value: &str) {

@@ -17,7 +17,7 @@ use crate::portal::extract::Json;
 use crate::portal::kinds::{api, is_claim};
 use crate::portal::namespace::slug;
 use crate::portal::owner::{Owner, hash, unique};
-use crate::portal::problem::{Problem, Refusals};
+use crate::portal::problem::{Conflicts, Problem, Refusals, Unfit};
 use crate::portal::who::{Person, SignedIn};
 
 /// The claim's kind.
@@ -29,8 +29,9 @@ pub(super) const REQUEST: &str = "request-id";
 /// A new environment.
 #[derive(ToSchema)]
 #[allow(dead_code)]
-#[schema(rename_all = "camelCase")]
+#[schema(rename_all = "camelCase", example = json!({"name": "shop", "nodeSize": "small"}))]
 pub(in crate::portal) struct NewEnvironment {
+    /// What the environment's name begins with; mine stands behind it.
     #[schema(min_length = 1)]
     name: String,
     /// small, medium or large
@@ -44,7 +45,9 @@ pub(in crate::portal) struct NewEnvironment {
 pub(in crate::portal) struct Creating {
     /// creating
     status: &'static str,
+    /// `<name>-<user>`
     name: String,
+    /// As the WebSocket tells it, and the label `request-id`.
     request_id: String,
 }
 
@@ -54,8 +57,8 @@ pub(super) fn kinds(portal: &Portal) -> Vec<Kind> {
 }
 
 /// Make an application environment.
-#[utoipa::path(post, path = "/api/environments/", tag = "application environments", request_body = NewEnvironment,
-    responses((status = 202, description = "It is being made.", body = Creating), Refusals))]
+#[utoipa::path(post, path = "/api/environments/", operation_id = "createApplicationEnvironment", tag = "application environments", request_body = NewEnvironment,
+    responses((status = 202, description = "It is being made.", body = Creating), Refusals, Unfit, Conflicts))]
 pub(in crate::portal) async fn create(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -81,7 +84,7 @@ async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Creating
     let selector = json!({"matchLabels": {"provider": "gcp"}});
     let parameters = json!({"nodeSize": size});
     let spec = if is_claim(&kind) {
-        json!({"parameters": parameters, "compositionSelector": selector, "writeConnectionSecretToRef": {"name": format!("{name}-conn")}})
+        json!({"parameters": parameters, "compositionSelector": selector})
     } else {
         json!({"parameters": parameters, "crossplane": {"compositionSelector": selector}})
     };

@@ -30,9 +30,11 @@ const LARGEST: usize = 16 * 1024;
 /// Not signed in.
 const UNAUTHORIZED: u16 = 4401;
 
-/// Application environments of mine as they change: messages `{requestId, name, status, eventType}`. What there is comes first, as ADDED.
+/// Application environments of mine as they change, by WebSocket.
+///
+/// Messages are `{requestId, name, status, eventType}`. What there is comes first, as ADDED.
 /// Who I am says the session, or the header Authorization, or a first message `{"token": "…"}`; a token in the URL is ignored.
-#[utoipa::path(get, path = "/ws/status/", tag = "application environments",
+#[utoipa::path(get, path = "/ws/status/", operation_id = "watchApplicationEnvironments", tag = "application environments",
     responses((status = 101, description = "A WebSocket."), Refusals))]
 pub(in crate::portal) async fn status(
     State(portal): State<Arc<Portal>>,

@@ -21,7 +21,7 @@ use crate::portal::extract::{Json, Path};
 use crate::portal::kinds::api;
 use crate::portal::live::Entry;
 use crate::portal::owner::{Owner, hash, unique};
-use crate::portal::problem::{Problem, Refusals};
+use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
 use crate::portal::who::{Person, SignedIn};
 
 /// The claim's kind.
@@ -43,19 +43,24 @@ pub(in crate::portal) struct Health {
 /// A new stock pool.
 #[derive(ToSchema)]
 #[allow(dead_code)]
-#[schema(rename_all = "camelCase")]
+#[schema(rename_all = "camelCase", example = json!({"name": "render", "specName": "g1.1", "replicas": 2}))]
 pub(in crate::portal) struct NewStockPool {
+    /// One is made up where there is none.
     name: Option<String>,
+    /// Mine where there is none.
     namespace: Option<String>,
     /// Such as g1.1.
     #[schema(min_length = 1)]
     spec_name: String,
+    /// Image of the pods.
     image: Option<String>,
-    /// A quantity, such as 2Gi.
+    /// Memory of each pod: a quantity, such as 2Gi.
     memory: Option<String>,
+    /// GPUs of each pod.
     #[schema(minimum = 0, maximum = 16)]
     gpu: Option<i64>,
-    #[schema(minimum = 0)]
+    /// How many pods to keep in stock.
+    #[schema(minimum = 0, maximum = 2_147_483_647)]
     replicas: i64,
 }
 
@@ -100,7 +105,7 @@ pub(in crate::portal) struct Job {
 }
 
 /// Whether the API lives.
-#[utoipa::path(get, path = "/api/v1/health", tag = "stock pools", responses((status = 200, description = "It lives.", body = Health)))]
+#[utoipa::path(get, path = "/api/v1/health", operation_id = "getHealth", tag = "stock pools", responses((status = 200, description = "It lives.", body = Health)))]
 pub(in crate::portal) async fn health() -> Answer<Health> {
     Answer(Health { status: "ok" })
 }
@@ -133,7 +138,7 @@ impl StockPool {
 }
 
 /// The stock pools that I may see.
-#[utoipa::path(get, path = "/api/v1/operator/stockpools", tag = "stock pools",
+#[utoipa::path(get, path = "/api/v1/operator/stockpools", operation_id = "listStockPools", tag = "stock pools",
     responses((status = 200, description = "All of them.", body = Vec<StockPool>), Refusals))]
 pub(in crate::portal) async fn list(
     State(portal): State<Arc<Portal>>,
@@ -144,10 +149,12 @@ pub(in crate::portal) async fn list(
     Ok(Answer(all.iter().map(|entry| StockPool::of(entry)).collect()))
 }
 
-/// Make a stock pool. With the same `Idempotency-Key` it is made once, and the same job is answered; another body under it is a conflict.
-#[utoipa::path(post, path = "/api/v1/operator/stockpools", tag = "stock pools", request_body = NewStockPool,
+/// Make a stock pool.
+///
+/// With the same `Idempotency-Key` it is made once, and the same job is answered; another body under it is a conflict.
+#[utoipa::path(post, path = "/api/v1/operator/stockpools", operation_id = "createStockPool", tag = "stock pools", request_body = NewStockPool,
     params(("Idempotency-Key" = Option<String>, Header, description = "The client's own word for this request: at most 255 visible characters.")),
-    responses((status = 202, description = "The claim is made: the job.", body = Job), Refusals))]
+    responses((status = 202, description = "The claim is made: the job.", body = Job), Refusals, Unfit, Conflicts))]
 pub(in crate::portal) async fn create(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -294,8 +301,8 @@ fn job(job_id: &str, object: &DynamicObject) -> Job {
 }
 
 /// How the making of a stock pool fares.
-#[utoipa::path(get, path = "/api/v1/operator/jobs/{jobID}", tag = "stock pools", params(("jobID" = String, Path)),
-    responses((status = 200, description = "The job.", body = Job), Refusals))]
+#[utoipa::path(get, path = "/api/v1/operator/jobs/{jobID}", operation_id = "getJob", tag = "stock pools", params(("jobID" = String, Path, description = "As the answer to the POST says it.", example = "0123456789abcdef0123456789abcdef")),
+    responses((status = 200, description = "The job.", body = Job), Refusals, Absent))]
 pub(in crate::portal) async fn job_of(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,

@@ -16,10 +16,10 @@ use crate::portal::api::environments::visible;
 use crate::portal::api::keys;
 use crate::portal::api::write::{self, Draft};
 use crate::portal::extract::{Json, Path, name};
-use crate::portal::kinds::{api, is_claim};
+use crate::portal::kinds::api;
 use crate::portal::live::Entry;
 use crate::portal::owner::{Owner, unique};
-use crate::portal::problem::{Problem, Refusals};
+use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
 use crate::portal::who::{Person, SignedIn};
 
 /// The claim's kind.
@@ -31,7 +31,7 @@ const LONGEST: usize = 40;
 /// A new workspace.
 #[derive(ToSchema)]
 #[allow(dead_code)]
-#[schema(rename_all = "camelCase")]
+#[schema(rename_all = "camelCase", example = json!({"owner": "ada", "instanceType": "g4dn.xlarge"}))]
 pub(in crate::portal) struct NewWorkspace {
     /// Me; somebody else where I may act for them.
     #[schema(min_length = 1)]
@@ -47,6 +47,7 @@ pub(in crate::portal) struct NewWorkspace {
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct Workspace {
     name: String,
+    /// The login of whoever it belongs to.
     owner: String,
     instance_type: Option<String>,
     status: Status,
@@ -96,8 +97,8 @@ async fn all(portal: &Portal, person: &Person) -> Result<Vec<Arc<Entry>>, Proble
 }
 
 /// Make a workspace.
-#[utoipa::path(post, path = "/api/workspaces", tag = "workspaces", request_body = NewWorkspace,
-    responses((status = 202, description = "It is being made: the object.", body = Object), Refusals))]
+#[utoipa::path(post, path = "/api/workspaces", operation_id = "createWorkspace", tag = "workspaces", request_body = NewWorkspace,
+    responses((status = 202, description = "It is being made: the object.", body = Object), Refusals, Unfit, Conflicts))]
 pub(in crate::portal) async fn create(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -129,11 +130,7 @@ async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Value, P
     if !keys.is_empty() {
         parameters.insert("sshPublicKeys".to_owned(), json!(keys));
     }
-    let mut spec = json!({"parameters": parameters});
-    if is_claim(&kind) {
-        spec["writeConnectionSecretToRef"] = json!({"name": format!("{name}-conn")});
-    }
-    let draft = Draft::new(kind, namespace, name, &owner, spec);
+    let draft = Draft::new(kind, namespace, name, &owner, json!({"parameters": parameters}));
     let object = draft.create(portal, person, false).await?;
     Ok(crate::documents::tidy(&object))
 }
@@ -149,7 +146,7 @@ fn workspace_name(owner: &str) -> Result<String, Problem> {
 }
 
 /// The workspaces that I may see.
-#[utoipa::path(get, path = "/api/workspaces", tag = "workspaces",
+#[utoipa::path(get, path = "/api/workspaces", operation_id = "listWorkspaces", tag = "workspaces",
     responses((status = 200, description = "All of them.", body = Vec<Workspace>), Refusals))]
 pub(in crate::portal) async fn list(
     State(portal): State<Arc<Portal>>,
@@ -160,8 +157,8 @@ pub(in crate::portal) async fn list(
 }
 
 /// Delete a workspace.
-#[utoipa::path(delete, path = "/api/workspaces/{name}", tag = "workspaces", params(("name" = String, Path)),
-    responses((status = 204, description = "It is being deleted."), Refusals))]
+#[utoipa::path(delete, path = "/api/workspaces/{name}", operation_id = "deleteWorkspace", tag = "workspaces", params(("name" = String, Path, description = "Its name.", example = "ws-ada-0123abcd")),
+    responses((status = 204, description = "It is being deleted."), Refusals, Absent, Conflicts))]
 pub(in crate::portal) async fn delete(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,

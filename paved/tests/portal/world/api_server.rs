@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::{StreamExt, stream};
+use kube::api::DynamicObject;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -60,7 +61,8 @@ struct Inner {
     /// Collection, type and object, in order.
     events: Vec<(String, &'static str, Value)>,
     asked: Vec<Asked>,
-    /// What people may besides, or no more: `who verb place`.
+    /// What people may besides, or no more: `who verb place`, where the place is a namespace, a whole path, or `users/NAME` and
+    /// `groups/NAME` of those that are impersonated.
     granted: BTreeMap<String, bool>,
     /// Events before this one are forgotten: whoever asks for them is told so.
     forgotten: usize,
@@ -134,7 +136,7 @@ impl ApiServer {
         std::mem::take(&mut self.here.inner().asked)
     }
 
-    /// From now on somebody may do this, or may not: `list team-vision`, or `list` and a whole path.
+    /// From now on somebody may do this, or may not: `list team-vision`, `list` and a whole path, or `impersonate groups/vision`.
     pub fn grant(&self, who: &str, what: &str, allowed: bool) {
         self.here.inner().granted.insert(format!("{who} {what}"), allowed);
     }
@@ -211,8 +213,8 @@ fn shown(value: &Value) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
 }
 
-/// Whom a request means; the portal alone may impersonate.
-fn who(headers: &HeaderMap) -> Result<String, Box<Response>> {
+/// Whom a request means; the portal alone may impersonate, as far as that was not taken from it.
+fn who(here: &Here, headers: &HeaderMap) -> Result<String, Box<Response>> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
     let authorizations = headers.get_all(header::AUTHORIZATION).iter().count();
     let token = text("authorization").unwrap_or_default();
@@ -221,11 +223,16 @@ fn who(headers: &HeaderMap) -> Result<String, Box<Response>> {
         return Err(Box::new(status(401, "Unauthorized", "Unauthorized", &json!([]))));
     }
     assert!(headers.get_all("impersonate-user").iter().count() <= 1, "impersonated twice");
-    match text("impersonate-user") {
-        None => Ok(user),
-        Some(other) if user == "portal" => Ok(other),
-        Some(_) => Err(Box::new(status(403, "Forbidden", "you may not impersonate", &json!([])))),
+    let Some(other) = text("impersonate-user") else { return Ok(user) };
+    let groups = headers.get_all("impersonate-group").iter().map(|group| ("groups", group.to_str().unwrap()));
+    for (what, name) in groups.chain([("users", other.as_str())]) {
+        if user != "portal" || !here.inner().may(&user, "impersonate", &format!("{what}/{name}")) {
+            let message =
+                format!("{what} {name:?} is forbidden: User {user:?} cannot impersonate resource {what:?}");
+            return Err(Box::new(status(403, "Forbidden", &message, &json!([]))));
+        }
     }
+    Ok(other)
 }
 
 impl Inner {
@@ -254,7 +261,7 @@ async fn answer(
     if here.inner().down {
         return status(503, "ServiceUnavailable", "down", &json!([]));
     }
-    let who = match who(&headers) {
+    let who = match who(&here, &headers) {
         Ok(who) => who,
         Err(refused) => return *refused,
     };
@@ -309,9 +316,12 @@ fn review(here: &Here, who: &str, path: &str, sent: &Value) -> Option<Response> 
         "selfsubjectreviews" => json!({"userInfo": {"username": who, "groups": groups}}),
         "selfsubjectaccessreviews" => {
             let asked = &sent["spec"]["resourceAttributes"];
-            let (verb, namespace) =
-                (asked["verb"].as_str().unwrap(), asked["namespace"].as_str().unwrap_or_default());
-            json!({"allowed": here.inner().may(who, verb, namespace)})
+            let text = |field: &str| asked[field].as_str().unwrap_or_default();
+            let place = match text("verb") {
+                "impersonate" => format!("{}/{}", text("resource"), text("name")),
+                _ => text("namespace").to_owned(),
+            };
+            json!({"allowed": here.inner().may(who, text("verb"), &place)})
         }
         "selfsubjectrulesreviews" => {
             let namespace = sent["spec"]["namespace"].as_str().unwrap();
@@ -407,6 +417,22 @@ fn changes(here: &Arc<Here>, path: &str, query: &str) -> Response {
     Body::from_stream(events.boxed()).into_response()
 }
 
+/// Whether an object is one of Kubernetes' at all: no API server takes anything else.
+fn refused(object: &Value) -> Option<Response> {
+    if let Err(error) = serde_json::from_value::<DynamicObject>(object.clone()) {
+        return Some(status(
+            400,
+            "BadRequest",
+            &format!("the object cannot be decoded: {error}"),
+            &json!([]),
+        ));
+    }
+    let strange = object.get("spec").is_some_and(|spec| !spec.is_object());
+    let cause =
+        json!({"field": "spec", "message": "must be of type object", "reason": "FieldValueTypeInvalid"});
+    strange.then(|| status(422, "Invalid", "spec: Invalid value", &json!([cause])))
+}
+
 fn absent(path: &str) -> Response {
     status(404, "NotFound", &format!("{path} not found"), &json!([]))
 }
@@ -423,6 +449,9 @@ fn create(here: &Here, path: &str, sent: Value, dry_run: bool) -> Response {
     if sent["spec"]["replicas"].as_i64().is_some_and(|replicas| replicas > 1000) {
         let cause = json!({"field": "spec.replicas", "message": "should be less than or equal to 1000", "reason": "FieldValueInvalid"});
         return status(422, "Invalid", "spec.replicas is invalid", &json!([cause]));
+    }
+    if let Some(refused) = refused(&sent) {
+        return refused;
     }
     let whole = format!("{path}/{name}");
     if here.inner().objects.contains_key(&whole) {
@@ -442,6 +471,9 @@ fn replace(here: &Here, path: &str, sent: Value, dry_run: bool) -> Response {
     if known["metadata"]["resourceVersion"] != sent["metadata"]["resourceVersion"] {
         return status(409, "Conflict", "the object has been modified", &json!([]));
     }
+    if let Some(refused) = refused(&sent) {
+        return refused;
+    }
     shown(&if dry_run { sent } else { here.put(path, sent) })
 }
 
@@ -456,6 +488,9 @@ fn patch(here: &Here, path: &str, sent: &Value, media_type: &str) -> Response {
         return status(409, "Conflict", "the object has been modified", &json!([]));
     }
     merge(&mut object, sent);
+    if let Some(refused) = refused(&object) {
+        return refused;
+    }
     shown(&here.put(path, object))
 }
 

@@ -1,0 +1,60 @@
+//! For whom the portal may act. Kubernetes refuses a request altogether for one group of its user's that the portal's role does not list,
+//! so such groups are left out: somebody has fewer rights then, and the rights of the others.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::try_join_all;
+
+use super::access::Access;
+use super::problem::Problem;
+use super::who::Person;
+
+/// How many groups are told of.
+const MANY: usize = 1000;
+
+/// Knows which groups were told of: the log names each once.
+#[derive(Default)]
+pub(super) struct Acting {
+    told: Mutex<BTreeSet<String>>,
+}
+
+impl Acting {
+    /// Somebody with a session, in those of their groups that the portal may act for. Whether it may says the API server; while that does
+    /// not answer nobody is let through.
+    pub(super) async fn narrowed(
+        &self,
+        access: &Access,
+        person: Arc<Person>,
+    ) -> Result<Arc<Person>, Problem> {
+        if !access.portal_may_act_for("users", person.username()).await? {
+            return Err(Problem::forbidden(format!(
+                "The portal may not act for you: whoever runs it has to let its role impersonate the user {:?}, as \
+                 `impersonation.users` of its chart does.",
+                person.username()
+            )));
+        }
+        let groups = person.groups();
+        let answers =
+            try_join_all(groups.iter().map(|group| access.portal_may_act_for("groups", group))).await?;
+        let among = |wanted: bool| {
+            let pairs = groups.iter().zip(&answers).filter(move |(_, may)| **may == wanted);
+            pairs.map(|(group, _)| group.clone()).collect::<Vec<_>>()
+        };
+        let left_out = among(false);
+        if left_out.is_empty() {
+            return Ok(person);
+        }
+        self.tell(left_out);
+        Ok(Arc::new(person.in_groups(among(true))))
+    }
+
+    fn tell(&self, groups: Vec<String>) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        for group in groups {
+            if told.len() < MANY && told.insert(group.clone()) {
+                tracing::warn!(group, "a group is left out: the portal's role may not impersonate it");
+            }
+        }
+    }
+}

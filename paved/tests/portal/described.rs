@@ -1,0 +1,42 @@
+//! The API is what its description says, whatever is sent to it: schemathesis makes requests up from the description, right and wrong ones.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use xtask::python::{SCHEMATHESIS, program};
+
+use crate::world::api_server::{ApiServer, at, environment};
+use crate::world::portal::Portal;
+
+/// What has to be so of every answer.
+const CHECKS: &str =
+    "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
+
+#[tokio::test]
+async fn nothing_that_is_sent_makes_the_portal_fail_and_every_answer_is_described() {
+    let cluster = ApiServer::start().await;
+    let text = std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
+    let composition: Value = serde_saphyr::from_multiple(&text).unwrap().remove(0);
+    cluster.put("/apis/apiextensions.crossplane.io/v1/compositions/pools", composition);
+    cluster.put(&at("stockpools", "team-vision", "render"), environment("StockPool", "ada"));
+    let mut shop = environment("ApplicationEnvironment", "ada");
+    shop["spec"]["writeConnectionSecretToRef"] = json!({"name": "shop-conn"});
+    cluster.put(&at("applicationenvironments", "team-vision", "shop"), shop);
+    let portal = Portal::alone(&cluster, "operator").await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(program(SCHEMATHESIS, "schemathesis").unwrap());
+    // What it finds once it finds again: a seed, and nothing remembered of other runs.
+    command.current_dir(&folder).args(["run", "--no-color", &portal.url("/api/v1/openapi.json")]);
+    command.args(["--seed", "1", "--generation-deterministic"]);
+    command.args(["--phases", "examples,coverage,fuzzing", "--max-examples", "10", "--workers", "1"]);
+    command.args(["--checks", CHECKS, "--continue-on-failure"]);
+    // As somebody who may do everything; tokens that are made up lead nowhere.
+    command.args(["--generation-with-security-parameters", "false"]);
+    command.args(["--header", "Authorization: Bearer token-operator"]);
+    // It never ends.
+    command.args(["--exclude-path", "/api/v1/watch"]);
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!portal.log().contains("panicked"), "{}", portal.log());
+}
