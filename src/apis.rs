@@ -81,7 +81,7 @@ pub trait Api: DeserializeOwned + JsonSchema {
 }
 
 /// What an API is called, and what its manifests say beside the schemas.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Info {
     /// Its name in paths, object names and documents: `gpu-workspace`.
     pub name: &'static str,
@@ -108,7 +108,7 @@ pub struct Info {
 }
 
 /// The names of a kind.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Names {
     /// `GpuDevWorkspace`
     pub kind: &'static str,

@@ -37,7 +37,16 @@ pub struct Outside<'a> {
 /// # Errors
 /// `INVALID_ARGUMENT` for a request that is none: no observed composite, or one without a kind.
 /// Everything a user or a platform team can get wrong is a FATAL result in the response instead.
-pub fn run(
+pub fn run(request: RunFunctionRequest, outside: &mut Outside<'_>) -> Result<RunFunctionResponse, Status> {
+    run_with(apis::find, request, outside)
+}
+
+/// The same with other APIs than ours: `find` gives the one that serves a kind.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    find: impl Fn(&str) -> Option<&'static dyn AnyApi>,
     mut request: RunFunctionRequest,
     outside: &mut Outside<'_>,
 ) -> Result<RunFunctionResponse, Status> {
@@ -52,7 +61,7 @@ pub fn run(
     };
     let mut response = forward(&mut request);
     let credentials = std::mem::take(&mut request.credentials);
-    let answered = match apis::find(&kind) {
+    let answered = match find(&kind) {
         None => Err(Error::UnsupportedKind { found: crate::check::shown(&kind), known: apis::kinds() }),
         Some(api) => settings(&mut request, &mut response).and_then(|settings| match settings {
             None => Ok(()),

@@ -39,6 +39,7 @@ use tonic::transport::server::{Router, TcpIncoming};
 use tonic::transport::{Certificate, Identity, Server as GrpcServer, ServerTlsConfig};
 use tower::layer::util::Stack;
 
+use crate::apis::{self, AnyApi};
 use crate::function::{self, Outside};
 use crate::metrics::{CountCalls, Metrics};
 use answer::FunctionService;
@@ -204,13 +205,25 @@ impl Server {
 /// As [`function::run`], and `UNAVAILABLE` when the operating system has no randomness to give: its answer would hold
 /// passwords that are none.
 pub fn paved_road(request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+    with_apis(apis::find, request)
+}
+
+/// The same with other APIs: `find` gives the one that serves a kind.
+///
+/// # Errors
+/// As [`paved_road`].
+pub fn with_apis(
+    find: impl Fn(&str) -> Option<&'static dyn AnyApi>,
+    request: RunFunctionRequest,
+) -> Result<RunFunctionResponse, Status> {
     let mut failed = None;
     let mut random = |buffer: &mut [u8]| {
         if let Err(error) = getrandom::fill(buffer) {
             failed = Some(error);
         }
     };
-    let response = function::run(request, &mut Outside { now: jiff::Timestamp::now(), random: &mut random });
+    let mut outside = Outside { now: jiff::Timestamp::now(), random: &mut random };
+    let response = function::run_with(find, request, &mut outside);
     match failed {
         None => response,
         Some(error) => {

@@ -175,7 +175,8 @@ impl Args {
         if self.debug { image::Effort::Quick } else { image::Effort::Best }
     }
 
-    fn architectures(&self) -> Vec<Architecture> {
+    /// The architectures that packages are wanted for.
+    pub fn architectures(&self) -> Vec<Architecture> {
         match (self.debug, self.architectures.as_slice()) {
             (true, _) => vec![Architecture::of_this_machine()],
             (_, []) => vec![Architecture::Amd64, Architecture::Arm64],

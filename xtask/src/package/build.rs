@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 
 use super::Architecture;
-use crate::{tools, workspace};
+use crate::{pages, tools, workspace};
 
 /// Zig and what makes cargo use it; both come as Python packages.
 const PINNED: [&str; 2] = ["cargo-zigbuild==0.24.0", "ziglang==0.17.0"];
@@ -42,8 +42,12 @@ impl Place {
         Ok(Self { root, target: folder.join("target") })
     }
 
-    /// Builds a binary of one of the workspace's packages for release; gives its path.
+    /// Builds a binary of one of the workspace's packages for release, and before `paved` the pages that are embedded in it; gives
+    /// its path.
     pub fn static_binary(&self, package: &str, binary: &str, architecture: Architecture) -> Result<PathBuf> {
+        if binary == "paved" {
+            pages::build_in(&self.root)?;
+        }
         let programs = zig()?;
         let target = architecture.target();
         run(Command::new("rustup").args(["target", "add", target]).current_dir(workspace::root()))?;

@@ -27,9 +27,14 @@ pub const NOT_PACKAGED: [&str; 3] = ["observability/*", "rbac/*", "runtime-confi
 pub fn package(args: &Args, architecture: Architecture, place: &Place, output: &Path) -> Result<PathBuf> {
     let binary = binary(args, architecture, place)?;
     let binary = fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
+    pack(&binary, args, architecture, output)
+}
+
+/// Packs a program as the Function's package for one architecture; gives its file.
+pub fn pack(binary: &[u8], args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {
     let folder = tempfile::tempdir()?;
     let image = folder.path().join("image.tar");
-    fs::write(&image, runtime(&binary, architecture, args)?.saved()?)?;
+    fs::write(&image, runtime(binary, architecture, args)?.saved()?)?;
     let file = output.join(format!("function-paved-road-{}.xpkg", architecture.name()));
     let examples = folder.path().join("none");
     let crossplane = tools::path(&tools::CLI)?;

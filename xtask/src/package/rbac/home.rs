@@ -123,7 +123,7 @@ fn vcluster() -> Rights {
     rights.and(role_of_vcluster())
 }
 
-/// The rules of the chart's Role, `templates/role.yaml`.
+/// The rules of the chart's Role, `templates/role.yaml`; that for `pods/resize` it has on Kubernetes 1.35 and later.
 fn role_of_vcluster() -> Rights {
     const FOLLOW: [&str; 4] = ["create", "get", "list", "watch"];
     const CHANGE: [&str; 5] = ["get", "list", "watch", "patch", "update"];
@@ -144,7 +144,7 @@ fn role_of_vcluster() -> Rights {
             ],
             &WRITE,
         ),
-        ("", &["pods/status", "pods/ephemeralcontainers"], &["patch", "update"]),
+        ("", &["pods/status", "pods/ephemeralcontainers", "pods/resize"], &["patch", "update"]),
         ("apps", &["statefulsets", "replicasets", "deployments"], &CHANGE),
         ("", &["pods/log"], &["get", "list", "watch"]),
         ("", &["events"], &FOLLOW),

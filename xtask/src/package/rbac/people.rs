@@ -10,6 +10,10 @@ use crate::package::composed::{self, Composed};
 /// What is done with something that exists.
 const TEND: [&str; 6] = ["get", "list", "watch", "update", "patch", "delete"];
 
+/// What is done with Kubernetes' own objects that environments are made of: they are changed by nobody but Crossplane, and deleted by
+/// hand where Kubernetes has overlooked them.
+const TIDY: [&str; 4] = ["get", "list", "watch", "delete"];
+
 /// What an operator reads of Crossplane to find out why nothing happens.
 const CROSSPLANE: [(&str, &[&str]); 2] = [
     (
@@ -79,7 +83,7 @@ fn parts(composed: &[Composed]) -> Result<Rights> {
     let plurals = super::plurals()?;
     let mut rights = Rights::default();
     for object in composed.iter().flat_map(Composed::objects).filter(|object| object["kind"] != "Secret") {
-        let verbs: &[&str] = if is_native(object) { &READ } else { &TEND };
+        let verbs: &[&str] = if is_native(object) { &TIDY } else { &TEND };
         rights.allow(composed::group(object), &plurals.of(object)?, verbs);
     }
     Ok(rights)
