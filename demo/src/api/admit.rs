@@ -1,0 +1,113 @@
+//! What the API server takes: the right place, the schema's fields, its defaults and its rules.
+
+use serde_json::{Value, json};
+
+use super::{Api, Refused, Request, versioned};
+use crate::json::{remove, text};
+use crate::kinds::{Kind, Kinds};
+use crate::store::Key;
+
+/// What the API server makes of an object that somebody writes.
+pub fn admit(
+    api: &Api,
+    request: &Request<'_>,
+    key: &Key,
+    mut object: Value,
+    before: Option<&Value>,
+) -> Result<Value, Refused> {
+    let named = |field: &str, wanted: &str| {
+        let found = text(&object, &format!("/metadata/{field}"));
+        if found == wanted || (found.is_empty() && !wanted.is_empty() && field == "namespace") {
+            return Ok(());
+        }
+        let message = format!(
+            "the {field} of the object ({found}) does not match the {field} on the request ({wanted})"
+        );
+        Err(Refused::new(400, "BadRequest", message))
+    };
+    named("name", &key.name)?;
+    named("namespace", &key.namespace)?;
+    prune(api, request, &mut object)?;
+    let strange =
+        object["apiVersion"].is_string() && text(&object, "/apiVersion") != request.kind.api_version();
+    if strange {
+        let message = format!(
+            "apiVersion: found {}; the path says {}",
+            object["apiVersion"],
+            request.kind.api_version()
+        );
+        return Err(Refused::new(400, "BadRequest", message));
+    }
+    admitted(&api.kinds, request.kind, key, &object, before)
+}
+
+/// The same of an object whose place is known: with defaults, checked by its schema, and without what others keep there.
+pub fn admitted(
+    kinds: &Kinds,
+    kind: &Kind,
+    key: &Key,
+    object: &Value,
+    before: Option<&Value>,
+) -> Result<Value, Refused> {
+    let mut object = versioned(object, kind);
+    object["metadata"]["name"] = json!(key.name);
+    if kind.namespaced {
+        object["metadata"]["namespace"] = json!(key.namespace);
+    }
+    // Of what is deleted nobody takes that back.
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"] {
+        let kept = before.map(|before| before["metadata"][field].clone()).filter(|kept| !kept.is_null());
+        match kept {
+            Some(kept) => object["metadata"][field] = kept,
+            None => remove(&mut object["metadata"], field),
+        }
+    }
+    let Some(definition) = kinds.schemas().of(&object) else { return Ok(object) };
+    match before.and_then(|before| before.get("status")) {
+        Some(status) => object["status"] = status.clone(),
+        None => remove(&mut object, "status"),
+    }
+    definition.apply_defaults(&mut object);
+    let violations = definition.validate(&object, before);
+    if violations.is_empty() { Ok(object) } else { Err(Refused::invalid(kind, &key.name, &violations)) }
+}
+
+/// Drops the fields that the schema does not know, or refuses them where the writer asks for it.
+pub fn prune(api: &Api, request: &Request<'_>, object: &mut Value) -> Result<(), Refused> {
+    let Some(definition) = api.kinds.schemas().get(&request.kind.api_version(), &request.kind.name) else {
+        return Ok(());
+    };
+    let mut dropped = Vec::new();
+    cut(object, definition.schema(), "", &mut dropped);
+    if dropped.is_empty() || request.query.get("fieldValidation") != "Strict" {
+        return Ok(());
+    }
+    let fields: Vec<String> = dropped.iter().map(|path| format!("unknown field {path:?}")).collect();
+    Err(Refused::new(400, "BadRequest", format!("strict decoding error: {}", fields.join(", "))))
+}
+
+fn cut(value: &mut Value, schema: &Value, path: &str, dropped: &mut Vec<String>) {
+    if schema["x-kubernetes-preserve-unknown-fields"] == true || schema.is_boolean() {
+        return;
+    }
+    match value {
+        Value::Object(fields) => fields.retain(|field, value| {
+            let place = if path.is_empty() { field.clone() } else { format!("{path}.{field}") };
+            if path.is_empty() && ["apiVersion", "kind", "metadata", "status"].contains(&field.as_str()) {
+                return true;
+            }
+            let known = schema["properties"].get(field).or_else(|| schema.get("additionalProperties"));
+            match known {
+                Some(schema) => cut(value, schema, &place, dropped),
+                None => dropped.push(place),
+            }
+            known.is_some()
+        }),
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                cut(item, &schema["items"], &format!("{path}[{index}]"), dropped);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,174 @@
+//! Reading: an object, a list, a watch.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures::{StreamExt, stream};
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use super::{Query, Refused, Request, shown, versioned};
+use crate::json::text;
+use crate::kinds::Kind;
+use crate::store::{Event, Key, Store};
+
+/// How often a watch says up to which version it has seen everything.
+const BOOKMARK: Duration = Duration::from_secs(30);
+
+/// How long a watch lasts where nobody says.
+const LAST: u64 = 30 * 60;
+
+/// One object.
+pub fn get(store: &Store, request: &Request<'_>) -> Result<Response, Refused> {
+    let key = request.kind.key(request.namespace, request.name);
+    let object = store.get(&key).ok_or_else(|| Refused::absent(request.kind, request.name))?;
+    Ok(shown(StatusCode::OK, &versioned(&object, request.kind)))
+}
+
+/// All objects that were asked for, in one page.
+pub fn list(store: &Store, request: &Request<'_>) -> Response {
+    let wanted = Wanted::of(request);
+    let (version, found) = store.list(&wanted.resource, None);
+    let fits = |(key, object): &&(Key, Arc<Value>)| wanted.fits(key, object);
+    let items: Vec<Value> =
+        found.iter().filter(fits).map(|(_, object)| versioned(object, request.kind)).collect();
+    let (kind, api_version) = (format!("{}List", request.kind.name), request.kind.api_version());
+    let metadata = json!({"resourceVersion": version.to_string()});
+    shown(
+        StatusCode::OK,
+        &json!({"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items}),
+    )
+}
+
+/// Which objects.
+struct Wanted {
+    resource: String,
+    namespace: String,
+    labels: Vec<(String, String)>,
+    name: Option<String>,
+}
+
+impl Wanted {
+    fn of(request: &Request<'_>) -> Self {
+        let pairs = |query: &Query, key: &str| -> Vec<(String, String)> {
+            let terms = query.get(key).split(',').filter_map(|term| term.split_once('='));
+            terms.map(|(key, value)| (key.to_owned(), value.trim_start_matches('=').to_owned())).collect()
+        };
+        let fields = pairs(&request.query, "fieldSelector");
+        Self {
+            resource: request.kind.resource(),
+            namespace: request.namespace.to_owned(),
+            labels: pairs(&request.query, "labelSelector"),
+            name: fields.into_iter().find(|(field, _)| field == "metadata.name").map(|(_, name)| name),
+        }
+    }
+
+    fn fits(&self, key: &Key, object: &Value) -> bool {
+        key.resource == self.resource
+            && (self.namespace.is_empty() || self.namespace == key.namespace)
+            && self.name.as_ref().is_none_or(|name| *name == key.name)
+            && self.labels.iter().all(|(label, value)| object["metadata"]["labels"][label] == value.as_str())
+    }
+}
+
+/// A watch, as it goes on.
+struct Watching {
+    store: Arc<Store>,
+    kind: Kind,
+    wanted: Wanted,
+    newest: tokio::sync::watch::Receiver<u64>,
+    seen: u64,
+    ready: VecDeque<Value>,
+    bookmarks: bool,
+    beat: Instant,
+    end: Instant,
+}
+
+/// Everything that happens from a version on, or from now, where everything that there is comes first.
+pub fn watch(store: &Arc<Store>, request: &Request<'_>) -> Result<Response, Refused> {
+    let (query, wanted) = (&request.query, Wanted::of(request));
+    let newest = store.follow();
+    let mut ready = VecDeque::new();
+    let seen = match query.get("resourceVersion") {
+        "" | "0" => {
+            let (version, found) = store.list(&wanted.resource, None);
+            let there = found.iter().filter(|(key, object)| wanted.fits(key, object));
+            ready.extend(there.map(|(_, object)| event("ADDED", &versioned(object, request.kind))));
+            version
+        }
+        version => version.parse().map_err(|_| {
+            Refused::new(
+                400,
+                "BadRequest",
+                format!("resourceVersion: found {version:?}; a version is allowed"),
+            )
+        })?,
+    };
+    let last = query.get("timeoutSeconds").parse().unwrap_or(LAST);
+    let watching = Watching {
+        store: Arc::clone(store),
+        kind: request.kind.clone(),
+        wanted,
+        newest,
+        seen,
+        ready,
+        bookmarks: query.is("allowWatchBookmarks"),
+        beat: Instant::now() + BOOKMARK,
+        end: Instant::now() + Duration::from_secs(last),
+    };
+    let events = stream::unfold(Some(watching), |watching| async {
+        let mut watching = watching?;
+        let next = watching.next().await?;
+        let over = next["type"] == "ERROR";
+        Some((Ok::<_, std::io::Error>(Bytes::from(format!("{next}\n"))), (!over).then_some(watching)))
+    });
+    Ok(([(header::CONTENT_TYPE, "application/json")], Body::from_stream(events.boxed())).into_response())
+}
+
+impl Watching {
+    async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(next) = self.ready.pop_front() {
+                return Some(next);
+            }
+            self.newest.borrow_and_update();
+            let Some(events) = self.store.since(self.seen) else {
+                let gone = Refused::new(410, "Expired", format!("too old resource version: {}", self.seen));
+                return Some(event("ERROR", &gone.status()));
+            };
+            self.take(&events);
+            if !self.ready.is_empty() {
+                continue;
+            }
+            let until = self.beat.min(self.end);
+            if timeout_at(until, self.newest.changed()).await.is_err() {
+                if Instant::now() >= self.end {
+                    return None;
+                }
+                self.beat = Instant::now() + BOOKMARK;
+                if self.bookmarks {
+                    let metadata = json!({"resourceVersion": self.seen.to_string()});
+                    return Some(event("BOOKMARK", &versioned(&json!({"metadata": metadata}), &self.kind)));
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, events: &[Event]) {
+        for one in events {
+            self.seen = one.version;
+            if self.wanted.fits(&one.key, &one.object) {
+                self.ready.push_back(event(one.verb, &versioned(&one.object, &self.kind)));
+            }
+        }
+    }
+}
+
+fn event(verb: &str, object: &Value) -> Value {
+    debug_assert!(!text(object, "/kind").is_empty());
+    json!({"type": verb, "object": object})
+}

@@ -1,0 +1,98 @@
+//! Refusals, in Kubernetes' shape.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use simulator::schema::Violation;
+
+use super::shown;
+use crate::fields::Conflict;
+use crate::kinds::Kind;
+
+/// A refusal.
+#[derive(Debug)]
+pub struct Refused {
+    code: u16,
+    reason: &'static str,
+    /// What is wrong, in a sentence.
+    pub message: String,
+    details: Value,
+}
+
+impl Refused {
+    /// With this code and reason.
+    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into(), details: json!({}) }
+    }
+
+    /// There is no such path.
+    pub fn unknown(path: &str) -> Self {
+        Self::new(404, "NotFound", format!("the server could not find the requested resource: {path}"))
+    }
+
+    /// There is no such object.
+    pub fn absent(kind: &Kind, name: &str) -> Self {
+        Self::new(404, "NotFound", format!("{} {name:?} not found", full(kind))).about(kind, name, &[])
+    }
+
+    /// Somebody else has written meanwhile.
+    pub fn outdated(kind: &Kind, name: &str) -> Self {
+        let message = format!(
+            "Operation cannot be fulfilled on {} {name:?}: the object has been modified; please apply your changes to the latest version and try again",
+            full(kind)
+        );
+        Self::new(409, "Conflict", message).about(kind, name, &[])
+    }
+
+    /// The schema takes it not.
+    pub fn invalid(kind: &Kind, name: &str, violations: &[Violation]) -> Self {
+        let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        let title = format!("{}.{}", kind.name, kind.group);
+        let causes: Vec<Value> = violations
+            .iter()
+            .map(|one| json!({"reason": "FieldValueInvalid", "field": one.path, "message": one.message}))
+            .collect();
+        Self::new(422, "Invalid", format!("{title} {name:?} is invalid: {}", lines.join("; ")))
+            .about(kind, name, &causes)
+    }
+
+    /// Fields that others have set.
+    pub fn conflicts(kind: &Kind, name: &str, conflicts: &[Conflict]) -> Self {
+        let version = kind.api_version();
+        let told = |one: &Conflict| format!("conflict with {:?} using {version}", one.manager);
+        let causes: Vec<Value> = conflicts
+            .iter()
+            .map(|one| json!({"reason": "FieldManagerConflict", "field": one.field, "message": told(one)}))
+            .collect();
+        let lines: Vec<String> =
+            conflicts.iter().map(|one| format!("{}: {}", told(one), one.field)).collect();
+        let count =
+            if lines.len() == 1 { "1 conflict".to_owned() } else { format!("{} conflicts", lines.len()) };
+        let message = format!("Apply failed with {count}: {}", lines.join("; "));
+        Self::new(409, "Conflict", message).about(kind, name, &causes)
+    }
+
+    fn about(mut self, kind: &Kind, name: &str, causes: &[Value]) -> Self {
+        self.details = json!({"name": name, "group": kind.group, "kind": kind.plural});
+        if !causes.is_empty() {
+            self.details["causes"] = json!(causes);
+        }
+        self
+    }
+
+    /// As the API shows it.
+    pub fn status(&self) -> Value {
+        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": self.code,
+            "reason": self.reason, "message": self.message, "details": self.details})
+    }
+}
+
+fn full(kind: &Kind) -> String {
+    kind.resource().trim_end_matches('.').to_owned()
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        shown(StatusCode::from_u16(self.code).unwrap_or_default(), &self.status())
+    }
+}

@@ -1,0 +1,76 @@
+//! What Crossplane and the providers do: environments come and go, part by part.
+
+mod claim;
+mod cloud;
+mod environment;
+mod leaving;
+mod mirror;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::Result;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::json::text;
+use crate::kinds::Kinds;
+use crate::store::{Key, Store};
+use cloud::Quota;
+use environment::Environment;
+
+/// Crossplane, with all providers.
+pub struct Crossplane {
+    around: Around,
+    /// By the uid of the object that people applied.
+    environments: BTreeMap<String, Environment>,
+}
+
+/// What all environments share.
+struct Around {
+    store: Arc<Store>,
+    kinds: Arc<Kinds>,
+    quota: Quota,
+    /// What every duration is multiplied by.
+    pace: f64,
+}
+
+impl Crossplane {
+    /// One that has seen nothing yet.
+    pub fn new(store: Arc<Store>, kinds: Arc<Kinds>, pace: f64) -> Result<Self> {
+        let around = Around { store, kinds, quota: Quota::load()?, pace };
+        Ok(Self { around, environments: BTreeMap::new() })
+    }
+
+    /// Brings every environment as far as it is at this time.
+    pub fn tick(&mut self, now: Timestamp) {
+        let roots = self.roots();
+        let known: Vec<&str> = roots.iter().map(|(_, _, object)| text(object, "/metadata/uid")).collect();
+        self.environments.retain(|uid, _| known.contains(&uid.as_str()));
+        for (recipe, key, object) in &roots {
+            self.step(*recipe, key, object, now);
+        }
+    }
+
+    /// Brings one as far as it is at this time; says whether it will go on by itself.
+    pub fn tick_one(&mut self, key: &Key, now: Timestamp) -> bool {
+        let found = self.roots().into_iter().find(|(_, found, _)| found == key);
+        found.is_some_and(|(recipe, key, object)| self.step(recipe, &key, &object, now))
+    }
+
+    fn step(&mut self, recipe: usize, key: &Key, object: &Value, now: Timestamp) -> bool {
+        let uid = text(object, "/metadata/uid").to_owned();
+        let environment =
+            self.environments.entry(uid).or_insert_with(|| Environment::new(recipe, key.clone()));
+        environment.step(object, &self.around, now)
+    }
+
+    /// What people applied: its recipe, its place, and the object.
+    fn roots(&self) -> Vec<(usize, Key, Arc<Value>)> {
+        let of = |(index, recipe): (usize, &crate::kinds::Recipe)| {
+            let (_, found) = self.around.store.list(&recipe.kind.resource(), None);
+            found.into_iter().map(move |(key, object)| (index, key, object))
+        };
+        self.around.kinds.recipes().iter().enumerate().flat_map(of).collect()
+    }
+}

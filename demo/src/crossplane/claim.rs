@@ -1,0 +1,123 @@
+//! What core writes into a claim, and into what goes.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use simulator::core::World;
+use simulator::provider::model::{condition, set_condition};
+
+use super::Around;
+use super::cloud::is_ready;
+use crate::json::{hold, list, remove, seconds, text};
+use crate::store::Key;
+
+/// What keeps a claim until its composite is gone.
+const FINALIZER: &str = "finalizer.apiextensions.crossplane.io";
+
+/// Status fields that are the composite's own.
+const OF_THE_COMPOSITE: [&str; 3] = ["conditions", "connectionDetails", "claimConditionTypes"];
+
+/// A claim with what core knows of its composite; `published` says that its connection details were written just now.
+pub fn told(claim: &Value, world: &World, published: bool, now: Timestamp) -> Value {
+    let composite = world.composite();
+    let mut claim = claim.clone();
+    hold(&mut claim, FINALIZER);
+    let reference = ["apiVersion", "kind"].map(|field| (field, composite[field].clone()));
+    for (field, value) in reference.into_iter().chain([("name", composite["metadata"]["name"].clone())]) {
+        claim["spec"]["resourceRef"][field] = value;
+    }
+    claim["spec"]["compositionRef"] = composite["spec"]["compositionRef"].clone();
+    let before = claim["status"].take();
+    let mut status = composite["status"].clone();
+    for own in OF_THE_COMPOSITE {
+        remove(&mut status, own);
+        if let Some(kept) = before.get(own) {
+            status[own] = kept.clone();
+        }
+    }
+    if published {
+        status["connectionDetails"]["lastPublishedTime"] = json!(seconds(now).to_string());
+    }
+    claim["status"] = status;
+    let date = seconds(now).to_string();
+    set_condition(&mut claim, &date, "Synced", "True", "ReconcileSuccess", "");
+    for kind in list(composite, "/status/claimConditionTypes").iter().filter_map(Value::as_str) {
+        if let Some(told) = condition(composite, kind) {
+            set_condition(
+                &mut claim,
+                &date,
+                kind,
+                text(told, "/status"),
+                text(told, "/reason"),
+                text(told, "/message"),
+            );
+        }
+    }
+    let waiting = "Claim is waiting for composite resource to become Ready";
+    if is_ready(composite) {
+        set_condition(&mut claim, &date, "Ready", "True", "Available", "");
+    } else {
+        set_condition(&mut claim, &date, "Ready", "False", "Waiting", waiting);
+    }
+    date_conditions(&mut claim);
+    claim
+}
+
+/// Core's own conditions say which generation they are about.
+fn date_conditions(claim: &mut Value) {
+    let generation = claim["metadata"]["generation"].clone();
+    for one in claim["status"]["conditions"].as_array_mut().into_iter().flatten() {
+        if one["type"] == "Synced" || one["type"] == "Ready" {
+            one["observedGeneration"] = generation.clone();
+        }
+    }
+}
+
+/// Copies the composite's connection details to the claim's Secret, where it names one and there are any. Says whether they are
+/// others than before.
+pub fn publish(world: &World, claim: &Key, around: &Around, now: Timestamp) -> bool {
+    let reference = &world.composite()["spec"]["writeConnectionSecretToRef"];
+    let source = world.secret(text(reference, "/namespace"), text(reference, "/name"));
+    let (Some(source), Some(key)) = (source.filter(|_| is_ready(world.composite())), secret(claim, around))
+    else {
+        return false;
+    };
+    let before = around.store.get(&key);
+    let is_new = before.is_none_or(|before| before["data"] != source["data"]);
+    if is_new {
+        around.store.put(&key, now, |there| {
+            let made = json!({"apiVersion": "v1", "kind": "Secret", "type": "connection.crossplane.io/v1alpha1",
+                "metadata": {"name": key.name, "namespace": key.namespace}});
+            let mut object = there.cloned().unwrap_or(made);
+            object["data"] = source["data"].clone();
+            Some(object)
+        });
+    }
+    is_new
+}
+
+/// Takes the claim's Secret away.
+pub fn withdraw(claim: &Key, around: &Around, now: Timestamp) {
+    if let Some(key) = secret(claim, around) {
+        around.store.put(&key, now, |_| None);
+    }
+}
+
+/// Where a claim's connection details go.
+fn secret(claim: &Key, around: &Around) -> Option<Key> {
+    let object = around.store.get(claim)?;
+    let name = object["spec"]["writeConnectionSecretToRef"]["name"].as_str()?;
+    Some(around.kinds.called("", "v1", "secrets")?.key(&claim.namespace, name))
+}
+
+/// A claim or a composite that goes.
+pub fn leaving(object: &Value, now: Timestamp) -> Value {
+    let mut object = object.clone();
+    let date = seconds(now).to_string();
+    if text(&object, "/metadata/deletionTimestamp").is_empty() {
+        object["metadata"]["deletionTimestamp"] = json!(date);
+    }
+    set_condition(&mut object, &date, "Synced", "True", "ReconcileSuccess", "");
+    set_condition(&mut object, &date, "Ready", "False", "Deleting", "");
+    date_conditions(&mut object);
+    object
+}

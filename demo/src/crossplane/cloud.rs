@@ -1,0 +1,123 @@
+//! The clouds: each part takes its time, and one part after the other becomes ready.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use anyhow::{Context, Result};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use simulator::core::World;
+use simulator::provider::State;
+use simulator::provider::model::{Model, condition};
+use xtask::{workspace, yaml};
+
+use crate::json::{list, text};
+
+/// Seconds that the first round of anything takes, at least.
+const FIRST: f64 = 1.0;
+
+/// Seconds of each further round.
+const ROUND: f64 = 3.0;
+
+/// Seconds by which equal parts differ, at most.
+const SPREAD: f64 = 3.0;
+
+/// The part of the clouds that one environment lies in.
+pub struct Cloud {
+    /// Since when each slot has been worked on.
+    begun: BTreeMap<String, Timestamp>,
+    pace: f64,
+}
+
+/// A limit of the account: machines of the p family are beyond it.
+pub struct Quota {
+    words: String,
+}
+
+impl Quota {
+    /// With the cloud's real words, as the examples have them.
+    pub fn load() -> Result<Self> {
+        let file = workspace::root().join("examples/gpu-workspace/observed/failing.yaml");
+        let documents = yaml::read(&file)?;
+        let refused = documents
+            .iter()
+            .find_map(|one| condition(one, "LastAsyncOperation").filter(|told| told["status"] == "False"));
+        let message = refused
+            .map(|told| text(told, "/message"))
+            .context("the example of a failing workspace has no refusal")?;
+        Ok(Self { words: message.trim_start_matches("async create failed: ").to_owned() })
+    }
+
+    fn refuses(&self, object: &Value) -> Option<String> {
+        let is_machine = text(object, "/apiVersion").starts_with("ec2.") && object["kind"] == "Instance";
+        let is_beyond = text(object, "/spec/forProvider/instanceType").starts_with('p');
+        (is_machine && is_beyond && !is_ready(object)).then(|| self.words.clone())
+    }
+}
+
+impl Cloud {
+    /// One where nothing was begun.
+    pub fn new(pace: f64) -> Self {
+        Self { begun: BTreeMap::new(), pace }
+    }
+
+    /// Works on every part; says whether anything has changed, or will with time.
+    pub fn work(&mut self, world: &mut World, quota: &Quota, now: Timestamp) -> bool {
+        self.begun.retain(|slot, _| world.resources().contains_key(slot));
+        let slots: Vec<String> = world.resources().keys().cloned().collect();
+        let mut at_work = false;
+        for slot in slots {
+            let Some(mut object) = world.resources().get(&slot).cloned() else { continue };
+            let model = Model::of(&object);
+            let state = self.state(&slot, &mut object, &model, world, quota, now);
+            if state == State::Ready {
+                model.finish(&mut object, world);
+            }
+            model.tell(&mut object, &state, world);
+            at_work |= state == State::Creating || world.resources().get(&slot) != Some(&object);
+            world.resources_mut().insert(slot, object);
+        }
+        at_work
+    }
+
+    fn state(
+        &mut self,
+        slot: &str,
+        object: &mut Value,
+        model: &Model,
+        world: &World,
+        quota: &Quota,
+        now: Timestamp,
+    ) -> State {
+        if let Err(why) = model.prepare(object, world) {
+            return State::Waiting(why);
+        }
+        let begun = *self.begun.entry(slot.to_owned()).or_insert(now);
+        if now < begun + lasting(self.pace, slot, FIRST + ROUND * f64::from(model.rounds() - 1))
+            && !is_ready(object)
+        {
+            if quota.refuses(object).is_none() {
+                model.identify(object);
+            }
+            return State::Creating;
+        }
+        if let Some(words) = quota.refuses(object) {
+            return State::Failed(words);
+        }
+        model.identify(object);
+        State::Ready
+    }
+}
+
+/// How long something takes in a slot: these seconds and some, which differ from slot to slot.
+pub fn lasting(pace: f64, slot: &str, seconds: f64) -> SignedDuration {
+    let mut hash = DefaultHasher::new();
+    slot.hash(&mut hash);
+    let share = f64::from(u8::try_from(hash.finish() % 256).unwrap_or_default()) / 256.0;
+    SignedDuration::try_from_secs_f64(pace * (seconds + SPREAD * share)).unwrap_or_default()
+}
+
+/// Whether an object's Ready condition is True.
+pub fn is_ready(object: &Value) -> bool {
+    list(object, "/status/conditions").iter().any(|one| one["type"] == "Ready" && one["status"] == "True")
+}

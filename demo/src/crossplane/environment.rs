@@ -1,0 +1,217 @@
+//! One environment: core's part, in the order in which core plays it.
+
+use function_paved_road::function::{Outside, run};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use simulator::core::{World, composite_from_claim};
+
+use super::Around;
+use super::claim;
+use super::cloud::Cloud;
+use super::leaving::Leaving;
+use super::mirror::Mirror;
+use crate::json::{hold, remove, seconds, text};
+use crate::kinds::Recipe;
+use crate::store::Key;
+
+/// What keeps a composite until what it made is gone.
+const FINALIZER: &str = "composite.apiextensions.crossplane.io";
+
+/// What core writes into a composite's spec, beside what people ask for.
+const MACHINERY: [&str; 6] = [
+    "compositionRef",
+    "compositionUpdatePolicy",
+    "resourceRefs",
+    "claimRef",
+    "writeConnectionSecretToRef",
+    "crossplane",
+];
+
+/// An environment.
+pub struct Environment {
+    /// Which recipe it is made by.
+    recipe: usize,
+    /// Where the object is that people applied.
+    root: Key,
+    alive: Option<Alive>,
+    /// The version of its object that it has come to rest with.
+    asleep: Option<Value>,
+}
+
+/// An environment that was begun.
+struct Alive {
+    world: World,
+    cloud: Cloud,
+    mirror: Mirror,
+    leaving: Leaving,
+    /// Where the composite is.
+    composite: Key,
+}
+
+impl Environment {
+    /// One that is not begun.
+    pub fn new(recipe: usize, root: Key) -> Self {
+        Self { recipe, root, alive: None, asleep: None }
+    }
+
+    /// Brings it as far as it is at this time; says whether it will go on by itself.
+    pub fn step(&mut self, object: &Value, around: &Around, now: Timestamp) -> bool {
+        let version = &object["metadata"]["resourceVersion"];
+        if self.asleep.as_ref() == Some(version) {
+            return false;
+        }
+        let recipe = &around.kinds.recipes()[self.recipe];
+        let goes = !text(object, "/metadata/deletionTimestamp").is_empty();
+        let Some(mut alive) =
+            self.alive.take().or_else(|| Alive::begin(recipe, &self.root, object, around, now))
+        else {
+            return false;
+        };
+        alive.world.set_now(seconds(now));
+        let goes_on = if goes {
+            alive.leave(recipe, &self.root, around, now)
+        } else {
+            alive.follow(recipe, object, around);
+            alive.turn(recipe, &self.root, around, now)
+        };
+        // What was written just now may be asked about once more.
+        let after = around.store.get(&self.root).map(|object| object["metadata"]["resourceVersion"].clone());
+        let rests = !goes_on && after.as_ref() == Some(version);
+        self.asleep = after.filter(|_| rests);
+        self.alive = Some(alive);
+        !rests
+    }
+}
+
+impl Alive {
+    /// Makes the composite, where people applied a claim, and chooses the Composition.
+    fn begin(recipe: &Recipe, root: &Key, object: &Value, around: &Around, now: Timestamp) -> Option<Self> {
+        let composite = if recipe.is_claim() {
+            let wanted = composite_from_claim(object, &recipe.xrd).ok()?;
+            let key = recipe.composite.key("", text(&wanted, "/metadata/name"));
+            around.store.put(&key, now, |there| Some(there.cloned().unwrap_or(wanted)))?;
+            key
+        } else {
+            root.clone()
+        };
+        let made = around.store.get(&composite)?;
+        let mut given = Value::clone(&made);
+        for own in ["managedFields", "resourceVersion"] {
+            remove(&mut given["metadata"], own);
+        }
+        let config = around.kinds.config.clone();
+        let world =
+            World::new(given).defined_by(&recipe.xrd).select(&recipe.composition).with_others([config]);
+        let (cloud, mirror) = (Cloud::new(around.pace), Mirror::default());
+        Some(Self { world, cloud, mirror, leaving: Leaving::new(around.pace), composite })
+    }
+
+    /// Takes over what people ask for now.
+    fn follow(&mut self, recipe: &Recipe, object: &Value, around: &Around) {
+        let wanted = if recipe.is_claim() {
+            composite_from_claim(object, &recipe.xrd).unwrap_or_else(|_| object.clone())
+        } else {
+            object.clone()
+        };
+        let composite = self.world.composite_mut();
+        let mut spec = wanted["spec"].clone();
+        for field in MACHINERY {
+            if let Some(own) = composite["spec"].get(field) {
+                spec[field] = own.clone();
+            }
+        }
+        composite["spec"] = spec;
+        for (field, entries) in wanted["metadata"].as_object().into_iter().flatten() {
+            if ["labels", "annotations"].contains(&field.as_str()) {
+                for (key, value) in entries.as_object().into_iter().flatten() {
+                    composite["metadata"][field][key] = value.clone();
+                }
+            }
+        }
+        if let Some(stored) = around.store.get(&self.composite) {
+            composite["metadata"]["generation"] = stored["metadata"]["generation"].clone();
+        }
+    }
+
+    /// A reconcile: the function composes, the clouds work, and everybody is told. Says whether more is to come.
+    fn turn(&mut self, recipe: &Recipe, root: &Key, around: &Around, now: Timestamp) -> bool {
+        let input = &recipe.composition["spec"]["pipeline"][0]["input"];
+        let mut random = |bytes: &mut [u8]| {
+            // Without random numbers passwords are weak, of machines that do not exist.
+            let _ = getrandom::fill(bytes);
+        };
+        let mut outside = Outside { now: self.world.now(), random: &mut random };
+        let composed = self.world.run(Some(input), |request| run(request, &mut outside));
+        match composed {
+            Ok(response) => {
+                // What core refuses stands in the composite's conditions.
+                let _ = self.world.apply(&response);
+            }
+            Err(error) => eprintln!("{} {}: the function has failed: {error}", root.resource, root.name),
+        }
+        let at_work = self.cloud.work(&mut self.world, &around.quota, now);
+        self.mirror.show(&self.world, around, now);
+        self.tell(recipe, root, around, now) || at_work
+    }
+
+    /// Writes the composite, and the claim. Says whether there was anything to write.
+    fn tell(&self, recipe: &Recipe, root: &Key, around: &Around, now: Timestamp) -> bool {
+        let composite = self.world.composite();
+        let mut changed = false;
+        let version =
+            |key: &Key| around.store.get(key).map(|object| object["metadata"]["resourceVersion"].clone());
+        let before = version(&self.composite);
+        around.store.put(&self.composite, now, |there| {
+            let mut object = there?.clone();
+            hold(&mut object, FINALIZER);
+            // What people write is theirs: they may have written again meanwhile.
+            let own: &[&str] =
+                if recipe.is_claim() { &["/spec", "/metadata/labels"] } else { &["/spec/crossplane"] };
+            for place in own {
+                put(&mut object, place, composite.pointer(place).cloned().unwrap_or_default());
+            }
+            object["status"] = composite["status"].clone();
+            Some(object)
+        });
+        changed |= before != version(&self.composite);
+        if recipe.is_claim() {
+            let secret = claim::publish(&self.world, root, around, now);
+            around.store.put(root, now, |there| Some(claim::told(there?, &self.world, secret, now)));
+        }
+        changed
+    }
+
+    /// Lets go of the parts, then of the composite, then of the claim. Says whether more is to come.
+    fn leave(&mut self, recipe: &Recipe, root: &Key, around: &Around, now: Timestamp) -> bool {
+        let left = self.leaving.turn(&mut self.world, now);
+        self.mirror.show(&self.world, around, now);
+        let of_root = recipe.is_claim().then_some(root);
+        for key in of_root.into_iter().chain([&self.composite]) {
+            around.store.put(key, now, |there| Some(claim::leaving(there?, now)));
+        }
+        if left {
+            return true;
+        }
+        self.mirror.clear(around, now);
+        let release = |there: Option<&Value>| {
+            let mut object = there?.clone();
+            object["metadata"]["finalizers"] = json!([]);
+            object["metadata"]["deletionTimestamp"] = json!(seconds(now).to_string());
+            Some(object)
+        };
+        around.store.put(&self.composite, now, release);
+        if recipe.is_claim() {
+            claim::withdraw(root, around, now);
+            around.store.put(root, now, release);
+        }
+        false
+    }
+}
+
+/// Writes at a JSON pointer whose parent is there.
+fn put(object: &mut Value, pointer: &str, new: Value) {
+    let (parent, field) = pointer.rsplit_once('/').unwrap_or_default();
+    if let Some(parent) = object.pointer_mut(parent) {
+        parent[field] = new;
+    }
+}

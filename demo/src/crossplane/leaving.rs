@@ -1,0 +1,85 @@
+//! How an environment goes: every part is asked to at once, but for what a Usage keeps, and one after the other vanishes.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use simulator::core::World;
+use simulator::provider::model::set_condition;
+
+use super::cloud::lasting;
+use crate::json::{hold, text};
+
+/// What keeps a managed resource until its cloud has let go of it.
+const MANAGED: &str = "finalizer.managedresource.crossplane.io";
+
+/// Seconds that a part takes to go, at least.
+const GOING: f64 = 3.0;
+
+/// The parts that were asked to go.
+pub struct Leaving {
+    asked: BTreeMap<String, Timestamp>,
+    pace: f64,
+}
+
+impl Leaving {
+    /// Nobody was asked.
+    pub fn new(pace: f64) -> Self {
+        Self { asked: BTreeMap::new(), pace }
+    }
+
+    /// Asks what may go, and lets go what has had its time. Says whether anything is left.
+    pub fn turn(&mut self, world: &mut World, now: Timestamp) -> bool {
+        let date = world.now().to_string();
+        let free: Vec<String> =
+            world.resources().keys().filter(|slot| !Self::is_kept(slot, world)).cloned().collect();
+        for slot in free {
+            if let Some(object) =
+                world.resources_mut().get_mut(&slot).filter(|_| !self.asked.contains_key(&slot))
+            {
+                ask(object, &date);
+                self.asked.insert(slot, now);
+            }
+        }
+        let is_over =
+            |(slot, since): &(&String, &Timestamp)| now >= **since + lasting(self.pace, slot, GOING);
+        let over: Vec<String> = self.asked.iter().filter(is_over).map(|(slot, _)| slot.clone()).collect();
+        for slot in over {
+            if !waits(&slot, world) {
+                world.resources_mut().remove(&slot);
+                self.asked.remove(&slot);
+            }
+        }
+        !world.resources().is_empty()
+    }
+
+    /// Whether a Usage keeps a part from being asked.
+    fn is_kept(slot: &str, world: &World) -> bool {
+        let Some(object) = world.resources().get(slot) else { return false };
+        usages(world).any(|usage| refers(&usage["spec"]["of"], object))
+    }
+}
+
+fn usages(world: &World) -> impl Iterator<Item = &Value> {
+    world.resources().values().filter(|one| one["kind"] == "Usage" || one["kind"] == "ClusterUsage")
+}
+
+/// Whether one end of a Usage is this object.
+fn refers(end: &Value, object: &Value) -> bool {
+    end["kind"] == object["kind"] && end["resourceRef"]["name"] == object["metadata"]["name"]
+}
+
+/// A Usage stays until what uses is gone.
+fn waits(slot: &str, world: &World) -> bool {
+    let usage =
+        world.resources().get(slot).filter(|one| one["kind"] == "Usage" || one["kind"] == "ClusterUsage");
+    usage.is_some_and(|usage| world.resources().values().any(|one| refers(&usage["spec"]["by"], one)))
+}
+
+fn ask(object: &mut Value, date: &str) {
+    object["metadata"]["deletionTimestamp"] = json!(date);
+    if text(object, "/apiVersion").contains("upbound.io") || object["spec"]["forProvider"].is_object() {
+        hold(object, MANAGED);
+        set_condition(object, date, "Ready", "False", "Deleting", "");
+    }
+}

@@ -1,0 +1,46 @@
+//! What an environment is made of, as the API shows it.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use simulator::core::World;
+
+use super::Around;
+use crate::store::Key;
+
+/// The objects of one environment that the API shows.
+#[derive(Default)]
+pub struct Mirror {
+    parts: BTreeSet<Key>,
+    secrets: BTreeSet<Key>,
+}
+
+impl Mirror {
+    /// Shows every part as it is, and every Secret that a provider or core has written; what is a part no longer is gone.
+    pub fn show(&mut self, world: &World, around: &Around, now: Timestamp) {
+        let parts: BTreeSet<Key> =
+            world.resources().values().filter_map(|one| put(one, around, now)).collect();
+        for gone in self.parts.difference(&parts) {
+            around.store.put(gone, now, |_| None);
+        }
+        self.parts = parts;
+        self.secrets.extend(world.secrets().filter_map(|one| put(one, around, now)));
+    }
+
+    /// Takes everything away.
+    pub fn clear(&mut self, around: &Around, now: Timestamp) {
+        for key in std::mem::take(&mut self.parts).into_iter().chain(std::mem::take(&mut self.secrets)) {
+            around.store.put(&key, now, |_| None);
+        }
+    }
+}
+
+/// Shows an object, and says where.
+fn put(object: &Value, around: &Around, now: Timestamp) -> Option<Key> {
+    let metadata = &object["metadata"];
+    let namespace = metadata["namespace"].as_str().unwrap_or_default();
+    let key = around.kinds.of(object)?.key(namespace, metadata["name"].as_str()?);
+    around.store.put(&key, now, |_| Some(object.clone()));
+    Some(key)
+}

@@ -1,0 +1,89 @@
+//! The portal before a pretended cluster: a Kubernetes API in memory ([`api`]), and behind it what Crossplane, the providers and
+//! their clouds do ([`crossplane`]), by the model in the crate `simulator` and with the function in the same process.
+//!
+//! Test equipment, and no part of the product: it serves whoever reaches it on loopback, and everybody may do everything.
+
+pub mod api;
+pub mod crossplane;
+mod fields;
+mod json;
+pub mod kinds;
+pub mod seed;
+pub mod store;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use jiff::Timestamp;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use crossplane::Crossplane;
+use kinds::Kinds;
+use store::Store;
+
+/// Who everybody is.
+pub const USER: &str = "ada";
+
+/// The namespace where things go if nobody says otherwise.
+pub const NAMESPACE: &str = "team-vision";
+
+/// A pretended cluster, for as long as it is held.
+pub struct Demo {
+    /// Where its API is.
+    pub address: SocketAddr,
+    _tasks: JoinSet<()>,
+}
+
+impl Demo {
+    /// Starts one on a free port of loopback. At pace 1 parts take some seconds each; at 0.1 a tenth of it.
+    pub async fn start(pace: f64, seeds: &[seed::Seed]) -> Result<Self> {
+        let kinds = Arc::new(Kinds::load()?);
+        let store = Arc::new(Store::default());
+        let mut crossplane = Crossplane::new(Arc::clone(&store), Arc::clone(&kinds), pace)?;
+        seed::plant(seeds, &store, &kinds, &mut crossplane, pace)?;
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("taking a port")?;
+        let address = listener.local_addr().context("taking a port")?;
+        let mut tasks = JoinSet::new();
+        let router = api::router(store, kinds);
+        tasks.spawn(async move {
+            // It serves until the task is dropped.
+            let _ = axum::serve(listener, router).await;
+        });
+        tasks.spawn(async move { run(crossplane, pace).await });
+        Ok(Self { address, _tasks: tasks })
+    }
+
+    /// Writes a kubeconfig that leads to it.
+    pub fn write_kubeconfig(&self, path: &Path) -> Result<()> {
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "demo",
+            "clusters": [{"name": "demo", "cluster": {"server": format!("http://{}", self.address)}}],
+            "users": [{"name": USER, "user": {}}],
+            "contexts": [{"name": "demo", "context": {"cluster": "demo", "user": USER, "namespace": NAMESPACE}}],
+        });
+        std::fs::write(path, kubeconfig.to_string()).with_context(|| format!("writing {}", path.display()))
+    }
+}
+
+/// Lets Crossplane and the clouds go on, for ever.
+async fn run(mut crossplane: Crossplane, pace: f64) {
+    const TICK: Duration = Duration::from_millis(500);
+    let mut ticks = tokio::time::interval(TICK.mul_f64(pace.clamp(0.02, 1.0)));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let ticked = tokio::task::spawn_blocking(move || {
+            crossplane.tick(Timestamp::now());
+            crossplane
+        });
+        match ticked.await {
+            Ok(back) => crossplane = back,
+            Err(error) => return eprintln!("the pretended Crossplane has stopped: {error}"),
+        }
+    }
+}

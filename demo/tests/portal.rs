@@ -1,0 +1,128 @@
+//! The portal itself before the pretended cluster: from the kinds to the stream of changes.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use demo::Demo;
+use futures::{AsyncBufReadExt, StreamExt};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use support::{client, eventually, start};
+
+/// A portal, for as long as it is held.
+struct Portal {
+    process: Child,
+    url: String,
+    client: Client,
+    _folder: tempfile::TempDir,
+}
+
+impl Drop for Portal {
+    fn drop(&mut self) {
+        _ = self.process.kill();
+        _ = self.process.wait();
+    }
+}
+
+/// The program, which was built with this test.
+fn paved() -> PathBuf {
+    let here = std::env::current_exe().unwrap();
+    let built = here.parent().and_then(|folder| folder.parent()).unwrap().join("paved");
+    let built =
+        std::env::var_os("PAVED_ROAD_PROGRAMS").map_or(built, |folder| PathBuf::from(folder).join("paved"));
+    assert!(built.is_file(), "there is no {}: `cargo build --workspace --bins` makes it", built.display());
+    built
+}
+
+impl Portal {
+    async fn start(demo: &Demo) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = folder.path().join("kubeconfig");
+        demo.write_kubeconfig(&kubeconfig).unwrap();
+        let mut command = Command::new(paved());
+        command
+            .args(["portal", "--auth", "none", "--listen", "127.0.0.1:0", "--kubeconfig"])
+            .arg(&kubeconfig);
+        let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let address = lines.find_map(|line| {
+            let told: Value = serde_json::from_str(&line).unwrap_or_default();
+            told["address"].as_str().map(str::to_owned)
+        });
+        std::thread::spawn(move || lines.for_each(drop));
+        let url = format!("http://{}", address.unwrap());
+        let portal = Self { process, client: client(&url), url, _folder: folder };
+        eventually("the portal is ready", async || {
+            (portal.ask("GET", "/readyz", &Value::Null).await.0 == 200).then_some(())
+        })
+        .await;
+        portal
+    }
+
+    fn request(&self, method: &str, path: &str, body: &Value) -> http::Request<Vec<u8>> {
+        let request = http::Request::builder().method(method).uri(path).header("origin", &self.url);
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        request.header("content-type", "application/json").body(body).unwrap()
+    }
+
+    async fn ask(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        let answer = self.client.send(self.request(method, path, body).map(Body::from)).await.unwrap();
+        let status = answer.status().as_u16();
+        let bytes = answer.into_body().collect_bytes().await.unwrap();
+        (status, serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn people_make_an_environment_watch_it_come_up_connect_and_delete_it() {
+    let (demo, _client) = start(0.05, &[]).await;
+    let portal = Portal::start(&demo).await;
+    let (_, me) = portal.ask("GET", "/api/v1/me", &Value::Null).await;
+    assert_eq!((&me["login"], &me["namespaces"]), (&json!(demo::USER), &json!([demo::NAMESPACE])));
+    let (_, kinds) = portal.ask("GET", "/api/v1/kinds", &Value::Null).await;
+    assert_eq!(kinds.as_array().map(Vec::len), Some(10), "{kinds}");
+
+    let stream =
+        portal.client.request_stream(portal.request("GET", "/api/v1/watch", &Value::Null)).await.unwrap();
+    let mut events = Box::pin(stream).lines().filter_map(|line| {
+        let line = line.unwrap();
+        let seen = line.strip_prefix("data:").map(|text| serde_json::from_str::<Value>(text.trim()).unwrap());
+        std::future::ready(seen.filter(|seen| seen["name"] == "mine"))
+    });
+    let document = json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "GpuDevWorkspaceClaim", "metadata": {"name": "mine"},
+        "spec": {"parameters": {"owner": demo::USER}, "writeConnectionSecretToRef": {"name": "mine-conn"}}});
+    let (status, previewed) = portal.ask("POST", "/api/v1/preview", &document).await;
+    assert!(
+        status == 200 && previewed["parts"].as_array().is_some_and(|parts| parts.len() > 4),
+        "{previewed}"
+    );
+    let (status, made) = portal.ask("POST", "/api/v1/environments", &document).await;
+    assert_eq!((status, &made["owner"]), (201, &json!(demo::USER)), "{made}");
+
+    let mut progress = Vec::new();
+    while let Some(seen) = events.next().await {
+        progress.push(seen["progress"].as_str().unwrap().to_owned());
+        if seen["ready"] == true {
+            break;
+        }
+    }
+    progress.dedup();
+    assert!(progress.len() >= 4, "{progress:?}");
+    let place = "/api/v1/environments/team-vision/gpudevworkspaceclaims.platform.acme.io/mine";
+    let (_, connection) = portal.ask("POST", &format!("{place}/connection"), &Value::Null).await;
+    assert!(connection["values"]["host"].is_string(), "{connection}");
+
+    assert_eq!(portal.ask("DELETE", place, &Value::Null).await.0, 202);
+    let mut last = Value::Null;
+    let gone = async || portal.ask("GET", place, &Value::Null).await.0 == 404;
+    while !gone().await {
+        last = events.next().await.unwrap();
+    }
+    assert_eq!((&last["phase"], &last["deletedAt"].is_string()), (&json!("Deleting"), &true), "{last}");
+}
