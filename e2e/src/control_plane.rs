@@ -4,7 +4,7 @@
 //! registry, our function and Configurations installed from packages, provider-kubernetes and provider-helm, and a second API server
 //! for what lies inside virtual clusters. Several control planes can run on one machine.
 
-mod charts;
+pub mod charts;
 mod clouds;
 mod cluster;
 mod crossplane;
@@ -19,8 +19,8 @@ pub mod postgres;
 mod process;
 mod providers;
 mod proxy;
-mod runtime;
-mod settings;
+pub mod runtime;
+pub mod settings;
 
 use std::{
     fs,
@@ -61,7 +61,7 @@ pub struct Options {
     pub core: CoreVersion,
     /// Install our packages and those that they depend on.
     pub install: bool,
-    /// Where `cargo xtask package` has left our packages; without it they are built of the workspace, without images.
+    /// Where `cargo xtask package` has left our packages; without it they are built of the workspace, with images that hold no program.
     pub packages: Option<PathBuf>,
     /// How many processes of the function there are.
     pub replicas: usize,
@@ -213,8 +213,13 @@ impl ControlPlane {
         outer.apply(&packages::installation(&args)).await?;
         let count = packages::healthy(outer).await?;
         self.ground.tell(&format!("{count} packages healthy"), start);
-        providers::start(&self.ground, outer, &self.proxy, &self.runtime).await?;
-        clouds::start(&self.ground, outer, options.pace, self.postgres.as_ref()).await
+        self.run_providers(options.pace).await
+    }
+
+    /// Starts what installed providers are here: two programs, and what stands in for clouds, which take `pace` for a round.
+    pub async fn run_providers(&self, pace: Duration) -> Result<()> {
+        providers::start(&self.ground, &self.outer, &self.proxy, &self.runtime).await?;
+        clouds::start(&self.ground, &self.outer, pace, self.postgres.as_ref()).await
     }
 }
 

@@ -1,5 +1,7 @@
 //! An environment as its owner sees it: a claim, or a composite in a namespace.
 
+mod going;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -10,15 +12,15 @@ use serde_json::{Value, json};
 
 use crate::kubectl::Kubectl;
 use crate::objects::Objects;
-use crate::stage::PATIENCE;
+use crate::stage::{PATIENCE, eventually};
 
 /// How often to look.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// How long until a part of what is deleted has been told so, unless nobody ever does.
-const OVERLOOKED: Duration = Duration::from_mins(1);
+/// How long nothing has to be made nor changed.
+const RESTING: Duration = Duration::from_secs(10);
 
-/// The uid and the generation of everything composed, by kind and name.
+/// The uid and the generation of everything composed, by slot, kind and name.
 pub type Desired = BTreeMap<String, (String, String)>;
 
 /// What somebody applied.
@@ -65,12 +67,16 @@ impl Environment {
         self.owner.run(&args).await.map(drop)
     }
 
-    /// An edit that the API server must refuse; its words.
-    pub async fn refused(&self, patch: &Value) -> Result<String> {
-        match self.edit(patch).await {
-            Ok(()) => bail!("{patch} was taken, and should have been refused"),
-            Err(refusal) => Ok(refusal.to_string()),
-        }
+    /// An edit that the API server must refuse; its words, without those of the edit.
+    pub async fn refuses(&self, patch: &Value) -> Result<String> {
+        let (resource, patch) = (self.resource(), patch.to_string());
+        let args = ["patch", &resource, self.name(), "-n", self.namespace(), "--type=merge", "-p", &patch];
+        self.owner.refused(&args, "").await
+    }
+
+    /// `kubectl apply` that the API server must refuse; its words, without those of the manifest.
+    pub async fn is_refused(&self) -> Result<String> {
+        self.owner.refused(&["apply", "-f", "-"], &self.manifest.to_string()).await
     }
 
     /// The object as it stands.
@@ -99,12 +105,13 @@ impl Environment {
         self.until("Ready", is_ready).await
     }
 
-    /// Makes Crossplane look at its composite, and gives it the time for what comes of that.
+    /// Makes Crossplane look at its composite, as an operator may, and gives it the time for what comes of that.
     pub async fn poke(&self) -> Result<()> {
         let composite = self.composite().await?;
-        self.objects
-            .annotate(&composite, "e2e.paved-road/poked", &jiff::Timestamp::now().to_string())
-            .await?;
+        let (kind, name) = (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
+        let poked = format!("e2e.paved-road/poked={}", jiff::Timestamp::now());
+        let operator = self.owner.of(&format!("operator@{}", self.namespace()));
+        operator.run(&["annotate", &kind, name, "-n", self.namespace(), "--overwrite", &poked]).await?;
         tokio::time::sleep(Duration::from_secs(8)).await;
         ensure!(self.found().await?.is_some(), "{} is gone", self.name());
         Ok(())
@@ -161,12 +168,19 @@ impl Environment {
         Ok(self.composed().await?.into_iter().map(uid).collect())
     }
 
-    /// The uid and the generation of everything composed: neither changes where nothing is written to a spec.
+    /// The uid of everything composed, and its generation with the labels that are not Crossplane's: neither changes where nothing is
+    /// written to a spec, nor to labels.
     pub async fn desired(&self) -> Result<Desired> {
         let of = |object: Value| {
             let metadata = &object["metadata"];
-            let name = format!("{} {}", resource(&object), metadata["name"]);
-            (name, (metadata["uid"].to_string(), metadata["generation"].to_string()))
+            let name = format!("{} {} {}", slot(&object), resource(&object), metadata["name"]);
+            let mut written = metadata["generation"].to_string();
+            for (label, value) in metadata["labels"].as_object().into_iter().flatten() {
+                if !label.contains("crossplane.io/") {
+                    _ = write!(written, " {label}={value}");
+                }
+            }
+            (name, (metadata["uid"].to_string(), written))
         };
         Ok(self.composed().await?.into_iter().map(of).collect())
     }
@@ -179,54 +193,21 @@ impl Environment {
         Ok(is_ready(&object) && available && self.composed().await?.iter().all(in_sync))
     }
 
+    /// Waits until nothing is made nor changed any more; what is there then.
+    pub async fn rests(&self) -> Result<Desired> {
+        eventually("nothing is made nor changed any more", async || {
+            let before = self.desired().await?;
+            tokio::time::sleep(RESTING).await;
+            Ok((self.desired().await? == before).then_some(before))
+        })
+        .await
+    }
+
     /// What fills a slot.
-    pub async fn slot(&self, slot: &str) -> Result<Value> {
+    pub async fn slot(&self, name: &str) -> Result<Value> {
         let composed = self.composed().await?;
-        let fills = |object: &Value| {
-            object["metadata"]["annotations"]["crossplane.io/composition-resource-name"] == slot
-        };
-        composed.into_iter().find(fills).with_context(|| format!("{} has no slot {slot}", self.name()))
-    }
-
-    /// `kubectl delete`, without waiting: as the owner, and what it owns first.
-    pub async fn delete(&self) -> Result<()> {
-        let (resource, name, namespace) = (self.resource(), self.name(), self.namespace());
-        let args = ["delete", &resource, name, "-n", namespace, "--wait=false", "--cascade=foreground"];
-        self.owner.run(&args).await.map(drop)
-    }
-
-    /// Waits until it is gone, and all that it composed with it.
-    pub async fn gone(&self) -> Result<()> {
-        let begin = Instant::now();
-        let mut is_looked_after = false;
-        while self.found().await?.is_some() {
-            if begin.elapsed() > PATIENCE {
-                bail!("{} was not gone within {} s:\n{}", self.name(), PATIENCE.as_secs(), self.tree().await);
-            }
-            if begin.elapsed() > OVERLOOKED && !is_looked_after {
-                self.delete_overlooked().await?;
-                is_looked_after = true;
-            }
-            tokio::time::sleep(EVERY).await;
-        }
-        Ok(())
-    }
-
-    /// What docs/operations.md advises about parts that Kubernetes does not delete, as Crossplane made them when it had begun to.
-    async fn delete_overlooked(&self) -> Result<()> {
-        let is_deleted = |object: &Value| !object["metadata"]["deletionTimestamp"].is_null();
-        let Ok(composite) = self.composite().await else { return Ok(()) };
-        // A Usage goes with what uses.
-        let has_to_wait = |object: &Value| {
-            object["kind"] == "Usage" || !object["metadata"]["labels"]["crossplane.io/in-use"].is_null()
-        };
-        let mut overlooked = self.composed().await?;
-        overlooked.retain(|part| is_deleted(&composite) && !is_deleted(part) && !has_to_wait(part));
-        for part in &overlooked {
-            println!("    overlooked, and deleted by hand: {} {}", resource(part), part["metadata"]["name"]);
-            self.objects.delete(part).await?;
-        }
-        Ok(())
+        let fills = |object: &Value| slot(object) == name;
+        composed.into_iter().find(fills).with_context(|| format!("{} has no slot {name}", self.name()))
     }
 
     /// The object, where it is still there.
@@ -277,6 +258,12 @@ pub fn condition<'o>(object: &'o Value, kind: &str) -> &'o Value {
     conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or(&Value::Null)
 }
 
+/// The slot that a composed resource fills.
+pub fn slot(object: &Value) -> &str {
+    let annotations = &object["metadata"]["annotations"];
+    annotations["crossplane.io/composition-resource-name"].as_str().unwrap_or_default()
+}
+
 /// An object's kind and name, as a reference.
 pub fn reference(object: &Value) -> Value {
     json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "name": object["metadata"]["name"]})
@@ -298,8 +285,7 @@ fn when(event: &Value) -> &str {
 
 /// An object in a line, and a line for each condition that is not True.
 fn line(object: &Value) -> String {
-    let slot = &object["metadata"]["annotations"]["crossplane.io/composition-resource-name"];
-    let mut text = format!("{} {} {slot}\n", resource(object), object["metadata"]["name"]);
+    let mut text = format!("{} {} {}\n", resource(object), object["metadata"]["name"], slot(object));
     for condition in object["status"]["conditions"].as_array().into_iter().flatten() {
         if condition["status"] != "True" {
             let (kind, status) = (&condition["type"], &condition["status"]);

@@ -8,6 +8,18 @@ use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
+use crate::environment::resource;
+
+/// What kubectl could not do.
+#[derive(Debug, thiserror::Error)]
+#[error("kubectl {args}: {words}")]
+pub struct Refusal {
+    /// What it was asked.
+    args: String,
+    /// What it said of that, without what it was asked.
+    pub words: String,
+}
+
 /// `kubectl` in the hands of one person.
 #[derive(Clone, Debug)]
 pub struct Kubectl {
@@ -25,7 +37,7 @@ impl Kubectl {
         Self { person: Some(person.to_owned()), ..self.clone() }
     }
 
-    /// Runs it; what it prints. What it is refused is an error in its own words.
+    /// Runs it; what it prints. What it cannot do is a [`Refusal`].
     pub async fn run(&self, args: &[&str]) -> Result<String> {
         self.with(args, "").await
     }
@@ -44,14 +56,36 @@ impl Kubectl {
         }
         let output = child.wait_with_output().await.context("waiting for kubectl")?;
         if !output.status.success() {
-            bail!("kubectl {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+            let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(Refusal { args: args.join(" "), words }.into());
         }
         String::from_utf8(output.stdout).context("what kubectl printed is no text")
+    }
+
+    /// Runs it where it must not succeed; what it says then.
+    pub async fn refused(&self, args: &[&str], input: &str) -> Result<String> {
+        match self.with(args, input).await {
+            Ok(_) => bail!("kubectl {} was done, and should have been refused", args.join(" ")),
+            Err(error) => Ok(error.downcast::<Refusal>()?.words),
+        }
     }
 
     /// `kubectl apply` of an object.
     pub async fn apply(&self, object: &Value) -> Result<String> {
         self.with(&["apply", "-f", "-"], &object.to_string()).await
+    }
+
+    /// `kubectl delete` of an object, without waiting; one that is gone is no error.
+    pub async fn delete(&self, object: &Value) -> Result<()> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let metadata = &object["metadata"];
+        let (kind, name, namespace) =
+            (resource(object), text(&metadata["name"]), text(&metadata["namespace"]));
+        let mut args = vec!["delete", &kind, &name, "--wait=false", "--ignore-not-found"];
+        if !namespace.is_empty() {
+            args.extend(["-n", &namespace]);
+        }
+        self.run(&args).await.map(drop)
     }
 
     /// `kubectl get`, as JSON.

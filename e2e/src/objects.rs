@@ -1,14 +1,16 @@
 //! Any object of a cluster, as it stands: read by the administrator, without a type.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use futures::TryStreamExt;
 use kube::Client;
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, WatchEvent, WatchParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::{ApiCapabilities, ApiGroup, ApiResource, Discovery, Scope, pinned_kind, verbs};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::Mutex;
 
 /// What is known of a kind, by API version and name.
@@ -19,6 +21,15 @@ type Kinds = BTreeMap<(String, String), (ApiResource, ApiCapabilities)>;
 pub struct Objects {
     client: Client,
     kinds: Arc<Mutex<Kinds>>,
+}
+
+/// When the end of an object was asked for, and when it came: revisions of the cluster's store, which counts all writes to it.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// The write by which it was to go.
+    pub asked: u64,
+    /// The write by which it went: the same one where nothing had to be done before.
+    pub gone: u64,
 }
 
 impl Objects {
@@ -77,14 +88,6 @@ impl Objects {
         applied.map(drop).with_context(|| format!("applying {} {name}", object["kind"]))
     }
 
-    /// Writes an annotation.
-    pub async fn annotate(&self, object: &Value, key: &str, value: &str) -> Result<()> {
-        let (api, name) = self.of(object).await?;
-        let patch = Patch::Merge(json!({"metadata": {"annotations": {key: value}}}));
-        let patched = api.patch(&name, &PatchParams::default(), &patch).await;
-        patched.map(drop).with_context(|| format!("annotating {name}"))
-    }
-
     /// Deletes an object after what it owns; one that is gone is no error.
     pub async fn delete(&self, object: &Value) -> Result<()> {
         let (api, name) = self.of(object).await?;
@@ -92,6 +95,43 @@ impl Objects {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(answer)) if answer.is_not_found() => Ok(()),
             Err(error) => Err(error).with_context(|| format!("deleting {} {name}", object["kind"])),
+        }
+    }
+
+    /// Which version an object's kind is at: that of an object may be older than what the API server remembers.
+    pub async fn version(&self, object: &Value) -> Result<String> {
+        let (api, name) = self.of(object).await?;
+        let params = ListParams::default().fields(&format!("metadata.name={name}"));
+        let list = api.list_metadata(&params).await.with_context(|| format!("listing {name}"))?;
+        list.metadata.resource_version.context("a list without a version")
+    }
+
+    /// Looks on until an object is gone, from a version of its kind on.
+    pub async fn end(&self, object: &Value, mut version: String) -> Result<End> {
+        let (api, name) = self.of(object).await?;
+        let fields = format!("metadata.name={name}");
+        let mut asked = None;
+        // The API server ends a watch every few minutes.
+        loop {
+            let params = WatchParams::default().fields(&fields);
+            let mut events = pin!(api.watch(&params, &version).await?);
+            while let Some(event) = events.try_next().await.with_context(|| format!("watching {name}"))? {
+                match event {
+                    WatchEvent::Added(_) => bail!("{name} was made anew while it was going"),
+                    WatchEvent::Modified(object) => {
+                        version = object.metadata.resource_version.clone().unwrap_or_default();
+                        if asked.is_none() && object.metadata.deletion_timestamp.is_some() {
+                            asked = Some(version.parse()?);
+                        }
+                    }
+                    WatchEvent::Deleted(object) => {
+                        let gone = object.metadata.resource_version.unwrap_or_default().parse()?;
+                        return Ok(End { asked: asked.unwrap_or(gone), gone });
+                    }
+                    WatchEvent::Bookmark(mark) => version = mark.metadata.resource_version,
+                    WatchEvent::Error(status) => bail!("watching {name}: {status:?}"),
+                }
+            }
         }
     }
 

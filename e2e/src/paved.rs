@@ -69,11 +69,10 @@ impl Paved {
         self.start(&[&["apply", "-"], flags].concat(), &text).await?.ends().await
     }
 
-    /// Runs a script in a folder, in which `paved` finds cluster, person and namespace by its kubeconfig.
+    /// Runs a script in a folder, in which `paved` finds cluster and person by its kubeconfig, and no namespace.
     pub async fn script(&self, script: &str, folder: &Path, variables: &[(&str, String)]) -> Result<Ran> {
         let text = std::fs::read_to_string(&self.kubeconfig).context("reading a kubeconfig")?;
         let mut kubeconfig: Value = serde_saphyr::from_str(&text).context("reading a kubeconfig")?;
-        kubeconfig["contexts"][0]["context"]["namespace"] = self.namespace.as_str().into();
         kubeconfig["users"][0]["user"]["as"] = self.person.as_deref().into();
         let own = folder.join("kubeconfig");
         std::fs::write(&own, kubeconfig.to_string()).context("writing a kubeconfig")?;

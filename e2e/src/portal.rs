@@ -1,37 +1,40 @@
-//! The portal as a team runs it: two replicas with the rights of the chart's service account.
+//! The portal as a team runs it: installed from its chart, and two replicas with the rights of the chart's service account, as the
+//! chart's own pods run nowhere.
 
 use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
-use xtask::chart::helm::KUBERNETES;
-use xtask::package::chart;
-use xtask::{tools, workspace};
+use xtask::package::{Args, chart};
+use xtask::{workspace, yaml};
 
-use crate::control_plane::ports;
+use crate::control_plane::{charts, ports};
+use crate::environment::condition;
 use crate::openid::{Browser, Provider};
 use crate::stage::{Stage, eventually};
 
 /// The chart's release.
 const RELEASE: &str = "paved-portal";
 
-/// What the chart makes that counts here: its Deployment would need images and nodes that run them.
-const RIGHTS: [&str; 5] = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
+/// Where provider-helm's kinds are.
+const HELM: &str = "helm.m.crossplane.io/v1beta1";
 
 /// Two replicas, for as long as this is held.
 pub struct Portal {
     _provider: Provider,
     _folder: TempDir,
+    release: Value,
     /// Each has a URL of its own here, as no proxy stands before them.
     pub replicas: Vec<Replica>,
 }
 
 /// One process.
 pub struct Replica {
-    _process: Child,
+    process: Child,
     /// How it is reached.
     pub url: String,
 }
@@ -42,7 +45,7 @@ impl Portal {
         let ports = [ports::free()?, ports::free()?];
         let urls = ports.map(|port| format!("http://127.0.0.1:{port}"));
         let provider = Provider::start(&urls.each_ref().map(|url| format!("{url}/auth/callback"))).await?;
-        rights(stage, people).await?;
+        let release = install(stage, people).await?;
         let folder = tempfile::tempdir().context("making a folder")?;
         let kubeconfig = kubeconfig(stage, &folder).await?;
         let key = folder.path().join("key");
@@ -58,17 +61,36 @@ impl Portal {
             command.args(["--oidc-scopes", "groups", "--oidc-username-claim", "sub"]);
             command.arg("--session-key-file").arg(&key).arg("--kubeconfig").arg(&kubeconfig);
             command.env_remove("KUBECONFIG").stdin(Stdio::null()).stderr(log).kill_on_drop(true);
-            replicas.push(Replica { _process: command.spawn().context("starting the portal")?, url });
+            replicas.push(Replica { process: command.spawn().context("starting the portal")?, url });
         }
-        let portal = Self { _provider: provider, _folder: folder, replicas };
+        let portal = Self { _provider: provider, _folder: folder, release, replicas };
         for replica in &portal.replicas {
             replica.is_ready().await?;
         }
         Ok(portal)
     }
+
+    /// Uninstalls the chart; all that it made goes.
+    pub async fn uninstall(self, stage: &Stage) -> Result<()> {
+        stage.objects.delete(&self.release).await?;
+        eventually("the portal's chart is uninstalled", async || {
+            let roles = stage.objects.list("rbac.authorization.k8s.io/v1", "ClusterRole", "").await?;
+            let name = format!("{}:{RELEASE}", stage.namespace);
+            let is_left = roles.iter().any(|role| role["metadata"]["name"] == name);
+            let release = stage.objects.get(HELM, "Release", &stage.namespace, RELEASE).await?;
+            Ok((!is_left && release.is_none()).then_some(()))
+        })
+        .await
+    }
 }
 
 impl Replica {
+    /// Ends it at once, as `kill -9` does: nobody is told.
+    pub fn kill(&self) -> Result<()> {
+        let pid = self.process.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
+        kill_process(pid.context("the portal has ended")?, Signal::KILL).context("killing a portal")
+    }
+
     async fn is_ready(&self) -> Result<()> {
         let browser = Browser::new()?;
         eventually("the portal is ready", async || {
@@ -79,33 +101,63 @@ impl Replica {
     }
 }
 
-/// What the chart gives its service account.
-async fn rights(stage: &Stage, people: &[String]) -> Result<()> {
-    let quoted = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>().join(",");
-    let users = quoted(&mut people.iter().cloned());
-    let groups = quoted(&mut people.iter().filter_map(|who| who.split('.').nth(1)).map(str::to_owned));
-    let values = chart::folder().join("ci/minimal-values.yaml");
-    let mut command = Command::new(tools::path(&tools::HELM)?);
-    command
-        .args(["template", RELEASE, "--kube-version", KUBERNETES])
-        .arg(chart::folder())
-        .arg("--values")
-        .arg(values);
-    command.args(["--namespace", &stage.namespace, "--set", &format!("impersonation.users={{{users}}}")]);
-    command.args(["--set", &format!("impersonation.groups={{{groups}}}")]);
-    let output = command.output().await.context("starting helm")?;
-    ensure!(output.status.success(), "helm: {}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout)?;
-    for document in text.split("\n---") {
-        let mut object: Value = serde_saphyr::from_str(document).context("reading what helm rendered")?;
-        if RIGHTS.iter().any(|kind| object["kind"] == *kind) {
-            if !object["kind"].as_str().unwrap_or_default().starts_with("Cluster") {
-                object["metadata"]["namespace"] = stage.namespace.as_str().into();
-            }
-            stage.objects.apply(&object).await?;
-        }
+/// Installs the chart by provider-helm, as an administrator, and waits for its replicas; the release.
+async fn install(stage: &Stage, people: &[String]) -> Result<Value> {
+    let namespace = stage.namespace.as_str();
+    let kubeconfig = std::fs::read_to_string(stage.plane.kubeconfig()).context("reading a kubeconfig")?;
+    let administrator = json!({"name": "administrator", "namespace": namespace});
+    let mut values = yaml::read(&chart::folder().join("ci/minimal-values.yaml"))?.remove(0);
+    let groups: Vec<_> = people.iter().filter_map(|who| who.split('.').nth(1)).collect();
+    values["impersonation"] = json!({"users": people, "groups": groups});
+    let release = json!({
+        "apiVersion": HELM,
+        "kind": "Release",
+        "metadata": {"name": RELEASE, "namespace": namespace},
+        "spec": {
+            "forProvider": {
+                "chart": {
+                    "repository": format!("https://{}", charts::OURS),
+                    "name": RELEASE,
+                    "version": chart::version(&Args::default()),
+                },
+                "namespace": namespace,
+                "values": values,
+                "wait": true,
+            },
+            "providerConfigRef": {"kind": "ProviderConfig", "name": administrator["name"]},
+        },
+    });
+    let secret = json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": administrator,
+        "stringData": {"kubeconfig": kubeconfig},
+    });
+    let config = json!({
+        "apiVersion": HELM,
+        "kind": "ProviderConfig",
+        "metadata": administrator,
+        "spec": {"credentials": {
+            "source": "Secret",
+            "secretRef": {"name": administrator["name"], "namespace": namespace, "key": "kubeconfig"},
+        }},
+    });
+    for object in [&secret, &config, &release] {
+        stage.objects.apply(object).await?;
     }
-    Ok(())
+    eventually("the portal's chart is installed", async || {
+        let release = stage.objects.get(HELM, "Release", namespace, RELEASE).await?.context("no release")?;
+        Ok((condition(&release, "Ready")["status"] == "True").then_some(()))
+    })
+    .await?;
+    let deployment = stage.objects.get("apps/v1", "Deployment", namespace, RELEASE).await?;
+    let available = deployment.map(|deployment| deployment["status"]["availableReplicas"].clone());
+    ensure!(available == Some(json!(2)), "replicas that the chart has made available: {available:?}");
+    for (version, kind) in [("policy/v1", "PodDisruptionBudget"), ("networking.k8s.io/v1", "NetworkPolicy")] {
+        let made = stage.objects.list(version, kind, namespace).await?;
+        ensure!(made.len() == 1, "the chart has made {} of {kind}", made.len());
+    }
+    Ok(release)
 }
 
 /// How the portal reaches the cluster: by a token of its service account.

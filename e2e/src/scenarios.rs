@@ -25,6 +25,7 @@ use anyhow::{Context, Result, bail, ensure};
 use function_paved_road::apis::Flavour;
 use futures::future::{LocalBoxFuture, try_join_all};
 use futures::{StreamExt, stream};
+use serde_json::{Value, json};
 
 use crate::control_plane::{ControlPlane, Options};
 use crate::stage::Stage;
@@ -84,10 +85,12 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(deletion::what_is_orphaned_stays_in_the_cloud),
     scenario!(deletion::a_site_whose_files_are_retained_keeps_its_bucket),
     scenario!(install::packages_bring_the_providers_that_they_need),
+    scenario!(install::packages_are_pushed_as_the_readme_says),
     scenario!(install::compositions_are_selected_by_their_provider),
     scenario!(inside::the_app_lands_inside),
     scenario!(inside::an_app_taken_out_of_a_claim_is_uninstalled),
     scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go),
+    scenario!(inside::what_cannot_leave_is_left_behind_by_hand),
     scenario!(day_two::what_was_deleted_by_hand_comes_back),
     scenario!(failure::a_refused_leaf_is_named_and_recovers),
     scenario!(failure::each_common_cause_ends_the_wait_with_what_helps),
@@ -97,6 +100,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(rights::people_may_do_what_their_role_says),
     scenario!(rights::an_operator_looks_after_everything_but_secrets),
     scenario!(rights::a_user_reaches_no_other_namespace_and_no_part),
+    scenario!(portal::people_use_the_pages),
     scenario!(portal::two_tenants_make_watch_and_delete),
     scenario!(cli::the_documented_pipeline_ends_with_a_site),
     scenario!(cli::a_pipeline_applies_waits_and_gets_its_outputs),
@@ -114,16 +118,19 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(cli::a_deletion_that_hangs_says_what_holds_it),
     scenario!(figures::each_becomes_ready_by_itself, Asked),
     scenario!(figures::two_thousand_are_listed_and_waited_for, Asked),
+    scenario!(figures::streams_hear_of_every_change, Asked),
     // From here on the same environments look on.
     scenario!(bulk::a_hundred_environments_come_and_go, Apart),
     scenario!(quiet::nothing_is_written_while_nothing_happens, Apart),
     scenario!(cli::a_wait_outlives_the_api_server, Alone),
+    scenario!(portal::the_pages_outlive_the_api_server, Alone),
     scenario!(day_two::a_provider_that_was_down_catches_up, Alone),
     scenario!(day_two::new_settings_leave_alone_what_runs, Alone),
     scenario!(day_two::new_tags_and_publishers_reach_what_runs, Alone),
+    scenario!(day_two::new_networks_reach_what_runs, Alone),
     scenario!(day_two::crossplane_restarted_makes_nothing_anew, Alone),
     scenario!(upgrade::in_whatever_order_nothing_is_made_anew, Alone),
-    // Nothing can follow: it uninstalls what others need.
+    // On a control plane of its own, for which there is room now.
     scenario!(operations::its_documented_commands_run, Alone),
 ];
 
@@ -162,43 +169,59 @@ pub async fn play(plane: Arc<ControlPlane>, only: &[String]) -> Result<()> {
         bail!("no scenario's name contains {}; there are:\n  {}", only.join(" or "), names.join("\n  "));
     }
     let begin = Instant::now();
-    let mut failed = Vec::new();
+    let (mut failed, mut freed) = (Vec::new(), 0);
     for (when, at_once) in
         [(When::Together, SIDE_BY_SIDE), (When::Apart, SIDE_BY_SIDE), (When::Alone, 1), (When::Asked, 1)]
     {
         let scenarios = chosen.iter().filter(|scenario| scenario.when == when);
         let played = stream::iter(scenarios).map(|scenario| perform(plane.clone(), scenario));
         let mut played = played.buffer_unordered(at_once);
-        while let Some((name, good)) = played.next().await {
+        while let Some((name, good, parts)) = played.next().await {
             failed.extend((!good).then_some(name));
+            freed += parts;
         }
     }
-    let count = chosen.len();
-    println!("{} of {count} scenarios hold, {} s", count - failed.len(), begin.elapsed().as_secs());
+    let (count, time) = (chosen.len(), begin.elapsed().as_secs());
+    println!("{} of {count} scenarios hold, {time} s{}", count - failed.len(), by_hand(freed));
     if failed.is_empty() { Ok(()) } else { bail!("these do not: {}", failed.join(", ")) }
 }
 
-/// Plays one; prints a line, and on failure what is to be seen of its environments.
-async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> (&'static str, bool) {
+/// Plays one; prints a line, and on failure what is to be seen of its environments. Its name, whether it holds, and how many parts
+/// somebody had to delete by hand.
+async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> (&'static str, bool, usize) {
     let begin = Instant::now();
-    let result = match Stage::set(plane, scenario.name).await {
+    let (result, freed) = match Stage::set(plane, scenario.name).await {
         Ok(stage) => {
             let result = tokio::time::timeout(LIMIT, listened_to(&stage, scenario)).await;
             let result =
                 result.unwrap_or_else(|_| Err(anyhow::anyhow!("took longer than {} s", LIMIT.as_secs())));
             if result.is_err() {
-                println!("{}", stage.portrait().await);
+                portray(&stage, scenario.when).await;
             }
-            result
+            (result, stage.freed())
         }
-        Err(error) => Err(error),
+        Err(error) => (Err(error), 0),
     };
     let verdict = if result.is_ok() { "ok" } else { "FAILED" };
+    let verdict = format!("{verdict}{}", by_hand(freed));
     println!("{:60} {verdict:6} {:5.1} s", scenario.name, begin.elapsed().as_secs_f64());
     if let Err(error) = &result {
         println!("    {error:#}");
     }
-    (scenario.name, result.is_ok())
+    (scenario.name, result.is_ok(), freed)
+}
+
+/// Prints what is to be seen of the environments that a scenario has made, and of those that looked on.
+async fn portray(stage: &Stage, when: When) {
+    println!("{}", stage.portrait().await);
+    if let (When::Apart | When::Alone, Ok(standing)) = (when, stage.looking_on().await) {
+        println!("{}", standing.portrait().await);
+    }
+}
+
+/// What a line says of parts that were deleted by hand; nothing where there were none.
+fn by_hand(freed: usize) -> String {
+    if freed == 0 { String::new() } else { format!(", {freed} overlooked parts deleted by hand") }
 }
 
 /// Plays one, during which core must not stop listening to what it composed: its circuit breakers count how often they opened.
@@ -216,7 +239,28 @@ async fn listened_to(stage: &Stage, scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
+/// A name of its own for the namespaced one of two examples in a namespace: both stock pools would be one Deployment, over which they
+/// quarrel as soon as they differ.
+fn beside(flavour: Flavour) -> Value {
+    match flavour {
+        Flavour::Claims => json!({}),
+        Flavour::Namespaced => json!({"metadata": {"name": "direct"}}),
+    }
+}
+
 /// Plays in both flavours at once.
 async fn in_both_flavours(play: impl AsyncFn(Flavour) -> Result<()>) -> Result<()> {
     try_join_all(Flavour::ALL.map(|flavour| play(flavour))).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenarios_name_makes_a_namespace() {
+        for Scenario { name, .. } in SCENARIOS {
+            assert!("e2e-".len() + name.len() <= 63, "{name} is too long");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 mod add_ons;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 pub use self::add_ons::{AddOns, is_part};
 use crate::control_plane::ControlPlane;
-use crate::environment::Environment;
+use crate::environment::{Environment, is_ready};
 use crate::examples;
 use crate::kubectl::Kubectl;
 use crate::objects::Objects;
@@ -39,6 +40,8 @@ pub struct Stage {
     pub user: Kubectl,
     /// Any object, as it stands.
     pub objects: Objects,
+    /// How many parts of what was deleted half-made somebody had to delete by hand.
+    freed: Arc<AtomicUsize>,
 }
 
 impl Stage {
@@ -58,7 +61,7 @@ impl Stage {
         objects.apply(&binding(&namespace, "paved-road-user", &user)).await?;
         objects.apply(&binding(&namespace, "paved-road-viewer", &viewer)).await?;
         objects.apply(&operators(&namespace)).await?;
-        Ok(Self { user: admin.of(&user), plane, namespace, admin, objects })
+        Ok(Self { user: admin.of(&user), plane, namespace, admin, objects, freed: Arc::default() })
     }
 
     /// Objects, as the user of the namespace may read and write them.
@@ -133,16 +136,49 @@ impl Stage {
         try_join_all(all).await
     }
 
-    /// The stage of those who look on.
-    pub async fn looking_on(&self) -> Result<Self> {
-        Self::set(self.plane.clone(), "standing").await
+    /// The same, in another namespace.
+    pub fn in_namespace(&self, namespace: &str) -> Self {
+        Self { namespace: namespace.to_owned(), ..self.clone() }
     }
 
-    /// Deletes every environment of the namespace, and what the clouds were told; waits until all are gone. An API that was
-    /// uninstalled has none.
+    /// The stage of those who look on.
+    pub async fn looking_on(&self) -> Result<Self> {
+        let stage = Self::set(self.plane.clone(), "standing").await?;
+        Ok(Self { freed: self.freed.clone(), ..stage })
+    }
+
+    /// Waits until an environment is gone that was deleted while it was being made; parts that were overlooked are deleted by hand,
+    /// and counted.
+    pub async fn gone_or_freed(&self, environment: &Environment) -> Result<()> {
+        let freed = environment.gone_or_freed(&self.operator()).await?;
+        self.freed.fetch_add(freed, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How many parts were overlooked, and deleted by hand.
+    pub fn freed(&self) -> usize {
+        self.freed.load(Ordering::Relaxed)
+    }
+
+    /// Deletes every environment of the namespace, and what the clouds were told; waits until all are gone. Those that are not ready
+    /// may be half-made.
     pub async fn clear(&self) -> Result<()> {
         behaviour::clear(&self.plane.client(), &self.rule_name("")).await?;
-        let mut left = Vec::new();
+        let left = self.environments().await?;
+        let gone = left.iter().map(async |environment| {
+            self.objects.delete(&environment.manifest).await?;
+            if is_ready(&environment.manifest) {
+                environment.gone().await
+            } else {
+                self.gone_or_freed(environment).await
+            }
+        });
+        try_join_all(gone).await.map(drop)
+    }
+
+    /// Every environment of the namespace. An API that was uninstalled has none.
+    pub async fn environments(&self) -> Result<Vec<Environment>> {
+        let mut found = Vec::new();
         for (api, flavour) in examples::all() {
             let example = examples::example(api.info().name, flavour, &self.namespace)?;
             let text = |key: &str| example[key].as_str().unwrap_or_default();
@@ -150,13 +186,9 @@ impl Stage {
                 continue;
             }
             let all = self.objects.list(text("apiVersion"), text("kind"), &self.namespace).await?;
-            left.extend(all.into_iter().map(|object| self.environment(object)));
+            found.extend(all.into_iter().map(|object| self.environment(object)));
         }
-        let gone = left.iter().map(async |environment| {
-            self.objects.delete(&environment.manifest).await?;
-            environment.gone().await
-        });
-        try_join_all(gone).await.map(drop)
+        Ok(found)
     }
 
     /// An environment of this manifest, not applied yet.
@@ -201,17 +233,15 @@ impl Stage {
         Ok(left)
     }
 
-    /// Every environment of the namespace with what it composed: for whoever must find out what went wrong.
+    /// Every environment of the namespace, of whatever group, with what it composed: for whoever must find out what went wrong.
     pub async fn portrait(&self) -> String {
-        let mut text = String::new();
-        for (api, flavour) in examples::all() {
-            let Ok(example) = examples::example(api.info().name, flavour, &self.namespace) else { continue };
-            let of = |key: &str| example[key].as_str().unwrap_or_default().to_owned();
-            for object in
-                self.objects.list(&of("apiVersion"), &of("kind"), &self.namespace).await.unwrap_or_default()
-            {
-                text += &self.environment(object).tree().await;
-            }
+        let all = match self.admin.get(&["paved", "-A"]).await {
+            Ok(list) => list["items"].as_array().cloned().unwrap_or_default(),
+            Err(error) => return format!("nothing is to be seen of {}: {error:#}", self.namespace),
+        };
+        let mut text = format!("environments in {}:\n", self.namespace);
+        for object in all.into_iter().filter(|one| one["metadata"]["namespace"] == *self.namespace) {
+            text += &self.environment(object).tree().await;
         }
         text
     }

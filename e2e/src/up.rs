@@ -4,7 +4,7 @@ mod background;
 
 use std::{path::PathBuf, time::Duration};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use xtask::workspace;
 
@@ -43,22 +43,14 @@ pub struct Args {
 
 /// Starts a control plane, and stays until it is told to end.
 pub async fn up(args: &Args) -> Result<()> {
-    if let Some(state) = State::running()? {
-        ensure!(
-            !(args.detach || args.background),
-            "a control plane runs already (process {}, {}): `cargo xtask down` ends it",
-            state.pid,
-            state.folder.display()
-        );
-    }
-    if args.detach {
-        return background::start(args).await;
-    }
     let mut term = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let told = async {
         tokio::select! { _ = term.recv() => (), _ = interrupt.recv() => () }
     };
+    if args.detach {
+        return background::start(args, told).await;
+    }
     tokio::select! {
         done = run(args) => done,
         () = told => Ok(()),

@@ -1,6 +1,6 @@
 //! Chart repositories of our own, under the addresses of those that environments install from.
 //!
-//! `e2e/charts/<host>/<path>/<chart>` is a chart of the repository `https://<host>/<path>`.
+//! `e2e/charts/<host>/<path>/<chart>` is a chart of the repository `https://<host>/<path>`. The portal's chart is what a release has.
 
 use std::{
     collections::BTreeMap,
@@ -9,9 +9,13 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use xtask::package::{self, Args};
 use xtask::workspace;
 
 use super::{ground::Ground, process::Program};
+
+/// Where the portal's chart is: a host that is in no name server.
+pub const OURS: &str = "charts.paved-road.example";
 
 /// Packs the charts; the folder that holds one folder per host.
 pub async fn pack(ground: &Ground) -> Result<PathBuf> {
@@ -25,13 +29,22 @@ pub async fn pack(ground: &Ground) -> Result<PathBuf> {
     for (repository, charts) in repositories {
         let target = sites.join(&repository);
         fs::create_dir_all(&target)?;
-        let helm = || Program::new("helm", &ground.tools.helm);
+        let helm = Program::new("helm", &ground.tools.helm).arg("package");
         let charts = charts.iter().map(|chart| chart.display().to_string());
-        let to = target.display().to_string();
-        ground.run(helm().arg("package").args(charts).args(["--destination", &to])).await?;
-        ground.run(helm().args(["repo", "index", &to])).await?;
+        ground.run(helm.args(charts).arg("--destination").arg(target.display().to_string())).await?;
+        index(ground, &target).await?;
     }
+    let target = sites.join(OURS);
+    fs::create_dir_all(&target)?;
+    package::chart::write(&Args::default(), &target)?;
+    index(ground, &target).await?;
     Ok(sites)
+}
+
+/// Makes a folder of packed charts a repository.
+async fn index(ground: &Ground, folder: &Path) -> Result<()> {
+    let helm = Program::new("helm", &ground.tools.helm).args(["repo", "index"]);
+    ground.run(helm.arg(folder.display().to_string())).await.map(drop)
 }
 
 /// The folders that hold a `Chart.yaml`.

@@ -142,7 +142,8 @@ impl Cluster {
         Ok(())
     }
 
-    async fn account_token(&self, namespace: &str, name: &str) -> Result<String> {
+    /// A token of a service account, which has to exist.
+    pub async fn account_token(&self, namespace: &str, name: &str) -> Result<String> {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
         let spec = TokenRequestSpec { expiration_seconds: Some(TOKEN_SECONDS), ..Default::default() };
         let request = TokenRequest { spec, ..TokenRequest::default() };

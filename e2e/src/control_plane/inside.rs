@@ -1,13 +1,16 @@
 //! What runs inside virtual clusters, played: nothing runs in the pods that the charts leave.
 //!
 //! The syncer of a vcluster writes the kubeconfig of the cluster that it serves; here it is that of a real API server, which all
-//! virtual clusters share. Argo CD says that what it follows is in sync; Knative's operator says that it is installed.
+//! virtual clusters share. A load balancer has an address as soon as it is asked for. Argo CD says that what it follows is in sync; Knative's operator says that it is installed.
 
 use std::time::Duration;
 
 use anyhow::Result;
 use base64::{Engine, prelude::BASE64_STANDARD};
-use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::Secret};
+use k8s_openapi::api::{
+    apps::v1::StatefulSet,
+    core::v1::{Secret, Service},
+};
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams},
@@ -22,6 +25,9 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// The annotation of the chart's StatefulSet with the address that the kubeconfig shall name.
 const SERVER: &str = "vcluster.loft.sh/server";
+
+/// What load balancers are reached at: nobody goes there.
+const ADDRESS: &str = "198.51.100.80";
 
 /// Plays until it is dropped.
 pub struct Inside {
@@ -50,6 +56,7 @@ impl Inside {
             loop {
                 // What fails now is tried again: an API server that is down, a kind that is not installed.
                 let _ = part.syncers().await;
+                let _ = part.load_balancers().await;
                 let _ = part.argocd().await;
                 let _ = part.knative().await;
                 sleep(PERIOD).await;
@@ -83,6 +90,26 @@ impl Part {
                 "stringData": {"config": self.kubeconfig(server).to_string()},
             });
             secrets.create(&PostParams::default(), &serde_json::from_value(secret)?).await?;
+        }
+        Ok(())
+    }
+
+    /// An address for each vcluster that asks for one of the cluster that hosts it.
+    async fn load_balancers(&self) -> Result<()> {
+        let all: Api<Service> = Api::all(self.outer.clone());
+        for service in all.list(&ListParams::default().labels("app=vcluster")).await? {
+            let kind = service.spec.as_ref().and_then(|spec| spec.type_.as_deref());
+            let balancer = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+            let has_address = balancer.is_some_and(|balancer| balancer.ingress.is_some());
+            if kind != Some("LoadBalancer") || has_address {
+                continue;
+            }
+            let services: Api<Service> =
+                Api::namespaced(self.outer.clone(), &service.namespace().unwrap_or_default());
+            let status = json!({"status": {"loadBalancer": {"ingress": [{"ip": ADDRESS}]}}});
+            services
+                .patch_status(&service.name_any(), &PatchParams::default(), &Patch::Merge(status))
+                .await?;
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use xtask::{
-    package::{self, Args, names, providers::Package, xpkg},
+    package::{self, Args, names, providers::Package},
     tools, workspace, yaml,
 };
 
@@ -89,19 +89,14 @@ pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) ->
     Ok(())
 }
 
-/// Builds our packages. The Function has no runtime image, as none is run here.
+/// Builds our packages as they are released, the Function's for both architectures. In the program's place there is a word: no image
+/// is run here, and the real ones take minutes to build.
 pub async fn build(args: &Args, output: PathBuf) -> Result<()> {
     let args = args.clone();
     tokio::task::spawn_blocking(move || {
-        let crossplane = tools::path(&tools::CLI)?;
-        let function = xpkg::Build {
-            crossplane: &crossplane,
-            root: &workspace::root().join("package"),
-            ignore: &package::function::NOT_PACKAGED,
-            examples: &output.join("none"),
-            image: None,
-        };
-        function.write(&output.join(format!("{}.xpkg", manifests::FUNCTION)))?;
+        for architecture in args.architectures() {
+            package::function::pack(architecture.name().as_bytes(), &args, architecture, &output)?;
+        }
         package::configuration::packages(&args, &output).map(drop)
     })
     .await?

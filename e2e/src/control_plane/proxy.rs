@@ -54,7 +54,7 @@ struct Routes {
     tls: TlsAcceptor,
     /// The port of the API server behind every address within the cluster.
     inside: u16,
-    /// Namespaces whose services do not answer.
+    /// Namespaces whose services hang.
     cut: watch::Sender<BTreeSet<String>>,
 }
 
@@ -77,7 +77,7 @@ impl Proxy {
         Ok(Self { url, trusted, routes, task })
     }
 
-    /// From here on nobody reaches the services of a namespace, as if what answers there had broken; connections end.
+    /// From here on the services of a namespace answer nobody, as if they hung: whoever speaks to them waits.
     pub fn cut(&self, namespace: &str) {
         self.routes.cut.send_modify(|cut| _ = cut.insert(namespace.to_owned()));
     }
@@ -103,7 +103,7 @@ impl Routes {
             return Some(Way::Charts);
         }
         let (_, namespace) = host.strip_suffix(".svc")?.split_once('.')?;
-        (!self.cut.borrow().contains(namespace)).then(|| Way::Inside(namespace.to_owned()))
+        Some(Way::Inside(namespace.to_owned()))
     }
 
     async fn lead(self: Arc<Self>, way: Way, mut client: TokioIo<upgrade::Upgraded>) -> Result<()> {
@@ -119,9 +119,13 @@ impl Routes {
             Way::Inside(namespace) => {
                 let mut server = TcpStream::connect((Ipv4Addr::LOCALHOST, self.inside)).await?;
                 let mut cut = self.cut.subscribe();
+                let hangs = async {
+                    // Only a proxy that ended could not tell.
+                    let _ = cut.wait_for(|cut| cut.contains(&namespace)).await;
+                };
                 tokio::select! {
+                    () = hangs => swallow(&mut client).await?,
                     done = copy_bidirectional(&mut client, &mut server) => drop(done?),
-                    _ = cut.wait_for(|cut| cut.contains(&namespace)) => (),
                 }
             }
         }
@@ -148,6 +152,12 @@ async fn accept(listener: TcpListener, routes: Arc<Routes>) {
         let Ok((stream, _)) = listener.accept().await else { continue };
         tokio::spawn(serve(stream, routes.clone()));
     }
+}
+
+/// Takes what a client says until it gives up, and says nothing.
+async fn swallow(client: &mut (impl AsyncRead + Unpin)) -> Result<()> {
+    tokio::io::copy(client, &mut tokio::io::sink()).await?;
+    Ok(())
 }
 
 /// Speaks with one client. Whatever goes wrong is seen by the client, who tells it better.

@@ -31,7 +31,7 @@ use tokio::task::JoinSet;
 use super::{NAMESPACE, pki::Authority};
 
 /// How often a revision is looked at, besides when it changes.
-const PERIOD: Duration = Duration::from_secs(5);
+pub const PERIOD: Duration = Duration::from_secs(5);
 
 /// Plays the package runtime's part until it is dropped.
 pub struct Runtime {
@@ -132,12 +132,31 @@ impl Part {
         let secret = wanted.unwrap_or_else(|| format!("{}-tls-server", revision.name_any()));
         self.certificates(&secret).await?;
         let mut status = json!({"tlsServerSecretName": secret});
+        if let Some(missing) = self.missing_config(revision).await? {
+            return self.tell(revision, status, Some(missing)).await;
+        }
         if is_function {
             status["endpoint"] = self.endpoint(package).into();
         } else {
             self.deployment(revision, account_of(package)).await?;
         }
-        self.tell(revision, status).await
+        self.tell(revision, status, None).await
+    }
+
+    /// What Crossplane complains of where the package names a runtime config that is not there; it does nothing for its pods then.
+    async fn missing_config(&self, revision: &DynamicObject) -> Result<Option<String>> {
+        let kind = revision.types.as_ref().map_or("", |types| types.kind.trim_end_matches("Revision"));
+        let api = |version, kind| {
+            let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", version, kind));
+            Api::<DynamicObject>::all_with(self.client.clone(), &resource)
+        };
+        let Some(package) = revision.labels().get("pkg.crossplane.io/package") else { return Ok(None) };
+        let package = api("v1", kind).get_opt(package).await?;
+        let reference = package.map(|package| package.data["spec"]["runtimeConfigRef"]["name"].clone());
+        let Some(name) = reference.as_ref().and_then(Value::as_str) else { return Ok(None) };
+        let config = api("v1beta1", "DeploymentRuntimeConfig").get_opt(name).await?;
+        let complaint = || format!("cannot get referenced deployment runtime config: {name} not found");
+        Ok(config.is_none().then(complaint))
     }
 
     fn endpoint(&self, package: &str) -> String {
@@ -201,20 +220,23 @@ impl Part {
         Ok(())
     }
 
-    /// Writes a revision's status, where it does not say so yet.
-    async fn tell(&self, revision: &DynamicObject, mut status: Value) -> Result<()> {
+    /// Writes a revision's status, where it does not say so yet: that it runs, or what is wrong.
+    async fn tell(&self, revision: &DynamicObject, mut status: Value, wrong: Option<String>) -> Result<()> {
         let said = &revision.data["status"];
         let mut conditions = said["conditions"].as_array().cloned().unwrap_or_default();
-        let is_healthy = |one: &Value| one["type"] == "RuntimeHealthy" && one["status"] == "True";
+        let verdict = if wrong.is_some() { "False" } else { "True" };
+        let is_said = |one: &Value| one["type"] == "RuntimeHealthy" && one["status"] == verdict;
         // All is written together; the Secret's name is not kept by Crossplane 1.20.
-        if said["endpoint"] == status["endpoint"] && conditions.iter().any(is_healthy) {
+        let is_known = wrong.is_some() || said["endpoint"] == status["endpoint"];
+        if is_known && conditions.iter().any(is_said) {
             return Ok(());
         }
         conditions.retain(|one| one["type"] != "RuntimeHealthy");
         conditions.push(json!({
             "type": "RuntimeHealthy",
-            "status": "True",
-            "reason": "HealthyPackageRevision",
+            "status": verdict,
+            "reason": if wrong.is_some() { "UnhealthyPackageRevision" } else { "HealthyPackageRevision" },
+            "message": wrong.unwrap_or_default(),
             "lastTransitionTime": jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         }));
         status["conditions"] = conditions.into();

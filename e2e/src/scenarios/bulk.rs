@@ -23,6 +23,7 @@ pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<(
     // Others look on meanwhile: they are no part of what comes and goes.
     stage.standing().await?;
     let before = stage.objects.everything().await?;
+    let databases = databases(&stage).await?;
     let kinds: Vec<_> = examples::all().collect();
     let environments: Vec<Environment> = (0..HUNDRED)
         .map(|number| {
@@ -59,7 +60,18 @@ pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<(
     println!(
         "    {HUNDRED} environments: applied after {applied:.1} s, ready after {ready:.1} s, gone after {gone:.1} s"
     );
-    nothing_is_left(&stage, &before).await
+    nothing_is_left(&stage, &before).await?;
+    let left: Vec<_> = self::databases(&stage).await?.difference(&databases).cloned().collect();
+    ensure!(left.is_empty(), "PostgreSQL still has {left:?}");
+    Ok(())
+}
+
+/// The databases and roles of the PostgreSQL server that environments share.
+async fn databases(stage: &Stage) -> Result<BTreeSet<String>> {
+    match &stage.plane.postgres {
+        Some(postgres) => postgres.names().await,
+        None => Ok(BTreeSet::new()),
+    }
 }
 
 /// What the function's replicas have taken together.

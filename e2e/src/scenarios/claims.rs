@@ -1,5 +1,7 @@
 //! Somebody applies an example; it becomes Ready, and tells what its owner needs.
 
+use std::net::IpAddr;
+
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use futures::future::try_join_all;
@@ -40,7 +42,7 @@ pub(super) async fn becomes_ready(
     let name = api.info().name;
     let environment = stage.ready(name, flavour, change).await?;
     tells_its_status(name, &environment.object().await?)?;
-    shows_its_columns(api, &environment).await?;
+    shows_its_columns(name, &environment).await?;
     hands_over_its_secret(stage, api, &environment, flavour).await.with_context(|| name)?;
     Ok(environment)
 }
@@ -74,19 +76,77 @@ fn tells_its_status(api: &str, object: &Value) -> Result<()> {
     Ok(())
 }
 
-/// `kubectl get` shows the API's own columns, and how far it is: Crossplane may write conditions that it read before once more, and
-/// the right ones after them.
-async fn shows_its_columns(api: &dyn AnyApi, environment: &Environment) -> Result<()> {
-    eventually("kubectl get shows Ready and Available", async || {
-        let table = environment.table().await?;
-        let (head, row) = table.split_once('\n').context("kubectl get printed no row")?;
-        let own = api.info().columns.iter().map(|(name, _, _)| name.to_uppercase());
-        for column in own.chain(["PHASE", "PROGRESS", "REASON"].map(str::to_owned)) {
-            ensure!(head.contains(&column), "no column {column} in {head}");
+/// What a cell of `kubectl get` has to be like.
+type Cell = (&'static str, fn(&str) -> bool);
+
+/// What the example of an API shows: what was asked for, and how it is reached.
+fn own_cells(api: &str) -> Vec<Cell> {
+    match api {
+        "gpu-workspace" => vec![
+            ("MACHINE", |cell| cell == "g4dn.xlarge"),
+            ("ADDRESS", |cell| cell.parse::<IpAddr>().is_ok()),
+        ],
+        "application-environment" => vec![
+            ("SIZE", |cell| cell == "medium"),
+            // project:region:instance, as Cloud SQL's connectors take it.
+            ("DATABASE", |cell| cell.split(':').filter(|part| !part.is_empty()).count() == 3),
+        ],
+        "unified-environment" => vec![
+            ("APP", |cell| cell == "checkout"),
+            ("URL", |cell| cell.starts_with("https://")),
+            ("READY", |cell| cell == "true"),
+        ],
+        "stock-pool" => vec![
+            ("SPEC", |cell| cell == "g1.1"),
+            ("DESIRED", |cell| cell == "2"),
+            ("AVAILABLE", |cell| cell == "2"),
+        ],
+        "virtual-environment" => {
+            vec![("TYPE", |cell| cell == "vcluster"), ("ENDPOINT", |cell| cell.starts_with("https://"))]
         }
-        Ok(["Ready", "Available"].iter().all(|cell| row.contains(cell)).then_some(()))
-    })
-    .await
+        _ => vec![],
+    }
+}
+
+/// How far it is: Crossplane's columns, and ours.
+const HOW_FAR: [Cell; 5] = [
+    ("SYNCED", |cell| cell == "True"),
+    ("READY", |cell| cell == "True"),
+    ("PHASE", |cell| cell == "Ready"),
+    ("PROGRESS", |cell| cell.split_once('/').is_some_and(|(done, all)| done == all && done != "0")),
+    ("REASON", |cell| cell == "Available"),
+];
+
+/// `kubectl get` shows what is asked for, how it is reached, and how far it is: Crossplane may write conditions that it read before once
+/// more, and the right ones after them.
+async fn shows_its_columns(api: &str, environment: &Environment) -> Result<()> {
+    let own = own_cells(api);
+    ensure!(!own.is_empty(), "no scenario knows the columns of {api}");
+    let mut table = String::new();
+    let shown = eventually("kubectl get shows what its reader needs", async || {
+        table = environment.table().await?;
+        let cells = cells(&table)?;
+        let is_shown = |(head, is): &Cell| cells.iter().any(|(column, cell)| column == head && is(cell));
+        Ok(own.iter().chain(&HOW_FAR).all(is_shown).then_some(()))
+    });
+    shown.await.with_context(|| format!("{api}:\n{table}"))
+}
+
+/// What a table of one row shows in each of its columns, which begin where their heads do.
+fn cells(table: &str) -> Result<Vec<(&str, &str)>> {
+    let (mut heads, mut row) = table.trim_end().split_once('\n').context("kubectl get printed no row")?;
+    let mut cells = Vec::new();
+    while !heads.is_empty() {
+        let gap = heads.find("  ").unwrap_or(heads.len());
+        let width = heads[gap..].find(|c| c != ' ').map_or(heads.len(), |rest| gap + rest);
+        let (head, cell);
+        (head, heads) = heads.split_at(width);
+        // The last one may be longer than its head.
+        let cut = if heads.is_empty() { None } else { row.split_at_checked(width) };
+        (cell, row) = cut.unwrap_or((row, ""));
+        cells.push((head.trim(), cell.trim()));
+    }
+    Ok(cells)
 }
 
 /// The connection details are in a Secret of the owner's namespace, under all their keys.
@@ -115,4 +175,24 @@ async fn hands_over_its_secret(
     })
     .await
     .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by it")]
+    use super::*;
+
+    #[test]
+    fn an_empty_cell_is_empty() {
+        let table =
+            "NAME   ADDRESS        CONNECTION-SECRET   AGE\nada                   ada-conn            7s\n";
+        let told = [("NAME", "ada"), ("ADDRESS", ""), ("CONNECTION-SECRET", "ada-conn"), ("AGE", "7s")];
+        assert_eq!(cells(table).unwrap(), told);
+    }
+
+    #[test]
+    fn the_last_cell_may_be_longer_than_its_head() {
+        let told = [("NAME", "ada"), ("REASON", "Available")];
+        assert_eq!(cells("NAME   REASON\nada    Available").unwrap(), told);
+    }
 }

@@ -50,7 +50,8 @@ pub(super) async fn the_documented_pipeline_ends_with_a_site(stage: Stage) -> Re
     let script = format!("set -eux\n{}", script.context("docs/pipelines.md has no script")?);
     in_both_flavours(async |flavour| {
         let edge = Edge::start().await?;
-        let shop = stage.example("unified-environment", flavour, json!({}))?;
+        let name = format!("shop-{flavour:?}").to_lowercase();
+        let shop = stage.example("unified-environment", flavour, json!({"metadata": {"name": name}}))?;
         let folder = tempfile::tempdir()?;
         for (path, text) in [
             ("environment/claim.yaml", shop.manifest.to_string().as_str()),
@@ -62,8 +63,8 @@ pub(super) async fn the_documented_pipeline_ends_with_a_site(stage: Stage) -> Re
             std::fs::write(path, text)?;
         }
         let paved = Paved::of(&stage)?;
-        let name = [("NAME", address(&shop))];
-        let variables: Vec<_> = edge.variables().into_iter().chain(name).collect();
+        let whose = [("NAME", name), ("NAMESPACE", stage.namespace.clone())];
+        let variables: Vec<_> = edge.variables().into_iter().chain(whose).collect();
         let run = async || paved.script(&script, folder.path(), &variables).await;
         run().await?.is(0, &["is ready after", "2 uploaded", "+ curl"])?;
         // Again, nothing is left to do.

@@ -39,7 +39,7 @@ async fn come_and_go(stage: &Stage) -> Result<()> {
     let environments = try_join_all(ready).await?;
     let held =
         try_join_all(environments.iter().map(|environment| deletion::held(stage, environment))).await?;
-    ensure!(held.iter().sum::<usize>() > 0, "no claim has Usages");
+    ensure!(held.iter().any(|slots| !slots.is_empty()), "no claim has Usages");
     try_join_all(environments.iter().map(|environment| deletion::goes(stage, environment))).await?;
     bulk::nothing_is_left(stage, &before).await
 }

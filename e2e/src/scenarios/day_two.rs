@@ -1,5 +1,7 @@
 //! What happens to environments that live: changes, accidents, restarts.
 
+mod settings;
+
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -7,13 +9,15 @@ use function_paved_road::apis::Flavour;
 use futures::future::{join_all, try_join_all};
 use serde_json::{Value, json};
 
-use super::in_both_flavours;
+pub(super) use self::settings::{
+    new_networks_reach_what_runs, new_settings_leave_alone_what_runs, new_tags_and_publishers_reach_what_runs,
+};
+use super::{beside, in_both_flavours};
 use crate::environment::{Desired, Environment, is_ready};
 use crate::examples;
 use crate::stage::{Stage, eventually, is_part};
 
-/// Every field that may change, with a value that the example does not have; add-ons come and go by themselves. `expose` is not among
-/// them: nothing here gives load balancers an address. Nor is another chart: the repository here has one.
+/// Every field that may change, with a value that the example does not have; add-ons come and go by themselves.
 fn changes(api: &str) -> Vec<Value> {
     let parameters = |change: Value| json!({"spec": {"parameters": change}});
     match api {
@@ -48,16 +52,25 @@ fn changes(api: &str) -> Vec<Value> {
         ],
         _ => vec![
             parameters(json!({"app": {"values": {"replicaCount": 1}}})),
+            parameters(json!({"app": {"chart": {"version": "6.10.0"}}})),
+            parameters(json!({"app": {"chart": {
+                "repository": "https://stefanprodan.github.io/others",
+                "name": "hello",
+                "version": "1.0.0",
+            }}})),
             parameters(json!({"size": "medium"})),
+            parameters(json!({"expose": "loadBalancer"})),
         ],
     }
 }
 
-/// An edit arrives: what is composed is another after it, whole and in sync, and nothing was made anew but what stands for itself,
-/// as a rule of a firewall does.
+/// An edit arrives: what is composed is another after it, whole and in sync, and nothing was made anew nor goes, but for the rule of a
+/// firewall that stands for a network: its slot begins so.
+const OF_A_NETWORK: &str = "ssh-";
+
 pub(super) async fn what_may_change_changes(stage: Stage) -> Result<()> {
     let changed = examples::all().map(async |(api, flavour)| {
-        let environment = stage.ready(api.info().name, flavour, json!({})).await?;
+        let environment = stage.ready(api.info().name, flavour, beside(flavour)).await?;
         for change in changes(api.info().name) {
             let before = environment.desired().await?;
             environment.edit(&change).await?;
@@ -67,20 +80,22 @@ pub(super) async fn what_may_change_changes(stage: Stage) -> Result<()> {
                 Ok((now != before && environment.is_settled().await?).then_some(now))
             })
             .await?;
-            let anew =
-                before.iter().filter(|(name, (uid, _))| after.get(*name).is_some_and(|(now, _)| now != uid));
-            let anew: Vec<_> = anew.collect();
-            ensure!(anew.is_empty(), "{what}, and made anew was {anew:?}");
+            let is_lost = |(name, (uid, _)): &(&String, &(String, String))| match after.get(*name) {
+                Some((now, _)) => now != uid,
+                None => !name.starts_with(OF_A_NETWORK),
+            };
+            let lost: Vec<_> = before.iter().filter(is_lost).collect();
+            ensure!(lost.is_empty(), "{what}, and made anew, or gone, is {lost:?}: {after:?}");
         }
         if api.info().name == "virtual-environment" {
             let add_ons = stage.add_ons().await?;
             add_ons.join(&environment).await?;
-            environment.edit(&json!({"spec": {"parameters": {"gitops": {"path": "deploy/other"}}}})).await?;
-            eventually("Argo CD follows another folder", async || {
-                Ok(environment.slot("gitops").await?["spec"]
-                    .to_string()
-                    .contains("deploy/other")
-                    .then_some(()))
+            let other = ["https://git.example.org/team-shop/other.git", "deploy/other", "other-branch"];
+            let followed = json!({"repoURL": other[0], "path": other[1], "targetRevision": other[2]});
+            environment.edit(&json!({"spec": {"parameters": {"gitops": followed}}})).await?;
+            eventually("Argo CD follows another repository", async || {
+                let application = environment.slot("gitops").await?["spec"].to_string();
+                Ok(other.iter().all(|part| application.contains(part)).then_some(()))
             })
             .await?;
             environment.edit(&json!({"spec": {"parameters": {"knative": {"enabled": false}}}})).await?;
@@ -94,126 +109,30 @@ pub(super) async fn what_may_change_changes(stage: Stage) -> Result<()> {
     try_join_all(changed).await.map(drop)
 }
 
+/// Parts of each kind of provider: a managed resource, a Deployment (in the claims flavour an Object that wraps it), a Release.
+const LOST: [(&str, &str); 3] = [
+    ("gpu-workspace", "role-ssm"),
+    ("unified-environment", "backend-deployment"),
+    ("virtual-environment", "app"),
+];
+
 pub(super) async fn what_was_deleted_by_hand_comes_back(stage: Stage) -> Result<()> {
     in_both_flavours(async |flavour| {
-        let workspace = stage.ready("gpu-workspace", flavour, json!({})).await?;
-        let lost = workspace.slot("role-ssm").await?;
-        let metadata = &lost["metadata"];
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let kind = crate::environment::resource(&lost);
-        let mut args = vec!["delete".to_owned(), kind, text(&metadata["name"]), "--wait=false".to_owned()];
-        if metadata["namespace"].is_string() {
-            args.extend(["-n".to_owned(), text(&metadata["namespace"])]);
-        }
-        stage.admin.run(&args.iter().map(String::as_str).collect::<Vec<_>>()).await?;
-        eventually("what was deleted is back", async || {
-            let found = workspace.composed().await?.into_iter().find(|object| {
-                object["metadata"]["name"] == metadata["name"] && object["metadata"]["uid"] != metadata["uid"]
-            });
-            Ok(found)
-        })
-        .await?;
-        workspace.ready().await.map(drop)
-    })
-    .await
-}
-
-/// Whatever is changed in Settings, what runs goes on as it is, and what is new has it.
-pub(super) async fn new_settings_leave_alone_what_runs(stage: Stage) -> Result<()> {
-    let environments = stage.standing().await?;
-    let before = desired(&environments).await?;
-    let old = stage.settings().await?;
-    stage.patch_settings(&json!({"data": other_settings()})).await?;
-    let played = async {
-        try_join_all(environments.iter().map(Environment::poke)).await?;
-        ensure!(
-            desired(&environments).await? == before,
-            "something runs otherwise after a change of Settings"
-        );
-        settled(&environments).await?;
-        let new = stage.example("stock-pool", Flavour::Namespaced, json!({}))?;
-        new.apply().await?;
-        eventually("a new pool has the new runtime class", async || {
-            let deployment = new.slot("deployment").await.unwrap_or_default();
-            Ok((deployment["spec"]["template"]["spec"]["runtimeClassName"] == "nvidia").then_some(()))
-        })
-        .await
-    }
-    .await;
-    stage.put_settings(&old).await?;
-    played
-}
-
-/// What is only written on things, or lets somebody in, follows the Settings, and nothing is made anew.
-pub(super) async fn new_tags_and_publishers_reach_what_runs(stage: Stage) -> Result<()> {
-    let environments = stage.standing().await?;
-    let before = try_join_all(environments.iter().map(Environment::uids)).await?;
-    let old = stage.settings().await?;
-    let publisher = "arn:aws:iam::123456789012:role/another-publisher";
-    let followed = json!({"data": {
-        "tags": {"cost-center": "4711"},
-        "unifiedEnvironment": {"publisherRoleArns": [publisher]},
-    }});
-    stage.patch_settings(&followed).await?;
-    let played = says(&environments, publisher, true).await;
-    stage.put_settings(&old).await?;
-    played?;
-    // What is taken back goes.
-    says(&environments, publisher, false).await?;
-    let after = try_join_all(environments.iter().map(Environment::uids)).await?;
-    ensure!(before == after, "something was made anew for a tag");
-    Ok(())
-}
-
-/// Waits until machines have the tag and sites the publisher, or neither.
-async fn says(environments: &[Environment], publisher: &str, wanted: bool) -> Result<()> {
-    try_join_all(environments.iter().map(Environment::poke)).await?;
-    for environment in environments {
-        for (slot, value) in [("instance", "4711"), ("frontend-bucket-policy", publisher)] {
-            if !is_part(&environment.object().await?, slot) {
-                continue;
-            }
-            eventually(&format!("{slot} says {value}: {wanted}"), async || {
-                let says = environment.slot(slot).await?["spec"].to_string().contains(value);
-                Ok((says == wanted).then_some(()))
+        let lost = LOST.into_iter().map(async |(api, slot)| {
+            let environment = stage.ready(api, flavour, json!({})).await?;
+            let lost = environment.slot(slot).await?["metadata"].clone();
+            stage.operator().delete(&environment.slot(slot).await?).await?;
+            eventually(&format!("{slot} is back"), async || {
+                // Until it is made again, nothing fills the slot.
+                let found = environment.slot(slot).await.unwrap_or_default()["metadata"].clone();
+                Ok((found["name"] == lost["name"] && found["uid"] != lost["uid"]).then_some(()))
             })
             .await?;
-        }
-    }
-    settled(environments).await
-}
-
-/// Settings of every section that are other than those of the examples.
-fn other_settings() -> Value {
-    json!({
-        "providerConfigs": {"aws": {"name": "other"}, "gcp": {"name": "other"}},
-        "gpuWorkspace": {
-            "amis": {"us-east-1": {"default": "ami-0fedcba9876543210"}},
-            "networks": {"us-east-1": {"vpcId": "vpc-0123456789abcdef0", "subnetId": "subnet-0123456789abcdef0"}},
-            "permissionsBoundary": "arn:aws:iam::123456789012:policy/boundary",
-        },
-        "applicationEnvironment": {
-            "databaseTier": "db-custom-4-15360",
-            "databaseVersion": "POSTGRES_16",
-            "machineTypes": {"medium": "e2-standard-8"},
-            "network": "projects/acme-dev/global/networks/other",
-            "projectId": "other-dev",
-            "zones": {"us-central1": ["us-central1-a"]},
-        },
-        "unifiedEnvironment": {
-            "region": "eu-west-1",
-            "database": {"mode": "rds"},
-            "rds": {"subnetGroup": "databases", "securityGroupIds": ["sg-0123456789abcdef0"]},
-            "resources": {"medium": {"cpu": "2", "memory": "2Gi"}},
-            "ingress": {"domain": "other.acme.io", "className": "other"},
-        },
-        "stockPool": {"runtimeClassName": "nvidia"},
-        "environment": {
-            "charts": {"vcluster": "0.37.0", "argocd": "10.2.0", "knative": "v1.22.0"},
-            "typeBySize": {"small": "gke"},
-            "machineTypes": {"gke": {"small": "e2-standard-8"}},
-        },
+            settled(&[environment]).await
+        });
+        try_join_all(lost).await.map(drop)
     })
+    .await
 }
 
 /// What is wanted of each environment.

@@ -1,23 +1,33 @@
 //! What is deleted goes, in the order that the Usages demand, and leaves nothing.
 
+mod order;
+
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::{AnyApi, Flavour};
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 
+use self::order::{Order, is_usage};
 use super::in_both_flavours;
-use crate::environment::{Environment, reference, resource};
+use crate::environment::{Environment, reference, resource, slot};
 use crate::examples;
+use crate::kubectl::Refusal;
 use crate::stage::{Stage, eventually, merge};
 use crate::stand_in::behaviour::Rule;
 
 pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()> {
     let gone = examples::all().map(async |(api, flavour)| {
         let environment = stage.ready(api.info().name, flavour, named(api, flavour)).await?;
-        held(&stage, &environment).await?;
-        goes(&stage, &environment).await
+        let held = held(&stage, &environment).await?;
+        for slot in order::usages(api.info().name, flavour) {
+            let slot = format!("usage-{slot}");
+            ensure!(held.contains(&slot), "{} has no {slot}: {held:?}", environment.resource());
+        }
+        let order = Order::of(&stage.objects, &environment).await?;
+        goes(&stage, &environment).await?;
+        order.was_kept().await.with_context(|| environment.resource())
     });
     try_join_all(gone).await.map(drop)
 }
@@ -32,7 +42,7 @@ pub(super) async fn everything_goes_when_it_is_half_made(stage: Stage) -> Result
         })
         .await?;
         tokio::time::sleep(Duration::from_secs(1)).await;
-        goes(&stage, &environment).await
+        leaves_nothing(&stage, &environment, stage.gone_or_freed(&environment)).await
     });
     try_join_all(gone).await.map(drop)
 }
@@ -50,15 +60,41 @@ pub(super) async fn everything_goes_when_the_clouds_refuse(stage: Stage) -> Resu
         of_claims.labels.insert("crossplane.io/claim-namespace".to_owned(), stage.namespace.clone());
         stage.rule(&format!("{name}-of-claims"), &of_claims).await?;
     }
-    let failing = ["gpu-workspace", "application-environment", "unified-environment"];
-    let gone =
-        examples::all().filter(|(api, _)| failing.contains(&api.info().name)).map(async |(api, flavour)| {
-            let environment = stage.example(api.info().name, flavour, named(api, flavour))?;
-            environment.apply().await?;
-            environment.provisioned("Failed").await?;
-            goes(&stage, &environment).await
-        });
+    let gone = examples::all().map(async |(api, flavour)| {
+        let mut change = named(api, flavour);
+        merge(&mut change, impossible(api.info().name));
+        let environment = stage.example(api.info().name, flavour, change)?;
+        environment.apply().await?;
+        fails(api.info().name, &environment).await?;
+        goes(&stage, &environment).await
+    });
     try_join_all(gone).await.map(drop)
+}
+
+/// What an API whose parts no cloud refuses cannot have: a version that its chart does not have, or more memory than any node has.
+fn impossible(api: &str) -> Value {
+    match api {
+        "virtual-environment" => {
+            json!({"spec": {"parameters": {"app": {"chart": {"version": "0.0.404"}}}}})
+        }
+        "stock-pool" => json!({"spec": {"memory": "8Ti"}}),
+        _ => json!({}),
+    }
+}
+
+/// Waits until an environment has failed, and all is made that can be. Kubernetes gives up on a Deployment after ten minutes only:
+/// until then a pool that nodes cannot take is one that has none of its pods.
+async fn fails(api: &str, environment: &Environment) -> Result<()> {
+    if api == "stock-pool" {
+        let unscheduled = |object: &Value| {
+            object["status"]["phase"] == "Progressing"
+                && object["status"]["allocated"] == object["spec"]["replicas"]
+        };
+        environment.until("a pool without pods", unscheduled).await?;
+    } else {
+        environment.provisioned("Failed").await?;
+    }
+    environment.rests().await.map(drop)
 }
 
 pub(super) async fn a_site_whose_files_are_retained_keeps_its_bucket(stage: Stage) -> Result<()> {
@@ -111,10 +147,19 @@ pub(super) async fn what_is_orphaned_stays_in_the_cloud(stage: Stage) -> Result<
 
 /// Deletes it; it goes with all that was composed, and the clouds keep nothing of it.
 pub(super) async fn goes(stage: &Stage, environment: &Environment) -> Result<()> {
+    leaves_nothing(stage, environment, environment.gone()).await
+}
+
+/// Deletes it; once it is `gone`, nothing is left of what was composed, nor in the clouds.
+async fn leaves_nothing(
+    stage: &Stage,
+    environment: &Environment,
+    gone: impl Future<Output = Result<()>>,
+) -> Result<()> {
     let composite = environment.composite().await?;
     let composed = environment.composed().await?;
     environment.delete().await?;
-    environment.gone().await?;
+    gone.await?;
     let name = composite["metadata"]["name"].as_str().unwrap_or_default();
     for object in &composed {
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
@@ -138,12 +183,11 @@ pub(super) async fn goes(stage: &Stage, environment: &Environment) -> Result<()>
     Ok(())
 }
 
-/// Whoever would delete what a Usage protects is refused; how many Usages there are.
-pub(super) async fn held(stage: &Stage, environment: &Environment) -> Result<usize> {
+/// Whoever would delete what a Usage protects is refused, whoever it is; the slots of the Usages.
+pub(super) async fn held(stage: &Stage, environment: &Environment) -> Result<Vec<String>> {
     let composed = environment.composed().await?;
-    let is_usage = |object: &&Value| object["kind"] == "Usage" || object["kind"] == "ClusterUsage";
-    let usages: Vec<_> = composed.iter().filter(is_usage).collect();
-    for usage in &usages {
+    let mut slots = Vec::new();
+    for usage in composed.iter().filter(|object| is_usage(object)) {
         let used = &usage["spec"]["of"];
         let (kind, name) = (resource(used), used["resourceRef"]["name"].as_str().unwrap_or_default());
         let mut args = vec!["delete", &kind, name, "--dry-run=server"];
@@ -151,12 +195,14 @@ pub(super) async fn held(stage: &Stage, environment: &Environment) -> Result<usi
             args.extend(["-n", namespace]);
         }
         eventually(&format!("{kind} {name} is held by its Usage"), async || {
-            let deleted = stage.admin.run(&args).await;
-            Ok(deleted.err().filter(|refusal| refusal.to_string().contains("in-use")))
+            let deleted = stage.operator().run(&args).await;
+            let words = deleted.err().map(anyhow::Error::downcast::<Refusal>).transpose()?;
+            Ok(words.filter(|refusal| refusal.words.contains("in-use")))
         })
         .await?;
+        slots.push(slot(usage).to_owned());
     }
-    Ok(usages.len())
+    Ok(slots)
 }
 
 /// Examples share names across flavours and APIs; here they live side by side, are told apart in the clouds, and keep nothing.

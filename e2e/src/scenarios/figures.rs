@@ -1,17 +1,21 @@
-//! What things cost: an environment until it is ready, one after the other; the command line among two thousand.
+//! What things cost: an environment until it is ready, one after the other; the command line among two thousand; a thousand streams.
+
+mod load;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::{AnyApi, Flavour};
 use futures::{StreamExt, TryStreamExt, stream};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, copy, sink};
 use tokio::process::Command;
 use xtask::workspace;
 
+pub(super) use self::load::streams_hear_of_every_change;
 use crate::control_plane::{ControlPlane, Metrics};
 use crate::examples;
 use crate::objects::Objects;
@@ -62,10 +66,16 @@ impl Counts {
     }
 }
 
-/// They stand in an API server where nobody composes anything, with the status that each example came to. The command line is the
-/// released one, where `cargo build --release` has made it.
+/// They stand in an API server where nobody composes anything, with the status that each example came to. Only the released command
+/// line is measured.
 pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Result<()> {
     const OF_EACH: usize = 200;
+    let program = released()?;
+    ensure!(
+        program.ends_with("release/paved"),
+        "what {} costs says nothing: `cargo build --release -p paved`",
+        program.display()
+    );
     let inner = &stage.plane.inner;
     let objects = Objects::new(inner.client.clone());
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": stage.namespace}});
@@ -86,13 +96,12 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
             copies.push(copy);
         }
     }
-    let written = stream::iter(&copies).map(|copy| objects.apply(copy)).buffer_unordered(8);
-    written.try_collect::<()>().await?;
+    write_all(&objects, &copies).await?;
     let list = ["list"].map(str::to_owned).to_vec();
     let json = ["list", "-o", "json"].map(str::to_owned).to_vec();
     let wait = [&["wait", "--for=deleted", "--timeout=5s"].map(str::to_owned)[..], &names].concat();
-    for (what, args) in [("list", list), ("list -o json", json), ("wait", wait)] {
-        let cost = Cost::of(&stage, &args).await?;
+    for (what, args, code) in [("list", list, 0), ("list -o json", json, 0), ("wait", wait, 5)] {
+        let cost = Cost::of(&stage, &program, &args).await?;
         println!(
             "    paved {what}, {} environments: first output after {:.2} s, {:.1} MiB at most, {:?}",
             names.len(),
@@ -100,8 +109,20 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
             cost.peak,
             cost.requests
         );
+        cost.is_fair(code, examples::all().count()).with_context(|| format!("paved {what}"))?;
     }
     Ok(())
+}
+
+/// Applies many objects.
+async fn write_all(objects: &Objects, all: &[Value]) -> Result<()> {
+    stream::iter(all).map(|one| objects.apply(one)).buffer_unordered(8).try_collect().await
+}
+
+/// The released command line, else the one that was built for tests.
+fn released() -> Result<PathBuf> {
+    let released = workspace::target().join("release/paved");
+    if released.exists() { Ok(released) } else { workspace::built("paved") }
 }
 
 /// Gives another cluster the kinds of environment, without a subresource for the status.
@@ -126,6 +147,8 @@ async fn copy_kinds(from: &Objects, to: &Objects) -> Result<()> {
 
 /// What a run took.
 struct Cost {
+    /// Its exit code.
+    code: Option<i32>,
     /// Until the first byte of output.
     first: Duration,
     /// The most memory, in MiB.
@@ -135,12 +158,22 @@ struct Cost {
 }
 
 impl Cost {
-    async fn of(stage: &Stage, args: &[String]) -> Result<Self> {
+    /// Demands an exit code, output within a second, 60 MiB at most, and that environments of so many kinds are asked for by kind.
+    fn is_fair(&self, code: i32, kinds: usize) -> Result<()> {
+        ensure!(self.code == Some(code), "ended with {:?} instead of {code}", self.code);
+        ensure!(self.first <= Duration::from_secs(1), "first output after {:?}", self.first);
+        ensure!(self.peak <= 60.0, "{} MiB", self.peak);
+        let asked = |verb: &str| self.requests.get(verb).copied().unwrap_or_default();
+        ensure!(asked("GET") < 1.0, "environments are asked for one by one: {:?}", self.requests);
+        let watches = u32::try_from(kinds)?;
+        ensure!(asked("WATCH") <= f64::from(watches), "{watches} kinds are watched: {:?}", self.requests);
+        Ok(())
+    }
+
+    async fn of(stage: &Stage, program: &Path, args: &[String]) -> Result<Self> {
         let inner = &stage.plane.inner;
         let metrics = Metrics::of(inner.client.clone());
         let before = requests(&metrics).await?;
-        let released = workspace::target().join("release/paved");
-        let program = if released.exists() { released } else { workspace::built("paved")? };
         let begin = Instant::now();
         let mut child = Command::new(program)
             .args(args)
@@ -169,13 +202,13 @@ impl Cost {
         out.read_u8().await.context("paved has printed nothing")?;
         let first = begin.elapsed();
         copy(&mut out, &mut sink()).await.context("reading paved's output")?;
-        child.wait().await.context("waiting for paved")?;
+        let code = child.wait().await.context("waiting for paved")?.code();
         let mut requests = requests(&metrics).await?;
         for (verb, count) in &mut requests {
             *count -= before.get(verb).unwrap_or(&0.0);
         }
         requests.retain(|_, count| *count > 0.0);
-        Ok(Self { first, peak: memory.await?, requests })
+        Ok(Self { code, first, peak: memory.await?, requests })
     }
 }
 

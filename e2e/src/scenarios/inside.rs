@@ -1,13 +1,15 @@
 //! What is asked for inside a virtual cluster is really in there.
 
 use anyhow::{Context, Result, ensure};
-use serde_json::json;
+use function_paved_road::apis::Flavour;
+use serde_json::{Value, json};
+use xtask::workspace;
 
-use crate::environment::Environment;
+use crate::environment::{Environment, condition, reference, resource};
 use crate::objects::Objects;
-use crate::stage::{Stage, eventually};
+use crate::stage::{AddOns, Stage, eventually};
 
-use super::in_both_flavours;
+use super::{in_both_flavours, operations};
 
 const API: &str = "virtual-environment";
 
@@ -24,6 +26,7 @@ pub(super) async fn the_app_lands_inside(stage: Stage) -> Result<()> {
 pub(super) async fn an_app_taken_out_of_a_claim_is_uninstalled(stage: Stage) -> Result<()> {
     in_both_flavours(async |flavour| {
         let environment = stage.ready(API, flavour, json!({})).await?;
+        ensure!(!app(&stage, &environment).await?.is_empty(), "{flavour:?}: the app is not there yet");
         environment.edit(&json!({"spec": {"parameters": {"app": null}}})).await?;
         eventually("the app is uninstalled inside the virtual cluster", async || {
             Ok(app(&stage, &environment).await?.is_empty().then_some(()))
@@ -36,7 +39,10 @@ pub(super) async fn an_app_taken_out_of_a_claim_is_uninstalled(stage: Stage) -> 
 
 pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(stage: Stage) -> Result<()> {
     in_both_flavours(async |flavour| {
-        let environment = stage.ready(API, flavour, json!({})).await?;
+        // One of them with all that can be inside.
+        let add_ons = if flavour == Flavour::Claims { Some(stage.add_ons().await?) } else { None };
+        let change = add_ons.as_ref().map_or_else(|| json!({}), AddOns::change);
+        let environment = stage.ready(API, flavour, change).await?;
         let release = environment.slot("vcluster").await?;
         let namespace = release["spec"]["forProvider"]["namespace"].as_str().context("a namespace")?;
         stage.plane.proxy.cut(namespace);
@@ -46,8 +52,95 @@ pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(stage: Stage
     .await
 }
 
+/// By the commands of docs/operations.md: for the app's Release, and for an Object of somebody's in the same cluster.
+pub(super) async fn what_cannot_leave_is_left_behind_by_hand(stage: Stage) -> Result<()> {
+    in_both_flavours(async |flavour| {
+        let environment = stage.ready(API, flavour, json!({})).await?;
+        let object = object_inside(&stage, &environment, flavour).await?;
+        let (app, cluster) = (environment.slot("app").await?, environment.slot("vcluster").await?);
+        let namespace = cluster["spec"]["forProvider"]["namespace"].as_str().context("a namespace")?;
+        stage.plane.proxy.cut(namespace);
+        stage.objects.delete(&object).await?;
+        environment.edit(&json!({"spec": {"parameters": {"app": null}}})).await?;
+        eventually("the app is on its way out", async || {
+            Ok(stands(&stage, &app).await?.filter(is_deleted).map(drop))
+        })
+        .await?;
+        environment.delete().await?;
+        for left in [&app, &object] {
+            let found = stands(&stage, left).await?;
+            ensure!(found.as_ref().is_some_and(is_deleted), "nothing held {}", resource(left));
+            leave_behind(&stage, left, flavour).await?;
+        }
+        environment.gone().await?;
+        ensure!(stands(&stage, &object).await?.is_none(), "the Object is still there");
+        Ok(())
+    })
+    .await
+}
+
+/// Makes an Object in the virtual cluster, and waits until it is there.
+async fn object_inside(stage: &Stage, environment: &Environment, flavour: Flavour) -> Result<Value> {
+    let config = environment.slot("kubernetes-config").await?;
+    let (name, namespace) = (&config["metadata"]["name"], &config["metadata"]["namespace"]);
+    let mut reference = json!({"name": name});
+    if flavour == Flavour::Namespaced {
+        reference["kind"] = "ProviderConfig".into();
+    }
+    let object = json!({
+        "apiVersion": if flavour == Flavour::Claims { "kubernetes.crossplane.io/v1alpha2" } else { "kubernetes.m.crossplane.io/v1alpha1" },
+        "kind": "Object",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "forProvider": {"manifest": {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": name, "namespace": "default"},
+            }},
+            "providerConfigRef": reference,
+        },
+    });
+    stage.objects.apply(&object).await?;
+    eventually("an Object is in the virtual cluster", async || {
+        let found = stands(stage, &object).await?.unwrap_or_default();
+        Ok((condition(&found, "Ready")["status"] == "True").then_some(()))
+    })
+    .await?;
+    Ok(object)
+}
+
+/// What the guide says to type, as an operator.
+async fn leave_behind(stage: &Stage, object: &Value, flavour: Flavour) -> Result<()> {
+    let guide = std::fs::read_to_string(workspace::root().join("docs/operations.md"))?;
+    let kind = if object["kind"] == "Object" { "objects.kubernetes" } else { "releases.helm" };
+    let group = if flavour == Flavour::Claims { "crossplane.io" } else { "m.crossplane.io" };
+    let begins = format!("kubectl patch {kind}.{group} ");
+    let line = guide.lines().find(|line| line.starts_with(&begins));
+    let line = line.with_context(|| format!("docs/operations.md has no line {begins}…"))?;
+    let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
+    let operator = stage.operator().person.context("the operator is nobody")?;
+    let line = line.replace("NAMESPACE", text("namespace")).replace("NAME", text("name"));
+    let line = line.replacen("kubectl ", &format!("kubectl --as={operator} "), 1);
+    let programs = stage.plane.kubectl_path().with_file_name("");
+    let script = format!("kubectl() {{ {} \"$@\"; }}\n{line}", stage.plane.kubectl_path().display());
+    let environment = [("KUBECONFIG", stage.plane.kubeconfig())];
+    operations::run(&script, workspace::root(), &programs, &environment).await.map(drop)
+}
+
+/// An object that was seen before, as it stands.
+async fn stands(stage: &Stage, object: &Value) -> Result<Option<Value>> {
+    stage
+        .objects
+        .referred(&reference(object), object["metadata"]["namespace"].as_str().unwrap_or_default())
+        .await
+}
+
+fn is_deleted(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
+}
+
 /// The app's Deployments inside.
-async fn app(stage: &Stage, environment: &Environment) -> Result<Vec<serde_json::Value>> {
+async fn app(stage: &Stage, environment: &Environment) -> Result<Vec<Value>> {
     let namespace = environment.manifest["spec"]["parameters"]["app"]["namespace"].as_str();
     let namespace = namespace.context("the example's app has no namespace")?;
     let inside = Objects::new(stage.plane.inner.client.clone());

@@ -7,10 +7,11 @@ use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::{APIS, Flavour};
 use futures::future::try_join_all;
 use serde_json::{Value, json};
-use xtask::package::{Args, composed};
+use xtask::package::{self, Args, composed, names};
 use xtask::yaml;
 
-use crate::control_plane::packages;
+use super::operations;
+use crate::control_plane::{Program, packages};
 use crate::examples;
 use crate::paved::{Paved, address};
 use crate::stage::{Stage, eventually};
@@ -33,6 +34,50 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
     Ok(())
 }
 
+/// Both architectures under one tag, and all Configurations. What the programs in them do does not count here: two files stand for
+/// the binaries, which take minutes to build.
+pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Result<()> {
+    let ground = stage.plane.ground();
+    let folder = ground.subfolder("as-the-readme-says")?;
+    let (built, programs) = (folder.join("target/packages"), folder.join("programs"));
+    for new in [&built, &programs] {
+        std::fs::create_dir_all(new)?;
+    }
+    std::os::unix::fs::symlink(&ground.tools.cli, programs.join("crossplane"))?;
+    let args = Args::default();
+    for architecture in args.architectures() {
+        package::function::pack(architecture.name().as_bytes(), &args, architecture, &built)?;
+    }
+    package::configuration::packages(&args, &built)?;
+
+    let blocks = operations::blocks("README.md")?;
+    let block = blocks.iter().find(|block| block.contains("crossplane xpkg push"));
+    let block = block.context("README.md pushes no packages")?;
+    let here = format!("{}/readme", stage.plane.registry.address);
+    let push: Vec<_> = block.lines().filter(|line| !line.starts_with("cargo xtask package ")).collect();
+    let push = push.join("\n").replacen("registry.example.org/paved-road", &here, 1);
+    ensure!(
+        push.contains(&here) && push.len() < block.len(),
+        "README.md has other commands by now:\n{block}"
+    );
+    operations::run(&push, &folder, &programs, &[]).await?;
+
+    let manifest = async |name: &str| -> Result<Value> {
+        let crane = Program::new("crane", &ground.tools.crane);
+        let reference = format!("{here}/{name}:{}", args.release);
+        let told = ground.run(crane.args(["manifest", "--insecure", &reference])).await?;
+        serde_json::from_str(&told).with_context(|| format!("{reference}: {told}"))
+    };
+    let index = manifest("function-paved-road").await?;
+    let platforms = index["manifests"].as_array().into_iter().flatten();
+    let platforms: Vec<_> = platforms.map(|one| one["platform"]["architecture"].clone()).collect();
+    ensure!(platforms == ["amd64", "arm64"], "the Function is there for {platforms:?}");
+    for (api, flavour) in examples::all() {
+        manifest(&names::configuration(api, flavour)).await?;
+    }
+    Ok(())
+}
+
 pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) -> Result<()> {
     let chosen = examples::all().map(async |(api, flavour)| {
         let environment = stage.example(api.info().name, flavour, selecting(flavour, api.info().provider))?;
@@ -43,7 +88,7 @@ pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) ->
         })
         .await?;
         environment.delete().await?;
-        environment.gone().await
+        stage.gone_or_freed(&environment).await
     });
     try_join_all(chosen).await?;
     let nobody =

@@ -1,67 +1,254 @@
 //! What docs/operations.md tells a platform team to type does what it says there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use function_paved_road::apis::{APIS, Flavour};
 use serde_json::Value;
 use tokio::process::Command;
-use xtask::package::Args;
+use tokio::time::sleep;
+use xtask::package::{Args, names};
 use xtask::workspace;
 
-use super::upgrade;
+use super::upgrade::{self, NEXT};
+use crate::control_plane::{ControlPlane, Function, Options, packages, runtime};
+use crate::environment::condition;
+use crate::later;
+use crate::objects::Objects;
 use crate::stage::{Stage, eventually};
 
-/// From uninstalling to installing to uninstalling: after it there is nothing of the namespaced flavour.
+/// From nothing but Crossplane: first one flavour comes and goes, then the other, which finds the providers there.
 pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
-    let plane = &stage.plane;
-    // Who uninstalls has no environments any more.
-    stage.looking_on().await?.clear().await?;
-    upgrade::publish(&stage).await?;
-    plane.runtime.serve(&format!(":{}", upgrade::NEXT), &plane.function.endpoint);
-    let programs = plane.ground().subfolder("operations")?;
-    std::os::unix::fs::symlink(plane.kubectl_path(), programs.join("kubectl"))?;
-    let text = std::fs::read_to_string(workspace::root().join("docs/operations.md"))?;
-    let blocks = blocks(&text);
-    ensure!(blocks.len() > 5, "docs/operations.md has {} blocks of commands", blocks.len());
-    // The last one uninstalls: so the first ones have something to install.
-    for block in blocks.last().into_iter().chain(&blocks) {
-        run(&stage, &programs, block).await.with_context(|| format!("running\n{block}"))?;
-        if Some(block) == blocks.last() {
-            uninstalled(&stage).await?;
+    let options = Options {
+        install: false,
+        replicas: 1,
+        quiet: true,
+        keep: stage.plane.keeps_folder(),
+        ..Options::default()
+    };
+    let plane = ControlPlane::start(&options).await.context("a control plane with Crossplane alone")?;
+    let team = Team::with(Arc::new(plane)).await?;
+    let result = async {
+        for flavour in [Flavour::Namespaced, Flavour::Claims] {
+            team.follows_the_guide(flavour).await.with_context(|| format!("{flavour}"))?;
         }
+        anyhow::Ok(())
+    };
+    let result = result.await;
+    if result.is_err() {
+        println!("logs were in {}", team.plane.folder().display());
     }
-    Ok(())
+    result
 }
 
-async fn uninstalled(stage: &Stage) -> Result<()> {
-    eventually("what was uninstalled is gone", async || {
-        let kinds = stage.objects.list("apiextensions.crossplane.io/v2", "CompositeResourceDefinition", "");
-        let is_left = |kind: &Value| kind["spec"]["group"] == "platform.m.acme.io";
-        Ok((!kinds.await?.iter().any(is_left)).then_some(()))
-    })
-    .await
+/// Who has the guide, and a cluster.
+struct Team {
+    plane: Arc<ControlPlane>,
+    objects: Objects,
+    /// The folder with kubectl.
+    programs: PathBuf,
+    /// The processes of the later release's function.
+    _later: Function,
 }
 
-/// The blocks that are marked `sh`.
-fn blocks(text: &str) -> Vec<String> {
+impl Team {
+    /// With both releases in the registry.
+    async fn with(plane: Arc<ControlPlane>) -> Result<Self> {
+        packages::providers(plane.ground(), &plane.registry).await?;
+        packages::ours(plane.ground(), &plane.registry, None).await?;
+        upgrade::publish(&plane).await?;
+        let later = upgrade::function(&plane, 1).await?;
+        plane.outer.apply(&[plane.registry.image_config()]).await?;
+        let programs = plane.ground().subfolder("operations")?;
+        std::os::unix::fs::symlink(plane.kubectl_path(), programs.join("kubectl"))?;
+        Ok(Self { objects: Objects::new(plane.client()), plane, programs, _later: later })
+    }
+
+    /// Block by block; what some of them lead to is looked at.
+    async fn follows_the_guide(&self, flavour: Flavour) -> Result<()> {
+        let mut blocks = blocks_of("docs/operations.md", Some(flavour))?.into_iter();
+        let variables = variables(&blocks.next().context("docs/operations.md has no commands")?, flavour)?;
+        let mut looked = 0;
+        for block in blocks {
+            let script = format!("{variables}\n{block}");
+            let environment = [("KUBECONFIG", self.plane.kubeconfig())];
+            let printed = run(&script, workspace::root(), &self.programs, &environment).await?;
+            looked += usize::from(self.look(&block, &printed, flavour).await.context(block)?);
+        }
+        ensure!(looked == 6, "{looked} blocks of docs/operations.md were recognized: it has others by now");
+        Ok(())
+    }
+
+    /// Looks at what a block has led to; whether it is one that something is known of.
+    async fn look(&self, block: &str, printed: &str, flavour: Flavour) -> Result<bool> {
+        match block {
+            // What the package runtime would start.
+            _ if block.contains("kind: Function") => self.installed(flavour).await?,
+            _ if block.contains(NEXT) => self.upgraded(flavour).await?,
+            _ if block.starts_with("kubectl get paved") => {
+                ensure!(printed.trim().is_empty(), "somebody is left:\n{printed}");
+            }
+            _ if block.contains("delete configurations") => self.without_apis(flavour).await?,
+            _ if block.contains("delete functions") => self.without_function().await?,
+            _ if block.contains("\"default\"") => self.without_rights().await?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The APIs are there in the first release, and the providers that came with them begin to work.
+    async fn installed(&self, flavour: Flavour) -> Result<()> {
+        self.has(flavour, &Args::default().release).await?;
+        if self.plane.process("stand-in").is_ok() {
+            return Ok(());
+        }
+        self.plane.run_providers(Duration::ZERO).await
+    }
+
+    /// Function and APIs are those of the later release, and the APIs' new field is there.
+    async fn upgraded(&self, flavour: Flavour) -> Result<()> {
+        self.has(flavour, NEXT).await?;
+        for api in APIS {
+            let names =
+                if flavour == Flavour::Claims { &api.info().composite } else { &api.info().namespaced };
+            let name = format!("{}.{}", names.plural, flavour.default_group());
+            let kind = "CompositeResourceDefinition";
+            let xrd = self.objects.get("apiextensions.crossplane.io/v1", kind, "", &name).await?;
+            let xrd = xrd.with_context(|| format!("there is no XRD {name}"))?;
+            let schema = &xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"];
+            ensure!(schema["properties"][later::FIELD].is_object(), "{name} is not of {NEXT}");
+        }
+        Ok(())
+    }
+
+    /// The function and a flavour's APIs are of a release, right now, and in force.
+    async fn has(&self, flavour: Flavour, release: &str) -> Result<()> {
+        let registry = Args::default().registry;
+        let apis = APIS.iter().map(|api| {
+            ("Configuration", names::configuration(*api, flavour), registry.configuration(*api, flavour))
+        });
+        let function = ("Function", registry.installed_function(), registry.function());
+        for (kind, name, package) in apis.chain([function]) {
+            let found = self.objects.get("pkg.crossplane.io/v1", kind, "", &name).await?;
+            let found = found.with_context(|| format!("there is no {kind} {name}"))?;
+            let is_it = found["status"]["currentIdentifier"] == format!("{package}:{release}");
+            let is_healthy = condition(&found, "Healthy")["status"] == "True";
+            ensure!(
+                is_it && is_healthy,
+                "{kind} {name} is not of {release}, or not healthy: {}",
+                found["status"]
+            );
+        }
+        Ok(())
+    }
+
+    /// The flavour's kinds go, and the Compositions, that nobody is left who uses the function.
+    async fn without_apis(&self, flavour: Flavour) -> Result<()> {
+        eventually("the APIs are gone", async || {
+            let group = flavour.default_group();
+            let xrds = self.objects.list("apiextensions.crossplane.io/v1", "CompositeResourceDefinition", "");
+            let is_left = |xrd: &Value| xrd["spec"]["group"] == group;
+            let compositions = self.objects.list("apiextensions.crossplane.io/v1", "Composition", "").await?;
+            Ok((!xrds.await?.iter().any(is_left) && compositions.is_empty()).then_some(()))
+        })
+        .await
+    }
+
+    /// What is ours alone is gone; the providers, which others may use, are as well as before.
+    async fn without_function(&self) -> Result<()> {
+        for role in ["paved-road-viewer", "paved-road-user", "paved-road-operator"] {
+            let found = self.objects.get("rbac.authorization.k8s.io/v1", "ClusterRole", "", role).await?;
+            ensure!(found.is_none(), "{role} is left");
+        }
+        let functions = self.objects.list("pkg.crossplane.io/v1", "Function", "").await?;
+        ensure!(functions.is_empty(), "a Function is left");
+        self.configured(&["default", "provider-helm", "provider-kubernetes"]).await?;
+        self.providers_stay_healthy().await
+    }
+
+    /// The providers run as any others do.
+    async fn without_rights(&self) -> Result<()> {
+        let roles = self.objects.list("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "").await?;
+        let ours =
+            |role: &Value| role["metadata"]["name"].as_str().is_some_and(|name| name.contains("paved-road"));
+        ensure!(!roles.iter().any(ours), "rights are left");
+        self.configured(&["default"]).await?;
+        self.providers_stay_healthy().await
+    }
+
+    /// Which runtime configs there are.
+    async fn configured(&self, expected: &[&str]) -> Result<()> {
+        let configs = self.objects.list("pkg.crossplane.io/v1beta1", "DeploymentRuntimeConfig", "").await?;
+        let mut names: Vec<_> = configs.iter().filter_map(|one| one["metadata"]["name"].as_str()).collect();
+        names.sort_unstable();
+        ensure!(names == expected, "there are the runtime configs {names:?}");
+        Ok(())
+    }
+
+    /// The package runtime has had the time to find out what it lacks.
+    async fn providers_stay_healthy(&self) -> Result<()> {
+        sleep(2 * runtime::PERIOD).await;
+        let providers = self.objects.list("pkg.crossplane.io/v1", "Provider", "").await?;
+        ensure!(!providers.is_empty(), "the providers are gone");
+        for provider in providers {
+            let health = condition(&provider, "Healthy");
+            ensure!(health["status"] == "True", "{}: {health}", provider["metadata"]["name"]);
+        }
+        Ok(())
+    }
+}
+
+/// The guide's own variables, as a team has to change them.
+fn variables(block: &str, flavour: Flavour) -> Result<String> {
+    let registry = Args::default().registry.to_string();
+    let changes = [
+        ("registry.example.org/paved-road", registry.as_str()),
+        ("FLAVOUR=namespaced", &format!("FLAVOUR={flavour}")),
+    ];
+    let mut block = block.to_owned();
+    for (from, to) in changes {
+        ensure!(block.contains(from), "docs/operations.md begins with other variables:\n{block}");
+        block = block.replace(from, to);
+    }
+    Ok(block)
+}
+
+/// The blocks of a document that are marked `sh`.
+pub(super) fn blocks(document: &str) -> Result<Vec<String>> {
+    blocks_of(document, None)
+}
+
+/// Those, and those marked for a flavour: `sh claims`.
+fn blocks_of(document: &str, flavour: Option<Flavour>) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(workspace::root().join(document))
+        .with_context(|| format!("reading {document}"))?;
+    let own = flavour.map(|flavour| format!("```sh {flavour}"));
+    let begins = |line: &str| line == "```sh" || own.as_deref() == Some(line);
     let mut blocks = Vec::new();
     let mut lines = text.lines();
-    while lines.any(|line| line == "```sh") {
+    while lines.any(begins) {
         let block: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
         blocks.push(block.join("\n"));
     }
-    blocks
+    Ok(blocks)
 }
 
-/// As somebody runs them at a terminal, in the repository's folder; the first command that fails ends it.
-async fn run(stage: &Stage, programs: &Path, block: &str) -> Result<()> {
+/// As somebody runs them at a terminal, in a folder, with these programs; the first command that fails ends it. What they print.
+pub(super) async fn run(
+    block: &str,
+    folder: &Path,
+    programs: &Path,
+    environment: &[(&str, &Path)],
+) -> Result<String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new("bash");
-    command.args(["-euo", "pipefail", "-c", block]).current_dir(workspace::root()).kill_on_drop(true);
-    command.env("PATH", format!("{}:{path}", programs.display()));
-    command.env("KUBECONFIG", stage.plane.kubeconfig()).env("REGISTRY", Args::default().registry.to_string());
+    command.args(["-euo", "pipefail", "-c", block]).current_dir(folder).kill_on_drop(true);
+    command.env("PATH", format!("{}:{path}", programs.display())).envs(environment.iter().copied());
     let output = command.stdin(Stdio::null()).output().await?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
-    Ok(())
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "running\n{block}\n{}", complaint.trim());
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -1,5 +1,7 @@
 //! What people do at the portal, signed in by an OpenID provider, on two replicas that have the rights of the chart.
 
+mod pages;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -9,6 +11,7 @@ use futures::future::try_join_all;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+pub(super) use self::pages::{people_use_the_pages, the_pages_outlive_the_api_server};
 use crate::environment::Environment;
 use crate::openid::{Browser, Changes};
 use crate::portal::Portal;
@@ -17,17 +20,11 @@ use crate::stage::{PATIENCE, Stage, eventually};
 /// Who may do what in which namespace: everybody in that of their group.
 const PEOPLE: [&str; 2] = ["ada.e2e-vision", "bob.e2e-sound"];
 
-/// Each kind is made through its shape, watched until it is ready, connected to, changed and deleted; somebody else sees nothing of it.
+/// Each kind is made through its shape, watched until it is ready, connected to, changed and deleted, though one of the two replicas is
+/// killed amid; somebody else sees nothing of it.
 pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()> {
-    let groups = PEOPLE.map(|who| who.split('.').nth(1).unwrap_or_default());
-    for group in groups {
-        stage
-            .objects
-            .apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": group}}))
-            .await?;
-        let binding = ["create", "rolebinding", "people", "--clusterrole=paved-road-user", "-n", group];
-        stage.admin.run(&[&binding[..], &[&format!("--group={group}")]].concat()).await?;
-    }
+    let groups = PEOPLE.map(group_of);
+    try_join_all(groups.map(|group| team(&stage, group))).await?;
     let portal = Portal::start(&stage, &PEOPLE.map(str::to_owned)).await?;
     let [first, second] = [&portal.replicas[0].url, &portal.replicas[1].url].map(String::as_str);
     let (ada, bob) = (Browser::new()?, Browser::new()?);
@@ -62,7 +59,13 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     let (status, _) = bob.ask("POST", second, &connection, &Value::Null).await?;
     ensure!(status == 403 || status == 404, "bob gets {status} for {connection}");
 
-    let path = path_of(&ada, second, "render").await?;
+    // Nobody is told when a replica is killed: whoever listened there goes on at another, and finds everything.
+    portal.replicas[1].kill()?;
+    while let Ok(Ok(_)) = timeout(PATIENCE, changes.next()).await {}
+    let mut changes = ada.watch(first)?;
+    until(&mut changes, &made, |event, view| event != "deleted" && view["ready"] == true).await?;
+
+    let path = path_of(&ada, first, "render").await?;
     let (status, said) = ada.ask("PATCH", first, &path, &json!({"spec": {"replicas": 3}})).await?;
     ensure!(status == 200, "the change is answered by {status}: {said}");
     let pool = BTreeSet::from(["render".to_owned()]);
@@ -70,9 +73,9 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
 
     let mut going = Vec::new();
     for name in &made {
-        let path = path_of(&ada, second, name).await?;
-        let (_, one) = ada.ask("GET", second, &path, &Value::Null).await?;
-        let (status, said) = ada.ask("DELETE", second, &path, &Value::Null).await?;
+        let path = path_of(&ada, first, name).await?;
+        let (_, one) = ada.ask("GET", first, &path, &Value::Null).await?;
+        let (status, said) = ada.ask("DELETE", first, &path, &Value::Null).await?;
         ensure!((200..300).contains(&status), "DELETE {path} is answered by {status}: {said}");
         going.push(Environment::new(stage.admin.clone(), stage.objects.clone(), one["object"].clone()));
     }
@@ -86,7 +89,21 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     ensure!(told == "signed-out", "the stream ends with {told}");
     let seen = silent(&mut other).await?;
     ensure!(seen.is_empty(), "bob was told of {seen:?}");
-    Ok(())
+    portal.uninstall(&stage).await
+}
+
+/// The group of somebody called `NAME.GROUP`.
+fn group_of(who: &str) -> &str {
+    who.split('.').nth(1).unwrap_or_default()
+}
+
+/// A team's stage: a namespace that is called like its group, in which whoever belongs to that may make environments.
+async fn team(stage: &Stage, group: &str) -> Result<Stage> {
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": group}});
+    stage.objects.apply(&namespace).await?;
+    let binding = ["create", "rolebinding", "people", "--clusterrole=paved-road-user", "-n", group];
+    stage.admin.run(&[&binding[..], &[&format!("--group={group}")]].concat()).await?;
+    Ok(stage.in_namespace(group))
 }
 
 /// Makes one of each kind, as its clients know it; their names.

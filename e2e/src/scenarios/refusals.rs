@@ -1,10 +1,13 @@
 //! What nobody can provide is refused, in words that name the field, and what was there stays.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use function_paved_road::apis::Flavour;
-use serde_json::json;
+use futures::future::try_join_all;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
-use super::in_both_flavours;
+use super::{beside, in_both_flavours};
+use crate::environment::{Desired, Environment};
 use crate::stage::Stage;
 
 pub(super) async fn the_api_server_refuses_what_the_schema_forbids(stage: Stage) -> Result<()> {
@@ -39,63 +42,125 @@ pub(super) async fn the_api_server_refuses_what_the_schema_forbids(stage: Stage)
     ];
     for (api, change, field) in refused {
         for flavour in Flavour::ALL {
-            let refusal = stage.example(api, flavour, change.clone())?.apply().await.err();
-            let refusal = refusal.with_context(|| format!("{api} with {change} was taken"))?.to_string();
+            let refusal = stage.example(api, flavour, change.clone())?.is_refused().await?;
             ensure!(refusal.contains(field), "{api}: the refusal does not name {field}: {refusal}");
         }
     }
     Ok(())
 }
 
-pub(super) async fn what_cannot_change_is_refused(stage: Stage) -> Result<()> {
-    let fixed = [
-        ("gpu-workspace", json!({"spec": {"parameters": {"region": "eu-west-1"}}}), "region"),
-        ("gpu-workspace", json!({"spec": {"parameters": {"diskGB": 80}}}), "diskGB"),
-        ("gpu-workspace", json!({"spec": {"parameters": {"opencvVersion": "4.9.0"}}}), "opencvVersion"),
+/// What may not change, with what the API server says of another value.
+fn fixed() -> [(&'static str, Value, &'static str); 10] {
+    let parameters = |change: Value| json!({"spec": {"parameters": change}});
+    let keys = ["ssh-ed25519 AAAA eve"];
+    [
+        ("gpu-workspace", parameters(json!({"region": "eu-west-1"})), "region cannot be changed"),
+        ("gpu-workspace", parameters(json!({"diskGB": 80})), "diskGB can grow, never shrink"),
+        ("gpu-workspace", parameters(json!({"opencvVersion": "4.9.0"})), "opencvVersion cannot be changed"),
+        ("gpu-workspace", parameters(json!({"sshPublicKeys": keys})), "sshPublicKeys cannot be changed"),
+        ("application-environment", parameters(json!({"storageGB": 10})), "storageGB can grow, never shrink"),
+        ("application-environment", parameters(json!({"region": "us-east1"})), "region cannot be changed"),
         (
-            "gpu-workspace",
-            json!({"spec": {"parameters": {"sshPublicKeys": ["ssh-ed25519 AAAA eve"]}}}),
-            "sshPublicKeys",
+            "unified-environment",
+            json!({"spec": {"frontend": {"appName": "other"}}}),
+            "appName cannot be changed",
         ),
-        ("application-environment", json!({"spec": {"parameters": {"storageGB": 10}}}), "storageGB"),
+        ("virtual-environment", parameters(json!({"type": "gke"})), "type cannot be changed"),
         (
             "virtual-environment",
-            json!({"spec": {"parameters": {"app": {"namespace": "other"}}}}),
-            "namespace",
+            parameters(json!({"app": {"namespace": "other"}})),
+            "namespace cannot be changed",
         ),
-        ("unified-environment", json!({"spec": {"frontend": {"appName": "other"}}}), "appName"),
-        ("application-environment", json!({"spec": {"parameters": {"region": "us-east1"}}}), "region"),
-        ("virtual-environment", json!({"spec": {"parameters": {"type": "gke"}}}), "type"),
-    ];
+        (
+            "virtual-environment",
+            parameters(json!({"app": {"namespace": null}})),
+            "namespace cannot be changed",
+        ),
+    ]
+}
+
+pub(super) async fn what_cannot_change_is_refused(stage: Stage) -> Result<()> {
     in_both_flavours(async |flavour| {
-        for (api, change, field) in &fixed {
+        for (api, change, rule) in fixed() {
             let environment = stage.example(api, flavour, json!({}))?;
             environment.apply().await?;
-            let refusal = environment.refused(change).await?;
-            ensure!(refusal.contains(field), "{api}: the refusal does not name {field}: {refusal}");
+            let refusal = environment.refuses(&change).await?;
+            ensure!(refusal.contains(rule), "{api} with {change}: no word that {rule}: {refusal}");
         }
         Ok(())
     })
     .await
 }
 
-/// What only the function knows: here, which machine types there are.
+/// What only the function knows to be wrong, the field that it names then, and how it is mended. The schema says all that there is to say
+/// of an application environment.
+fn refused_by_the_function() -> [(&'static str, Value, &'static str, Value); 4] {
+    let parameters = |change: Value| json!({"spec": {"parameters": change}});
+    let elsewhere = json!({"repoURL": "https://git.example.org/preview.git", "path": "../elsewhere"});
+    [
+        (
+            "gpu-workspace",
+            parameters(json!({"instanceType": "p9.enormous"})),
+            "spec.parameters.instanceType",
+            parameters(json!({"instanceType": "g4dn.xlarge"})),
+        ),
+        (
+            "unified-environment",
+            json!({"spec": {"backend": {"env": {"PGHOST": "elsewhere"}}}}),
+            "spec.backend.env.PGHOST",
+            json!({"spec": {"backend": {"env": {"PGHOST": null}}}}),
+        ),
+        (
+            "stock-pool",
+            json!({"spec": {"memory": "0Gi"}}),
+            "spec.memory",
+            json!({"spec": {"memory": "16Gi"}}),
+        ),
+        (
+            "virtual-environment",
+            parameters(json!({"gitops": elsewhere})),
+            "spec.parameters.gitops.path",
+            parameters(json!({"gitops": null})),
+        ),
+    ]
+}
+
 pub(super) async fn an_edit_that_the_function_refuses_loses_nothing(stage: Stage) -> Result<()> {
     in_both_flavours(async |flavour| {
-        let environment = stage.ready("gpu-workspace", flavour, json!({})).await?;
-        let before = environment.uids().await?;
-        let bad = json!({"spec": {"parameters": {"instanceType": "p9.enormous"}}});
-        environment.edit(&bad).await?;
-        let message = environment.provisioned("InvalidSpec").await?;
-        ensure!(
-            message.contains("spec.parameters.instanceType"),
-            "the condition does not name the field: {message}"
-        );
-        ensure!(environment.uids().await? == before, "something was lost or made anew");
-        environment.edit(&json!({"spec": {"parameters": {"instanceType": "g4dn.xlarge"}}})).await?;
-        environment.provisioned("Available").await?;
-        ensure!(environment.uids().await? == before, "something was lost or made anew");
-        Ok(())
+        let edits = refused_by_the_function().into_iter();
+        let edited = edits.map(async |(api, bad, field, good)| {
+            let environment = stage.ready(api, flavour, beside(flavour)).await?;
+            environment.rests().await?;
+            let before = all_of(&stage, api, &environment).await?;
+            environment.edit(&bad).await?;
+            let message = environment.provisioned("InvalidSpec").await?;
+            ensure!(message.contains(field), "the condition does not name {field}: {message}");
+            let meanwhile = all_of(&stage, api, &environment).await?;
+            ensure!(meanwhile == before, "{api}: something was lost: {before:?}, {meanwhile:?}");
+            environment.edit(&good).await?;
+            environment.provisioned("Available").await?;
+            let after = all_of(&stage, api, &environment).await?;
+            ensure!(after == before, "{api}: something is another: {before:?}, {after:?}");
+            anyhow::Ok(())
+        });
+        try_join_all(edited).await.map(drop)
     })
     .await
+}
+
+/// What there is of an environment: what is desired, what the composite's status says of it, and a digest of the connection details
+/// in its owner's namespace.
+type All = (Desired, Value, Option<Vec<u8>>);
+
+async fn all_of(stage: &Stage, api: &str, environment: &Environment) -> Result<All> {
+    let mut status = environment.composite().await?["status"].clone();
+    // Core's own, and what tells of an edit itself: which one was seen last, and when.
+    for other in ["conditions", "connectionDetails", "observedGeneration", "lastSyncTime"] {
+        status.as_object_mut().map(|status| status.remove(other));
+    }
+    let name = environment.manifest["spec"]["writeConnectionSecretToRef"]["name"].as_str();
+    let name = name.map_or_else(|| format!("{}-{api}", environment.name()), str::to_owned);
+    let secret = stage.objects.get("v1", "Secret", &stage.namespace, &name).await?;
+    let digest = secret.map(|secret| Sha256::digest(secret["data"].to_string()).to_vec());
+    Ok((environment.desired().await?, status, digest))
 }

@@ -1,60 +1,56 @@
 //! The function and its APIs are upgraded, and taken back, one after the other in either order: what runs does not notice.
 //!
-//! Both releases hold the same function, as there is no other yet; its package and its processes are others, and the later APIs have a
-//! status field that it does not know.
+//! The packages are what is released. The later function is today's with one status field more, which the later APIs' schemas have.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use function_paved_road::manifests::SCHEMA_REVISION;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 use tokio::join;
 use xtask::package::configuration::Contents;
 use xtask::package::{Args, names};
-use xtask::tools;
+use xtask::{tools, workspace};
 
-use crate::control_plane::{Function, packages};
-use crate::environment::{Environment, is_ready};
-use crate::examples;
+use crate::control_plane::{ControlPlane, Function, packages};
+use crate::environment::{Environment, condition, is_ready};
 use crate::stage::{Stage, eventually};
+use crate::{examples, later};
 
 /// The later release.
 pub(super) const NEXT: &str = "v0.2.0";
 
 pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Result<()> {
-    let (now, next) = (Args::default(), later());
-    let plane = &stage.plane;
-    publish(&stage).await?;
-    let binary = plane.function.binary.clone();
-    let later =
-        Function::start(plane.ground(), plane.runtime.authority(), &binary, "function-later", 2).await?;
-    plane.runtime.serve(&format!(":{NEXT}"), &later.endpoint);
+    publish(&stage.plane).await?;
+    let later = function(&stage.plane, 2).await?;
     let environments = stage.standing().await?.into_iter();
     let environments =
         try_join_all(environments.map(async |one| anyhow::Ok((one.desired().await?, one)))).await?;
     let steps = [
-        ("the APIs first", Part::Apis, &next),
-        ("the function after them", Part::Function, &next),
-        ("the APIs taken back", Part::Apis, &now),
-        ("the function taken back", Part::Function, &now),
-        ("the function first", Part::Function, &next),
-        ("the APIs after it", Part::Apis, &next),
-        ("the APIs taken back again", Part::Apis, &now),
-        ("the function taken back again", Part::Function, &now),
+        ("the function first", Part::Function, Release::Next),
+        ("the APIs after it", Part::Apis, Release::Next),
+        ("the function taken back first", Part::Function, Release::Now),
+        ("the function again", Part::Function, Release::Next),
+        ("the APIs taken back", Part::Apis, Release::Now),
+        ("the function taken back after them", Part::Function, Release::Now),
+        ("the APIs first", Part::Apis, Release::Next),
+        ("the function after them", Part::Function, Release::Next),
+        ("the APIs taken back again", Part::Apis, Release::Now),
+        ("the function taken back again", Part::Function, Release::Now),
     ];
+    let mut installed = State::default();
     for (step, part, release) in steps {
-        install(&stage, part, release).await.context(step)?;
+        installed.change(part, release);
+        install(&stage, part, release, &installed).await.context(step)?;
         if let Part::Function = part {
-            let answering = if release.release == NEXT { &later } else { &plane.function };
-            let idle = if release.release == NEXT { &plane.function } else { &later };
+            let of_now = &stage.plane.function;
+            let (answering, idle) =
+                if release == Release::Next { (&later, of_now) } else { (of_now, &later) };
             only(answering, idle).await?;
         }
         let checks = environments.iter().map(async |(before, environment)| {
-            if let Part::Apis = part {
-                follows(&stage, environment, &release.release).await?;
-            }
-            writes_its_status(&stage, environment).await?;
+            follows(&stage, environment, installed.in_force).await?;
+            writes_its_status(&stage, environment, installed.says_more()).await?;
             let after = environment.desired().await?;
             ensure!(*before == after, "{} changed: {before:?}, {after:?}", environment.resource());
             Ok(())
@@ -71,38 +67,87 @@ enum Part {
     Apis,
 }
 
-fn later() -> Args {
-    Args { release: NEXT.to_owned(), ..Args::default() }
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Release {
+    #[default]
+    Now,
+    Next,
 }
 
-/// Pushes the later release: its APIs run with today's function too, and say more in their status.
-pub(super) async fn publish(stage: &Stage) -> Result<()> {
-    let (ground, args) = (stage.plane.ground(), &later());
+impl Release {
+    fn args(self) -> Args {
+        match self {
+            Self::Now => Args::default(),
+            Self::Next => Args { release: NEXT.to_owned(), ..Args::default() },
+        }
+    }
+}
+
+/// What was asked for, and which APIs are in force.
+#[derive(Default)]
+struct State {
+    function: Release,
+    apis: Release,
+    in_force: Release,
+}
+
+impl State {
+    fn change(&mut self, part: Part, release: Release) {
+        match part {
+            Part::Function => self.function = release,
+            Part::Apis => self.apis = release,
+        }
+        if !self.is_held() {
+            self.in_force = self.apis;
+        }
+    }
+
+    /// Whether Crossplane keeps the APIs from coming, as they want a later function.
+    fn is_held(&self) -> bool {
+        self.apis > self.function
+    }
+
+    /// Whether the later status field is written: the function has it, and the schema.
+    fn says_more(&self) -> bool {
+        self.function.min(self.in_force) == Release::Next
+    }
+}
+
+/// Pushes the later release: its APIs' status may say more.
+pub(super) async fn publish(plane: &ControlPlane) -> Result<()> {
+    let (ground, args) = (plane.ground(), &Release::Next.args());
     let output = ground.subfolder("packages-later")?;
     packages::build(args, output.clone()).await?;
     let crossplane = tools::path(&tools::CLI)?;
     for (api, flavour) in examples::all() {
         let mut contents = Contents::of(args, api, flavour)?;
         let schema = &mut contents.xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-        schema["properties"]["status"]["properties"]["later"] = json!({"type": "string"});
+        schema["properties"]["status"]["properties"][later::FIELD] = json!({"type": "string"});
         let input = &mut contents.composition["spec"]["pipeline"][0]["input"];
-        input["schemaRevision"] = (SCHEMA_REVISION + 1).into();
-        let function = &mut contents.meta["spec"]["dependsOn"][0];
-        ensure!(function["kind"] == "Function", "the first dependency is another: {function}");
-        function["version"] = format!(">={}", Args::default().release).into();
+        input["schemaRevision"] = later::REVISION.into();
         contents.write(&crossplane, &file(&output, &names::configuration(api, flavour)))?;
     }
-    packages::push(ground, &stage.plane.registry, args, &output).await
+    packages::push(ground, &plane.registry, args, &output).await
+}
+
+/// Starts the later release's function; its package leads to it.
+pub(super) async fn function(plane: &ControlPlane, replicas: usize) -> Result<Function> {
+    let binary = workspace::built("function-later")?;
+    let authority = plane.runtime.authority();
+    let later = Function::start(plane.ground(), authority, &binary, "function-later", replicas).await?;
+    plane.runtime.serve(&format!(":{NEXT}"), &later.endpoint);
+    Ok(later)
 }
 
 fn file(folder: &Path, name: &str) -> std::path::PathBuf {
     folder.join(format!("{name}.xpkg"))
 }
 
-/// Installs a release of the function, or of all APIs, and waits until it is in force.
-async fn install(stage: &Stage, part: Part, release: &Args) -> Result<()> {
+/// Installs a release of the function, or of all APIs, and waits until it is in force, or Crossplane says why it is not.
+async fn install(stage: &Stage, part: Part, release: Release, installed: &State) -> Result<()> {
     let is_part = |object: &Value| (object["kind"] == "Function") == matches!(part, Part::Function);
-    let objects: Vec<_> = packages::installation(release).into_iter().filter(is_part).collect();
+    let all = packages::installation(&release.args());
+    let objects: Vec<_> = all.iter().filter(|object| is_part(object)).cloned().collect();
     stage.plane.outer.apply(&objects).await?;
     for object in &objects {
         eventually("the release is installed", async || {
@@ -112,7 +157,19 @@ async fn install(stage: &Stage, part: Part, release: &Args) -> Result<()> {
         })
         .await?;
     }
-    packages::healthy(&stage.plane.outer).await.map(drop)
+    for object in &all {
+        let is_held = object["kind"] == "Configuration" && installed.is_held();
+        eventually("Crossplane takes the release, or says why not", async || {
+            let package = stage.objects.referred(&reference(object), "").await?.unwrap_or_default();
+            let health = condition(&package, "Healthy");
+            let words = health["message"].as_str().unwrap_or_default();
+            let is_refused = health["status"] == "False" && words.contains("incompatible dependencies");
+            Ok((if is_held { is_refused } else { health["status"] == "True" }).then_some(()))
+        })
+        .await
+        .with_context(|| object["metadata"]["name"].to_string())?;
+    }
+    Ok(())
 }
 
 fn reference(object: &Value) -> Value {
@@ -131,7 +188,8 @@ async fn only(answering: &Function, idle: &Function) -> Result<()> {
 }
 
 /// Waits until an environment uses the Composition of that release.
-async fn follows(stage: &Stage, environment: &Environment, release: &str) -> Result<()> {
+async fn follows(stage: &Stage, environment: &Environment, release: Release) -> Result<()> {
+    let release = release.args().release;
     eventually("the Composition's new revision is used", async || {
         let spec = &environment.composite().await?["spec"];
         let of = if spec["crossplane"].is_null() { spec } else { &spec["crossplane"] };
@@ -145,8 +203,8 @@ async fn follows(stage: &Stage, environment: &Environment, release: &str) -> Res
     .await
 }
 
-/// Takes a field out of the status: the function writes it again.
-async fn writes_its_status(stage: &Stage, environment: &Environment) -> Result<()> {
+/// Takes a field out of the status: the function writes it again, and with it what only the later release has to say.
+async fn writes_its_status(stage: &Stage, environment: &Environment, says_more: bool) -> Result<()> {
     let composite = environment.composite().await?;
     let (resource, name) = (crate::environment::resource(&composite), &composite["metadata"]["name"]);
     let mut args =
@@ -157,7 +215,8 @@ async fn writes_its_status(stage: &Stage, environment: &Environment) -> Result<(
     }
     stage.admin.run(&args).await?;
     eventually("the function has written the status", async || {
-        Ok((environment.composite().await?["status"]["phase"] == "Ready").then_some(()))
+        let status = &environment.composite().await?["status"];
+        Ok((status["phase"] == "Ready" && status[later::FIELD].is_string() == says_more).then_some(()))
     })
     .await?;
     environment.until("ready again", is_ready).await.map(drop)

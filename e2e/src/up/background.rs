@@ -3,13 +3,14 @@
 use std::{
     ffi::OsStr,
     fs,
+    io::ErrorKind,
     os::unix::process::CommandExt,
     path::PathBuf,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::ValueEnum;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
@@ -28,8 +29,8 @@ pub struct State {
     pub pid: u32,
     /// When that process was started, in the kernel's ticks: another process may get the same id later.
     started: String,
-    /// Its folder.
-    pub folder: PathBuf,
+    /// Its folder, once it is ready.
+    pub folder: Option<PathBuf>,
     /// That of its PostgreSQL server, which is another user's.
     postgres: Option<PathBuf>,
     /// Whether its folder stays.
@@ -39,11 +40,15 @@ pub struct State {
 impl State {
     /// That of this process, which keeps `plane`.
     pub fn of_this(plane: &ControlPlane) -> Result<Self> {
-        let pid = std::process::id();
-        let started = started(pid).context("finding out when this process was started")?;
-        let folder = plane.folder().to_owned();
+        let folder = Some(plane.folder().to_owned());
         let postgres = plane.postgres.as_ref().map(|postgres| postgres.folder().to_owned());
-        Ok(Self { pid, started, folder, postgres, keep: plane.keeps_folder() })
+        Ok(Self { folder, postgres, keep: plane.keeps_folder(), ..Self::of(std::process::id())? })
+    }
+
+    /// That of a process that has only been started: it removes by itself what it has on disk.
+    fn of(pid: u32) -> Result<Self> {
+        let started = started(pid).context("finding out when the control plane's process was started")?;
+        Ok(Self { pid, started, folder: None, postgres: None, keep: false })
     }
 
     /// Leaves word.
@@ -64,9 +69,14 @@ impl State {
         read.with_context(|| format!("{} is not what `up` writes: remove it", file().display())).map(Some)
     }
 
-    /// The control plane that runs in the background.
-    pub fn running() -> Result<Option<Self>> {
-        Ok(Self::read()?.filter(Self::is_running))
+    /// Why no other is started.
+    fn refusal(&self) -> String {
+        let where_it_is =
+            self.folder.as_ref().map_or("it is starting".to_owned(), |folder| folder.display().to_string());
+        format!(
+            "a control plane runs already (process {}, {where_it_is}): `cargo xtask down` ends it",
+            self.pid
+        )
     }
 
     /// Ends it, and waits until nothing is left of it.
@@ -85,11 +95,15 @@ impl State {
         } else {
             println!("process {} had ended already", self.pid);
         }
-        let folders = [Some(&self.folder).filter(|_| !self.keep), self.postgres.as_ref()];
+        let folders = [self.folder.as_ref().filter(|_| !self.keep), self.postgres.as_ref()];
         for folder in folders.into_iter().flatten().filter(|folder| folder.is_dir()) {
             fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
         }
-        fs::remove_file(file()).context("forgetting the control plane")
+        match fs::remove_file(file()) {
+            // Somebody else has ended it too.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            forgotten => forgotten.context("forgetting the control plane"),
+        }
     }
 
     fn is_running(&self) -> bool {
@@ -104,15 +118,34 @@ impl State {
     }
 }
 
-/// Starts this program in the background, shows what it prints, and returns when it is ready.
-pub async fn start(args: &Args) -> Result<()> {
+/// Starts this program in the background, shows what it prints, and returns when it is ready. Interrupted before, it ends it.
+pub async fn start(args: &Args, told: impl Future<Output = ()>) -> Result<()> {
     fs::create_dir_all(background())?;
-    let log = background().join("log");
-    let output = fs::File::create(&log)?;
-    // What is left of one that ended by itself must not be taken for the new one.
-    if let Some(ended) = State::read()? {
-        ended.end().await?;
+    let starting = fs::File::create(background().join("lock"))?;
+    // Until there is word of this one, nobody starts another; the lock ends with the file.
+    ensure!(starting.try_lock().is_ok(), "a control plane is being started already");
+    if let Some(state) = State::read()? {
+        ensure!(!state.is_running(), "{}", state.refusal());
+        // What is left of one that ended by itself must not be taken for the new one.
+        state.end().await?;
     }
+    let log = background().join("log");
+    let child = spawn(args, fs::File::create(&log)?)?;
+    let state = State::of(child.id())?;
+    state.write()?;
+    drop(starting);
+    let followed = tokio::select! {
+        followed = follow(child, &log) => followed,
+        () = told => Err(anyhow!("interrupted")),
+    };
+    if followed.is_err() {
+        state.end().await?;
+    }
+    followed
+}
+
+/// Not in the group of processes that a terminal interrupts.
+fn spawn(args: &Args, output: fs::File) -> Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["up", "--background", "--replicas", &args.replicas.to_string()]);
     command.args(["--pace", &args.pace.to_string()]);
@@ -122,14 +155,13 @@ pub async fn start(args: &Args) -> Result<()> {
     command.args(args.no_install.then_some("--no-install"));
     command.args(args.keep.then_some("--keep"));
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
-    let child = command.spawn().context("starting the control plane")?;
-    follow(child, &log).await
+    command.spawn().context("starting the control plane")
 }
 
 async fn follow(mut child: Child, log: &std::path::Path) -> Result<()> {
     let mut shown = 0;
     loop {
-        let ready = file().is_file();
+        let ready = State::read()?.is_some_and(|state| state.folder.is_some());
         let ended = child.try_wait()?;
         let text = fs::read_to_string(log).unwrap_or_default();
         print!("{}", text.get(shown..).unwrap_or_default());
@@ -168,8 +200,7 @@ mod tests {
         let own = std::process::id();
         assert!(started(own).is_some_and(|ticks| ticks.parse::<u64>().is_ok()));
         assert_eq!(started(u32::MAX), None);
-        let other =
-            State { pid: own, started: "1".to_owned(), folder: PathBuf::new(), postgres: None, keep: false };
+        let other = State { pid: own, started: "1".to_owned(), folder: None, postgres: None, keep: false };
         assert!(!other.is_running(), "another process had this id before");
     }
 }

@@ -1,0 +1,70 @@
+import { expect, test as base, type BrowserContext, type Page } from '@playwright/test';
+import { world, type Account } from './world.ts';
+
+type Name = 'ada' | 'bob';
+type Session = Awaited<ReturnType<BrowserContext['storageState']>>;
+
+interface People {
+  /** A page before ada, who is signed in. */
+  ada: Page;
+  /** A page before bob, who is of another team. */
+  bob: Page;
+  /** One more browser in somebody's hands. */
+  another: (name: Name) => Promise<Page>;
+}
+
+interface Sessions {
+  /** Somebody's session: they sign in once. */
+  sessionOf: (name: Name) => Promise<Session>;
+}
+
+export const test = base.extend<People, Sessions>({
+  ada: async ({ another }, use) => use(await another('ada')),
+  bob: async ({ another }, use) => use(await another('bob')),
+  another: async ({ browser, sessionOf }, use) => {
+    const opened: BrowserContext[] = [];
+    await use(async (name) => {
+      const context = await browser.newContext({ baseURL: world[name].portal, storageState: await sessionOf(name) });
+      opened.push(context);
+      const page = await context.newPage();
+      await page.goto('/');
+      return page;
+    });
+    await Promise.all(opened.map((context) => context.close()));
+  },
+  sessionOf: [
+    async ({ browser }, use) => {
+      const sessions = new Map<Name, Promise<Session>>();
+      const begin = async (name: Name) => {
+        const context = await browser.newContext({ baseURL: world[name].portal });
+        const page = await context.newPage();
+        await page.goto('/');
+        await signIn(page, world[name]);
+        const session = await context.storageState();
+        await context.close();
+        return session;
+      };
+      await use((name) => {
+        const session = sessions.get(name) ?? begin(name);
+        sessions.set(name, session);
+        return session;
+      });
+    },
+    { scope: 'worker' },
+  ],
+});
+
+/** Signs in from the portal's first page, at a provider that asks who it is and then for consent. */
+export async function signIn(page: Page, { login }: Account): Promise<void> {
+  await page.getByRole('link', { name: 'Sign in' }).click();
+  await page.getByPlaceholder('Enter any login').fill(login);
+  await page.getByPlaceholder('and password').fill('any');
+  await page.getByRole('button', { name: 'Sign-in' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await expect(page.getByText(login, { exact: true })).toBeVisible();
+}
+
+/** What clouds and clusters have to do first: it may take as long as on the busiest of machines. */
+export const eventually = expect.configure({ timeout: 480_000 });
+
+export { expect };

@@ -1,0 +1,36 @@
+import { COMPLETE, makeWorkspace, part, progress, remove } from '../pages.ts';
+import { apiServer, cloud, existing } from '../plane.ts';
+import { eventually, expect, test } from '../people.ts';
+
+test('who watches an environment come up goes on watching when the API server is back', async ({ ada }) => {
+  await cloud.treats('lab', 'Instance', { unavailable: 'not yet' });
+  await makeWorkspace(ada, 'lab');
+  await eventually(part(ada, 'Instance')).toHaveText(/^Unavailable/);
+  const loaded = await ada.evaluate(() => performance.timeOrigin);
+
+  await apiServer.stop();
+  await expect(part(ada, 'Instance')).toHaveText(/^Unavailable/);
+
+  await apiServer.start();
+  await eventually(ada.getByText('No live changes just now')).toBeHidden();
+  await cloud.relents('lab', 'Instance');
+  await eventually(progress(ada)).toHaveAccessibleName(COMPLETE);
+  expect(await ada.evaluate(() => performance.timeOrigin)).toBe(loaded);
+});
+
+test('what cannot be deleted while it is away is shown as it is', async ({ ada }) => {
+  await ada.getByRole('link', { name: 'lab', exact: true }).click();
+  await expect(progress(ada)).toHaveAccessibleName(COMPLETE);
+
+  await apiServer.stop();
+  await remove(ada, 'lab');
+  await expect(ada.getByRole('alert').filter({ hasText: 'lab was not deleted' })).toBeVisible();
+  await expect(ada.getByRole('button', { name: 'Delete', exact: true })).toBeEnabled();
+
+  await apiServer.start();
+  await eventually(ada.getByText('No live changes just now')).toBeHidden();
+  expect(await existing()).toEqual(['lab']);
+  await remove(ada, 'lab');
+  await eventually(ada.getByRole('heading', { level: 1, name: 'lab is gone' })).toBeVisible();
+  expect(await existing()).toEqual([]);
+});

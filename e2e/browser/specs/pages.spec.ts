@@ -1,0 +1,237 @@
+import { begin, card, clipboard, COMPLETE, go, KEY, make, makeWorkspace, open, part, progress, remove, resize, tree } from '../pages.ts';
+import { cloud, existing } from '../plane.ts';
+import { eventually, expect, signIn, test } from '../people.ts';
+import { world } from '../world.ts';
+
+const QUOTA = 'VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows';
+const IN_USE = 'DependencyViolation: resource sg-0a1b has a dependent object';
+
+test('whoever is not signed in is asked to, and comes back to where they were', async ({ page }) => {
+  await page.goto('/keys');
+  await expect(page.getByRole('heading', { level: 1, name: 'Environments of your own, in minutes' })).toBeVisible();
+  await signIn(page, world.ada);
+  await expect(page).toHaveURL(/\/keys$/);
+});
+
+test('whoever has nothing yet is told how to begin', async ({ ada }) => {
+  await expect(ada.getByRole('heading', { name: 'There is no environment here yet' })).toBeVisible();
+  await ada.getByRole('link', { name: 'Make your first one' }).click();
+  await expect(ada.getByRole('heading', { level: 1, name: 'New environment' })).toBeVisible();
+});
+
+test('a key is kept, and stands in the form of the next workspace', async ({ ada }) => {
+  await go(ada, 'SSH keys');
+  await ada.getByRole('textbox', { name: 'Add a key' }).fill(KEY);
+  await ada.getByRole('button', { name: 'Add', exact: true }).click();
+  await expect(ada.getByRole('list', { name: 'Your keys' })).toContainText('ada@laptop');
+  await begin(ada, { title: 'GPU workspace' }, 'vision');
+  await expect(ada.getByRole('textbox', { name: 'SSH public keys' })).toHaveValue(KEY);
+});
+
+test('a workspace comes up part by part', async ({ ada }) => {
+  await cloud.treats('vision', 'Role', { unavailable: 'not yet' });
+  await cloud.treats('vision', 'Instance', { unavailable: 'not yet' });
+  await makeWorkspace(ada, 'vision');
+  await eventually(part(ada, 'Security group')).toHaveText(/^Ready/);
+  await eventually(part(ada, 'Instance')).toHaveText(/^Unavailable/);
+  await eventually(part(ada, 'Role')).toHaveText(/^Unavailable/);
+
+  await cloud.relents('vision', 'Role');
+  await eventually(part(ada, 'Role')).toHaveText(/^Ready/);
+  await expect(part(ada, 'Instance')).toHaveText(/^Unavailable/);
+  await expect(progress(ada)).not.toHaveAccessibleName(COMPLETE);
+
+  await cloud.relents('vision', 'Instance');
+  await eventually(part(ada, 'Instance')).toHaveText(/^Ready/);
+  await eventually(progress(ada)).toHaveAccessibleName(COMPLETE);
+  await expect(ada.getByRole('region', { name: 'What happened' })).toContainText('Everything is ready');
+});
+
+test('the command that leads into a workspace is copied', async ({ ada }) => {
+  await open(ada, 'vision');
+  const connect = ada.getByRole('region', { name: 'Connect' });
+  await connect.getByRole('button', { name: 'Copy the address' }).click();
+  await expect.poll(() => clipboard(ada)).toMatch(/^ssh developer@[\d.]+$/);
+  await expect(connect).toContainText(await clipboard(ada));
+});
+
+test.describe('each kind is shown before it is made, and made', () => {
+  test('an application environment', async ({ ada }) => {
+    await begin(ada, { title: 'Application environment' }, 'shop');
+    await ada.getByRole('combobox', { name: 'Node size' }).selectOption('small');
+    const preview = ada.getByRole('region', { name: 'What it will be' });
+    await expect(preview).toContainText(/\d+ parts, by the Composition/);
+    await expect(preview.getByRole('list', { name: 'Parts' })).toContainText('Bucket');
+    await make(ada, 'shop');
+    await eventually(progress(ada)).toHaveAccessibleName(/ of [1-9]\d* parts ready/);
+  });
+
+  test('a unified environment', async ({ ada }) => {
+    await begin(ada, { title: 'Unified environment' }, 'checkout');
+    await ada.getByRole('textbox', { name: 'Image' }).fill('ghcr.io/acme/checkout:1.4.2');
+    await ada.getByRole('combobox', { name: 'Size' }).selectOption('medium');
+    await ada.getByRole('textbox', { name: 'App name' }).fill('checkout');
+    await make(ada, 'checkout');
+    await eventually(progress(ada)).toHaveAccessibleName(/ of [1-9]\d* parts ready/);
+  });
+
+  test('a GPU stock pool', async ({ ada }) => {
+    await begin(ada, { title: 'GPU stock pool' }, 'render');
+    await ada.getByRole('textbox', { name: 'Spec name' }).fill('g1.1');
+    await ada.getByRole('spinbutton', { name: 'Replicas' }).fill('2');
+    await make(ada, 'render');
+    await eventually(progress(ada)).toHaveAccessibleName(/ of [1-9]\d* parts ready/);
+  });
+
+  test('a virtual environment, with an app inside', async ({ ada }) => {
+    await begin(ada, { title: 'Virtual environment' }, 'preview');
+    await ada.getByRole('switch', { name: 'App', exact: true }).press('Space');
+    const chart = ada.getByRole('group', { name: 'Chart' });
+    await chart.getByRole('textbox', { name: 'Repository' }).fill('https://stefanprodan.github.io/podinfo');
+    await chart.getByRole('textbox', { name: 'Name' }).fill('podinfo');
+    await chart.getByRole('textbox', { name: 'Version' }).fill('6.9.2');
+    await make(ada, 'preview');
+    await eventually(progress(ada)).toHaveAccessibleName(/ of [1-9]\d* parts ready/);
+  });
+
+  test('and all of them become ready', async ({ ada }) => {
+    for (const name of ['vision', 'shop', 'checkout', 'render', 'preview']) {
+      await eventually(card(ada, name).getByRole('progressbar')).toHaveAccessibleName(COMPLETE);
+      await eventually(card(ada, name).getByText('Ready', { exact: true })).toBeVisible();
+    }
+    expect((await existing()).sort()).toEqual(['checkout', 'preview', 'render', 'shop', 'vision']);
+  });
+});
+
+test('a secret is told only when it is asked for', async ({ ada }) => {
+  await open(ada, 'shop');
+  const connect = ada.getByRole('region', { name: 'Connect' });
+  await expect(connect).not.toContainText('db_password');
+  await connect.getByRole('button', { name: 'Show', exact: true }).click();
+  await connect.getByRole('button', { name: 'Copy db_password' }).click();
+  await expect.poll(() => clipboard(ada)).toMatch(/^\S{12,}$/);
+  const secret = await clipboard(ada);
+  await expect(connect).toContainText(secret);
+  await connect.getByRole('button', { name: 'Hide', exact: true }).click();
+  await expect(connect).not.toContainText(secret);
+});
+
+test('a part that the cloud refuses is explained in its own words, and recovers', async ({ ada }) => {
+  await cloud.treats('large', 'Instance', { create: QUOTA });
+  await makeWorkspace(ada, 'large', 'platform.m.acme.io');
+  await eventually(part(ada, 'Instance')).toHaveText(/^Failed/);
+  await expect(part(ada, 'Instance')).toContainText(QUOTA);
+  await expect(ada.getByRole('main').getByRole('status').filter({ hasText: 'VcpuLimitExceeded' })).toBeVisible();
+  await go(ada, 'Operations');
+  const causes = ada.getByRole('region', { name: 'What fails now' });
+  await expect(causes).toContainText(QUOTA);
+  await causes.getByRole('link', { name: '/large' }).click();
+
+  await cloud.relents('large', 'Instance');
+  await eventually(part(ada, 'Instance')).toHaveText(/^Ready/);
+  await eventually(progress(ada)).toHaveAccessibleName(COMPLETE);
+  await expect(ada.getByText('VcpuLimitExceeded')).toHaveCount(0);
+});
+
+test('what is changed changes', async ({ ada }) => {
+  await open(ada, 'render');
+  await resize(ada, 3);
+  await eventually(ada.getByRole('region', { name: 'Connect' })).toContainText(/Available\s*3/);
+});
+
+test('a page that was offline says so, and catches up', async ({ ada, another }) => {
+  await open(ada, 'render');
+  const replicas = ada.getByRole('region', { name: 'Connect' });
+  await ada.context().setOffline(true);
+  await expect(ada.getByText('This device is offline')).toBeVisible();
+
+  const laptop = await another('ada');
+  await open(laptop, 'render');
+  await resize(laptop, 1);
+  await eventually(laptop.getByRole('region', { name: 'Connect' })).toContainText(/Available\s*1/);
+  await expect(replicas).toContainText(/Available\s*3/);
+
+  await ada.context().setOffline(false);
+  await expect(ada.getByText('This device is offline')).toBeHidden();
+  await expect(replicas).toContainText(/Available\s*1/);
+});
+
+test('nobody sees what is another team’s', async ({ ada, bob }) => {
+  await bob.goto('/?owner=*');
+  const count = bob.getByRole('main').getByRole('status').filter({ hasText: /environments?$/ });
+  await expect(count).toHaveText('0 environments');
+  await begin(ada, { title: 'GPU stock pool', group: 'platform.m.acme.io' }, 'mine');
+  await ada.getByRole('textbox', { name: 'Spec name' }).fill('g1.1');
+  await ada.getByRole('spinbutton', { name: 'Replicas' }).fill('1');
+  await make(ada, 'mine');
+  await eventually(progress(ada)).toHaveAccessibleName(COMPLETE);
+  await expect(count).toHaveText('0 environments');
+
+  await bob.goto(new URL(ada.url()).pathname);
+  await expect(bob.getByRole('alert')).toContainText('This environment cannot be shown');
+
+  await begin(bob, { title: 'GPU stock pool', group: 'platform.m.acme.io' }, 'theirs');
+  await bob.getByRole('textbox', { name: 'Spec name' }).fill('g1.1');
+  await bob.getByRole('spinbutton', { name: 'Replicas' }).fill('1');
+  await make(bob, 'theirs');
+  await eventually(progress(bob)).toHaveAccessibleName(COMPLETE);
+  await go(bob, 'Operations');
+  await expect(bob.getByRole('region', { name: 'Table of tenants' }).getByRole('rowheader')).toHaveText([/music/]);
+  await ada.goto('/?owner=*');
+  await expect(card(ada, 'mine')).toBeVisible();
+  await expect(card(ada, 'theirs')).toHaveCount(0);
+
+  await open(bob, 'theirs');
+  await remove(bob, 'theirs');
+  await eventually(bob.getByRole('heading', { level: 1, name: 'theirs is gone' })).toBeVisible();
+});
+
+test('nothing is deleted before its name was typed, and then it goes part by part', async ({ ada }) => {
+  await cloud.treats('vision', 'SecurityGroup', { delete: IN_USE });
+  await open(ada, 'vision');
+  await expect(part(ada, 'Instance')).toBeVisible();
+  await ada.getByRole('button', { name: 'Delete', exact: true }).click();
+  const confirm = ada.getByRole('dialog', { name: 'Delete vision?' });
+  await expect(confirm.getByRole('button', { name: 'Delete it' })).toBeDisabled();
+  await confirm.getByRole('textbox', { name: /^Type its name/ }).fill('visio');
+  await expect(confirm.getByRole('button', { name: 'Delete it' })).toBeDisabled();
+  await confirm.getByRole('textbox', { name: /^Type its name/ }).fill('vision');
+  await confirm.getByRole('button', { name: 'Delete it' }).click();
+
+  await expect(ada.getByRole('heading', { name: 'What is left' })).toBeVisible();
+  await eventually(tree(ada).getByText('Instance', { exact: true })).toHaveCount(0);
+  await eventually(part(ada, 'Security group')).toContainText(IN_USE);
+  await expect(progress(ada)).toHaveAccessibleName(/^[1-9]\d* of \d+ parts gone$/);
+  expect(await existing()).toContain('vision');
+
+  await cloud.relents('vision', 'SecurityGroup');
+  await eventually(ada.getByRole('heading', { level: 1, name: 'vision is gone' })).toBeVisible();
+  expect(await existing()).not.toContain('vision');
+});
+
+test('everything else goes too, and the list is empty again', async ({ ada }) => {
+  for (const name of ['shop', 'checkout', 'render', 'preview', 'large', 'mine']) {
+    await open(ada, name);
+    await remove(ada, name);
+    await expect(ada.getByRole('button', { name: 'Being deleted' })).toBeDisabled();
+  }
+  await go(ada, 'Environments');
+  await eventually(ada.getByRole('heading', { name: 'There is no environment here yet' })).toBeVisible();
+  expect(await existing()).toEqual([]);
+});
+
+test('whoever signs out has signed out everywhere', async ({ page, context }) => {
+  await page.goto('/');
+  await signIn(page, world.ada);
+  const tab = await context.newPage();
+  await tab.goto('/keys');
+  await expect(tab.getByRole('list', { name: 'Your keys' })).toContainText('ada@laptop');
+
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await expect(page.getByRole('link', { name: 'Sign in' })).toBeVisible();
+  await expect(page.getByText(world.ada.login)).toHaveCount(0);
+  await expect(tab.getByRole('dialog', { name: 'Your session has ended' })).toContainText('You have signed out in another place.');
+  await tab.reload();
+  await expect(tab.getByRole('link', { name: 'Sign in' })).toBeVisible();
+  await expect(tab.getByText('ada@laptop')).toHaveCount(0);
+});

@@ -1,0 +1,18 @@
+//! The function of a later release, to upgrade to: [`e2e::later`] says what it has that today's has not.
+
+use anyhow::Result;
+use clap::Parser;
+use e2e::later;
+use function_paved_road::apis;
+use function_paved_road::server::{self, Flags, Server};
+use function_sdk_rust::proto::v1::RunFunctionRequest;
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let flags = Flags::parse();
+    function_sdk_rust::logging::configure(flags.sdk.debug);
+    let stop = server::stop_signal()?;
+    let function = |request: RunFunctionRequest| server::with_apis(later::find, request);
+    Server::bind(function, apis::kinds(), &flags).await?.serve(stop).await?;
+    Ok(())
+}

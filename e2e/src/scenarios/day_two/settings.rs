@@ -1,0 +1,278 @@
+//! The platform team changes its Settings while environments run.
+
+use anyhow::{Result, ensure};
+use function_paved_road::apis::Flavour;
+use futures::future::try_join_all;
+use serde_json::{Value, json};
+
+use super::{desired, settled};
+use crate::environment::{Environment, is_ready};
+use crate::stage::{Stage, eventually, is_part};
+
+/// Whatever is changed in Settings, what runs goes on as it is, and what is new has it.
+pub(in crate::scenarios) async fn new_settings_leave_alone_what_runs(stage: Stage) -> Result<()> {
+    let environments = stage.standing().await?;
+    let before = desired(&environments).await?;
+    let old = stage.settings().await?;
+    let namespace = environments.first().map(Environment::namespace).unwrap_or_default();
+    stage.patch_settings(&json!({"data": other_settings(namespace)})).await?;
+    let played = async {
+        let new = stage.example("stock-pool", Flavour::Namespaced, json!({}))?;
+        new.apply().await?;
+        eventually("a new pool has the new runtime class", async || {
+            let deployment = new.slot("deployment").await.unwrap_or_default();
+            Ok((deployment["spec"]["template"]["spec"]["runtimeClassName"] == "nvidia").then_some(()))
+        })
+        .await?;
+        // The function is told the new Settings, and asked about all that runs.
+        try_join_all(environments.iter().map(Environment::poke)).await?;
+        settled(&environments).await?;
+        for (environment, before) in environments.iter().zip(&before) {
+            let after = environment.desired().await?;
+            ensure!(after == *before, "{} runs otherwise: {before:?}, {after:?}", environment.resource());
+        }
+        Ok(())
+    }
+    .await;
+    stage.put_settings(&old).await?;
+    played
+}
+
+/// What is only written on things, or lets somebody in, follows the Settings, and nothing is made anew.
+pub(in crate::scenarios) async fn new_tags_and_publishers_reach_what_runs(stage: Stage) -> Result<()> {
+    let environments = stage.standing().await?;
+    let before = try_join_all(environments.iter().map(Environment::uids)).await?;
+    let old = stage.settings().await?;
+    stage.patch_settings(&json!({"data": followed_settings()})).await?;
+    let played = says(&environments, true).await;
+    stage.put_settings(&old).await?;
+    played?;
+    // What is taken back goes.
+    says(&environments, false).await?;
+    let after = try_join_all(environments.iter().map(Environment::uids)).await?;
+    ensure!(before == after, "something was made anew for a tag");
+    Ok(())
+}
+
+/// Networks are let in, and no longer, where an environment leaves them to the platform team.
+pub(in crate::scenarios) async fn new_networks_reach_what_runs(stage: Stage) -> Result<()> {
+    let (mut workspaces, mut clusters) = (Vec::new(), Vec::new());
+    for flavour in Flavour::ALL {
+        let open = json!({"spec": {"parameters": {"allowedCidrs": null}}});
+        workspaces.push(stage.ready("gpu-workspace", flavour, open).await?);
+        let managed = json!({"spec": {"parameters": {"type": "gke", "app": null}}});
+        let cluster = stage.example("virtual-environment", flavour, managed)?;
+        cluster.apply().await?;
+        eventually("the managed cluster is there", async || {
+            let cluster = cluster.slot("cluster").await.unwrap_or_default();
+            Ok((cluster["status"]["atProvider"]["endpoint"].is_string()).then_some(()))
+        })
+        .await?;
+        clusters.push(cluster);
+    }
+    let before = try_join_all(workspaces.iter().chain(&clusters).map(uid_of_what_stays)).await?;
+    let old = stage.settings().await?;
+    stage.patch_settings(&json!({"data": networks()})).await?;
+    let played = lets_in(&workspaces, &clusters, true).await;
+    stage.put_settings(&old).await?;
+    played?;
+    lets_in(&workspaces, &clusters, false).await?;
+    let after = try_join_all(workspaces.iter().chain(&clusters).map(uid_of_what_stays)).await?;
+    ensure!(before == after, "something was made anew for a network: {before:?}, {after:?}");
+    Ok(())
+}
+
+/// The uid of the machine, or of the cluster, that a network is let into.
+async fn uid_of_what_stays(environment: &Environment) -> Result<Value> {
+    let slot = if is_part(&environment.object().await?, "instance") { "instance" } else { "cluster" };
+    Ok(environment.slot(slot).await?["metadata"]["uid"].clone())
+}
+
+/// Waits until workspaces and clusters let the other networks in, or no longer do.
+async fn lets_in(workspaces: &[Environment], clusters: &[Environment], wanted: bool) -> Result<()> {
+    try_join_all(workspaces.iter().chain(clusters).map(Environment::poke)).await?;
+    for workspace in workspaces {
+        workspace
+            .until(&format!("reached by SSH from another network: {wanted}"), |object| {
+                is_ready(object) && is_part(object, &format!("ssh-{SSH_FROM}")) == wanted
+            })
+            .await?;
+    }
+    for cluster in clusters {
+        eventually(&format!("the cluster's API is reached from another network: {wanted}"), async || {
+            let spec = cluster.slot("cluster").await?["spec"].to_string();
+            Ok((spec.contains(API_FROM) == wanted).then_some(()))
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Waits until machines have the tag and sites the publisher, or neither.
+async fn says(environments: &[Environment], wanted: bool) -> Result<()> {
+    try_join_all(environments.iter().map(Environment::poke)).await?;
+    for environment in environments {
+        for (slot, value) in [("instance", TAG), ("frontend-bucket-policy", PUBLISHER)] {
+            if !is_part(&environment.object().await?, slot) {
+                continue;
+            }
+            eventually(&format!("{slot} says {value}: {wanted}"), async || {
+                let says = environment.slot(slot).await?["spec"].to_string().contains(value);
+                Ok((says == wanted).then_some(()))
+            })
+            .await?;
+        }
+    }
+    settled(environments).await
+}
+
+const TAG: &str = "4711";
+const PUBLISHER: &str = "arn:aws:iam::123456789012:role/another-publisher";
+const SSH_FROM: &str = "192.0.2.0/28";
+const API_FROM: &str = "192.0.2.16/28";
+
+/// Settings that reach what runs.
+fn followed_settings() -> Value {
+    json!({"tags": {"cost-center": TAG}, "unifiedEnvironment": {"publisherRoleArns": [PUBLISHER]}})
+}
+
+/// Settings that reach what runs where its owner leaves it to them.
+fn networks() -> Value {
+    json!({"gpuWorkspace": {"allowedCidrs": [SSH_FROM]}, "environment": {"allowedCidrs": [API_FROM]}})
+}
+
+/// Every other setting, other than those of the examples.
+fn other_settings(namespace: &str) -> Value {
+    let config = |own: &str| {
+        json!({
+            "name": "other",
+            "kind": "ProviderConfig",
+            "byNamespace": {namespace: {"name": own, "kind": "ProviderConfig"}},
+        })
+    };
+    json!({
+        "providerConfigs": {
+            "aws": config("aws-of-its-own"),
+            "azure": config("azure-of-its-own"),
+            "gcp": config("gcp-of-its-own"),
+            "helm": config("helm-of-its-own"),
+            "kubernetes": config("kubernetes-of-its-own"),
+            "sql": config("sql-of-its-own"),
+        },
+        "gpuWorkspace": {
+            // Workspaces that name networks do not care.
+            "allowedCidrs": [SSH_FROM],
+            "amis": {"us-east-1": {
+                "default": "ami-0fedcba9876543210",
+                "byFamily": {"p3": "ami-00fedcba987654321"},
+            }},
+            "instanceTypes": ["g5.xlarge"],
+            "networks": {"us-east-1": {"vpcId": "vpc-0123456789abcdef0", "subnetId": "subnet-0123456789abcdef0"}},
+            "permissionsBoundary": "arn:aws:iam::123456789012:policy/boundary",
+        },
+        "applicationEnvironment": {
+            "databaseTier": "db-custom-4-15360",
+            "databaseVersion": "POSTGRES_16",
+            "machineTypes": {"small": "e2-standard-2", "medium": "e2-standard-8", "large": "e2-standard-16"},
+            "network": "projects/acme-dev/global/networks/other",
+            "projectId": "other-dev",
+            "zones": {"us-central1": ["us-central1-a"]},
+        },
+        "unifiedEnvironment": {
+            "region": "eu-west-1",
+            "database": {"mode": "rds"},
+            "rds": {"subnetGroup": "databases", "securityGroupIds": ["sg-0123456789abcdef0"]},
+            "resources": {
+                "small": {"cpu": "1", "memory": "1Gi"},
+                "medium": {"cpu": "2", "memory": "2Gi"},
+                "large": {"cpu": "4", "memory": "4Gi"},
+            },
+            "ingress": {"domain": "other.acme.io", "className": "other"},
+        },
+        "stockPool": {"runtimeClassName": "nvidia"},
+        "environment": {
+            "allowedCidrs": [API_FROM],
+            "charts": {"vcluster": "0.37.0", "argocd": "10.2.0", "knative": "v1.22.0"},
+            "typeBySize": {"small": "gke", "medium": "eks", "large": "aks"},
+            "machineTypes": {
+                "gke": {"small": "n2-standard-2", "medium": "n2-standard-4", "large": "n2-standard-8"},
+                "eks": {"small": "m7i.large", "medium": "m7i.xlarge", "large": "m7i.2xlarge"},
+                "aks": {"small": "Standard_D2s_v6", "medium": "Standard_D4s_v6", "large": "Standard_D8s_v6"},
+            },
+            "gke": {
+                "location": "us-east1",
+                "network": "others",
+                "projectId": "other-dev",
+                "subnetwork": "others-us-east1",
+            },
+            "eks": {
+                "clusterRoleArn": "arn:aws:iam::123456789012:role/others-cluster",
+                "nodeRoleArn": "arn:aws:iam::123456789012:role/others-nodes",
+                "region": "us-west-2",
+                "subnetIds": ["subnet-0c3d4e5f607182930", "subnet-0d4e5f60718293041"],
+            },
+            "aks": {
+                "identity": "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/others/providers/\
+                             Microsoft.ManagedIdentity/userAssignedIdentities/others",
+                "location": "northeurope",
+                "resourceGroupName": "others",
+            },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by it")]
+    use xtask::{workspace, yaml};
+
+    use super::*;
+    use crate::control_plane::settings::environment_config;
+    use crate::stage::merge;
+
+    /// What is not the platform team's to change: it comes with the Compositions.
+    const OF_COMPOSITIONS: [&str; 5] =
+        [".apiVersion", ".kind", ".metadata", ".schemaRevision", ".settingsFrom"];
+
+    /// The settings of a schema that `changed` does not have, or has as they were.
+    fn unchanged(schema: &Value, old: &Value, changed: &Value, path: &str) -> Vec<String> {
+        if OF_COMPOSITIONS.contains(&path) {
+            return Vec::new();
+        }
+        if let Some(fields) = schema["properties"].as_object() {
+            let below = |(name, schema): (&String, &Value)| {
+                unchanged(schema, &old[name], &changed[name], &format!("{path}.{name}"))
+            };
+            return fields.iter().flat_map(below).collect();
+        }
+        match (&schema["additionalProperties"], changed.as_object()) {
+            (Value::Object(_), Some(entries)) if !entries.is_empty() => {
+                let schema = &schema["additionalProperties"];
+                let below = |(name, changed): (&String, &Value)| {
+                    unchanged(schema, &old[name], changed, &format!("{path}.{name}"))
+                };
+                entries.iter().flat_map(below).collect()
+            }
+            _ if [&Value::Null, &json!({}), old].contains(&changed) => vec![path.to_owned()],
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn every_setting_is_changed() {
+        let path = workspace::root().join("package/input/paved-road.fn.crossplane.io_settings.yaml");
+        let input = yaml::read(&path).unwrap().remove(0);
+        let schema = &input["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        let old = environment_config().unwrap()["data"].clone();
+        let mut changed = other_settings("team");
+        merge(&mut changed, followed_settings());
+        merge(&mut changed, networks());
+        assert_eq!(unchanged(schema, &old, &changed, ""), [""; 0]);
+        // It would be seen.
+        changed["stockPool"] = json!({});
+        changed["environment"]["gke"]["location"] = old["environment"]["gke"]["location"].clone();
+        changed["gpuWorkspace"]["amis"] = json!({});
+        let seen = [".environment.gke.location", ".gpuWorkspace.amis", ".stockPool.runtimeClassName"];
+        assert_eq!(unchanged(schema, &old, &changed, ""), seen);
+    }
+}

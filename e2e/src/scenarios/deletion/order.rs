@@ -1,0 +1,110 @@
+//! The order in which parts go: what a Usage protects is not even asked to go before what uses it has gone.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use function_paved_road::apis::Flavour;
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use crate::environment::{Environment, reference, resource, slot};
+use crate::objects::{End, Objects};
+
+/// How long news of what has gone may take.
+const NEWS: Duration = Duration::from_mins(1);
+
+/// The slots of the Usages of an API's example without add-ons, as far as each of its flavours needs an order.
+pub(super) fn usages(api: &str, flavour: Flavour) -> Vec<&'static str> {
+    let mut usages = match api {
+        "gpu-workspace" => {
+            vec!["security-group-by-instance", "role-by-instance-profile", "role-by-role-ssm"]
+        }
+        "application-environment" => vec![
+            "gke-cluster-by-node-pool",
+            "cloudsql-instance-by-database",
+            "cloudsql-instance-by-database-user",
+        ],
+        "unified-environment" => vec![
+            "frontend-access-by-frontend-site",
+            "postgres-db-by-backend-deployment",
+            "postgres-db-by-postgres-grant",
+            "postgres-db-by-postgres-schema-grant",
+            "postgres-role-by-postgres-db",
+        ],
+        "virtual-environment" => vec!["host-namespace-by-vcluster"],
+        _ => vec![],
+    };
+    if (api, flavour) == ("unified-environment", Flavour::Claims) {
+        usages.extend(["namespace-by-backend-service", "namespace-by-postgres-role"]);
+    }
+    usages
+}
+
+/// Somebody who looks on as an environment's parts go.
+pub(super) struct Order {
+    usages: Vec<Usage>,
+    ends: JoinSet<Result<(String, End)>>,
+}
+
+struct Usage {
+    slot: String,
+    of: String,
+    by: String,
+}
+
+impl Order {
+    /// Looks on from now on, at whatever a Usage names.
+    pub async fn of(objects: &Objects, environment: &Environment) -> Result<Self> {
+        let composed = environment.composed().await?;
+        let usages: Vec<_> = composed.iter().filter(|object| is_usage(object)).map(Usage::read).collect();
+        let mut ends = JoinSet::new();
+        for object in composed {
+            let name = named(&reference(&object));
+            if usages.iter().any(|usage| [&usage.of, &usage.by].contains(&&name)) {
+                let (objects, version) = (objects.clone(), objects.version(&object).await?);
+                ends.spawn(async move { Ok((name, objects.end(&object, version).await?)) });
+            }
+        }
+        Ok(Self { usages, ends })
+    }
+
+    /// The environment is gone: nothing was asked to go while something else used it.
+    pub async fn was_kept(mut self) -> Result<()> {
+        let mut ends = BTreeMap::new();
+        while let Some(end) = tokio::time::timeout(NEWS, self.ends.join_next()).await? {
+            ends.extend([end??]);
+        }
+        for Usage { slot, of, by } in &self.usages {
+            let end = |name: &String| ends.get(name).with_context(|| format!("{slot}: there was no {name}"));
+            let (used, using) = (end(of)?, end(by)?);
+            ensure!(
+                using.gone < used.asked,
+                "{slot}: {of} was to go before {by} had gone: {used:?}, {using:?}"
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Usage {
+    fn read(object: &Value) -> Self {
+        let end = |end: &str| {
+            let end = &object["spec"][end];
+            let mut whole = end.clone();
+            whole["name"] = end["resourceRef"]["name"].clone();
+            named(&whole)
+        };
+        Self { slot: slot(object).to_owned(), of: end("of"), by: end("by") }
+    }
+}
+
+/// Whether an object is a Usage.
+pub(super) fn is_usage(object: &Value) -> bool {
+    object["kind"] == "Usage" || object["kind"] == "ClusterUsage"
+}
+
+/// What a reference names, within an environment.
+fn named(reference: &Value) -> String {
+    format!("{} {}", resource(reference), reference["name"].as_str().unwrap_or_default())
+}

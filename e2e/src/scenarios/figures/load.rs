@@ -1,0 +1,243 @@
+//! Ten people hold a thousand streams at two portals, which watch two thousand environments, of which fifty change a second; then one
+//! of the portals is killed.
+
+mod listener;
+mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use self::listener::Listener;
+use self::world::{Known, Replica, Told, Watches, World};
+use crate::stage::{Stage, eventually};
+
+/// How many people there are, each with a namespace that nobody else sees.
+const PEOPLE: usize = 10;
+
+/// How long the changes go on before a portal is killed.
+const BEFORE: Duration = Duration::from_secs(2);
+
+/// How much there is of everything.
+pub struct Size {
+    environments: usize,
+    streams: usize,
+    /// In a second.
+    changes: usize,
+    seconds: usize,
+}
+
+impl Size {
+    /// `PAVED_ROAD_LOAD=ENVIRONMENTS,STREAMS,CHANGES,SECONDS`, or what is promised.
+    fn wanted() -> Result<Self> {
+        let text = env::var("PAVED_ROAD_LOAD").unwrap_or_else(|_| "2000,1000,50,60".to_owned());
+        let numbers: Option<Vec<usize>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
+        let Some([environments, streams, changes, seconds]) = numbers.as_deref() else {
+            bail!("PAVED_ROAD_LOAD: found {text:?}; four numbers are needed, as 2000,1000,50,60");
+        };
+        let size =
+            Self { environments: *environments, streams: *streams, changes: *changes, seconds: *seconds };
+        let fits = size.environments >= PEOPLE && size.streams >= 2 && size.changes >= 1;
+        ensure!(fits, "PAVED_ROAD_LOAD: found {text:?}; at least {PEOPLE},2,1 is needed");
+        Ok(size)
+    }
+}
+
+/// Nothing is missed, nothing comes twice, and each portal watches each kind once, however many listen; what it costs is printed.
+pub(in crate::scenarios) async fn streams_hear_of_every_change(stage: Stage) -> Result<()> {
+    let size = Size::wanted()?;
+    allow_many_files()?;
+    let world = World::set(&stage, &size).await?;
+    let others = world.watches_of_others().await?;
+    let replicas = [world.portal(0).await?, world.portal(1).await?];
+    let mut tasks = JoinSet::new();
+    let told = Told::default();
+    told.follow(&world, &mut tasks);
+    let crowd = gather(&world, &replicas, &size, &mut tasks).await?;
+    one_watch_each(&world, &others, replicas.len()).await?;
+    told.take();
+
+    let (count, took) = world.change(&size).await?;
+    caught_up(&world, &crowd).await?;
+    let at = format!("{} streams at two portals", size.streams);
+    report(&at, &world, &crowd, &told, (count, took)).await?;
+    println!("    most memory: {} and {}", memory(&replicas[0]), memory(&replicas[1]));
+
+    let killing = async {
+        sleep(BEFORE).await;
+        replicas[0].process.kill();
+        anyhow::Ok(Instant::now())
+    };
+    let ((count, took), killed) = tokio::try_join!(world.change(&size), killing)?;
+    caught_up(&world, &crowd).await?;
+    let back = crowd.iter().filter(|one| one.begins_at == 0).filter_map(|one| one.heard().synced);
+    let back = back.map(|synced| synced.saturating_duration_since(killed)).max().unwrap_or_default();
+    println!("    a portal is killed: all of its streams are back after {:.2} s", back.as_secs_f64());
+    let at = format!("{} streams at one portal", size.streams);
+    report(&at, &world, &crowd, &told, (count, took)).await?;
+    println!("    most memory: {}", memory(&replicas[1]));
+    one_watch_each(&world, &others, 1).await?;
+    let doubled: Vec<String> = crowd.iter().flat_map(|one| one.heard().doubled.clone()).take(10).collect();
+    ensure!(doubled.is_empty(), "what was told does not follow on what was told before: {doubled:?}");
+    drop(tasks);
+    world.clear().await
+}
+
+/// Everybody listens, half of them at each portal, and knows everything.
+async fn gather(
+    world: &World,
+    replicas: &[Replica],
+    size: &Size,
+    tasks: &mut JoinSet<()>,
+) -> Result<Vec<Listener>> {
+    let begin = Instant::now();
+    let addresses: Arc<[String]> = replicas.iter().map(|replica| replica.address.clone()).collect();
+    let mut tokens = Vec::new();
+    for person in 0..PEOPLE {
+        tokens.push(world.token(person).await?);
+    }
+    let crowd: Vec<Listener> =
+        (0..size.streams).map(|number| Listener::new(number / 2 % PEOPLE, number % replicas.len())).collect();
+    for one in &crowd {
+        tasks.spawn(one.clone().listen(Arc::clone(&addresses), tokens[one.person].clone()));
+    }
+    caught_up(world, &crowd).await?;
+    for one in &crowd {
+        one.heard().snapshots = 0;
+    }
+    println!("    {} streams know everything after {:.2} s", crowd.len(), begin.elapsed().as_secs_f64());
+    Ok(crowd)
+}
+
+/// Waits until everybody knows what a fresh list says.
+async fn caught_up(world: &World, crowd: &[Listener]) -> Result<()> {
+    let listed = world.listed().await?;
+    let mut behind = String::new();
+    let all = eventually("everybody knows what a fresh list says", async || {
+        behind = crowd.iter().find_map(|one| difference(one, &listed[one.person])).unwrap_or_default();
+        Ok(behind.is_empty().then_some(()))
+    });
+    let all = all.await;
+    all.with_context(|| behind.clone())
+}
+
+fn difference(one: &Listener, listed: &Known) -> Option<String> {
+    let heard = one.heard();
+    if heard.known == *listed {
+        return None;
+    }
+    let (known, listed): (BTreeSet<_>, BTreeSet<_>) = (heard.known.iter().collect(), listed.iter().collect());
+    let some = known.symmetric_difference(&listed).take(3).collect::<Vec<_>>();
+    Some(format!("person {} has {} of {}; not the same: {some:?}", one.person, known.len(), listed.len()))
+}
+
+/// Each portal watches each kind once, beside what others watch.
+async fn one_watch_each(world: &World, others: &Watches, portals: usize) -> Result<()> {
+    let mut wrong: Vec<(String, f64)> = Vec::new();
+    let checked = eventually("each portal watches each kind once", async || {
+        let watches = world.watches().await?;
+        let more = |kind: &String| watches[kind] - others.get(kind).unwrap_or(&0.0);
+        let counted = watches.keys().map(|kind| (kind.clone(), more(kind)));
+        #[expect(clippy::float_cmp, clippy::cast_precision_loss, reason = "they are small whole numbers")]
+        let differing = counted.filter(|(_, count)| *count != portals as f64);
+        wrong = differing.collect();
+        Ok((wrong.is_empty() && !watches.is_empty()).then_some(()))
+    });
+    let checked = checked.await;
+    checked.with_context(|| format!("watches of {portals} portals: {wrong:?}"))?;
+    println!("    watches of each of {} kinds: {portals}", world.watches().await?.len());
+    Ok(())
+}
+
+/// Prints how long changes took from the API server's own watch to each of the streams. Whoever was told nothing anew has heard of each
+/// change once.
+async fn report(
+    what: &str,
+    world: &World,
+    crowd: &[Listener],
+    told: &Told,
+    (count, took): (usize, Duration),
+) -> Result<()> {
+    // The watch that is compared with is a client as the others are, and may be the last one.
+    eventually("the API server's own watch has told everything", async || {
+        Ok((told.count() >= count).then_some(()))
+    })
+    .await?;
+    let told = told.take();
+    let mut expected: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for (version, (namespace, _)) in &told {
+        expected.entry(namespace).or_default().push(*version);
+    }
+    let mut waited = Vec::new();
+    let (mut anew, none) = (0, Vec::new());
+    for one in crowd {
+        let mut heard = one.heard();
+        let changes = std::mem::take(&mut heard.changes);
+        let since = |(version, at): &(u64, Instant)| {
+            told.get(version).map(|(_, told)| at.saturating_duration_since(*told))
+        };
+        waited.extend(changes.iter().filter_map(since));
+        if std::mem::take(&mut heard.snapshots) > 0 {
+            anew += 1;
+            continue;
+        }
+        let mut versions: Vec<u64> = changes.iter().map(|(version, _)| *version).collect();
+        versions.sort_unstable();
+        let namespace = world.namespaces[one.person].as_str();
+        let expected = expected.get(namespace).unwrap_or(&none);
+        ensure!(
+            versions == *expected,
+            "person {} heard {} of {}",
+            one.person,
+            versions.len(),
+            expected.len()
+        );
+    }
+    waited.sort_unstable();
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    let rate = count as f64 / took.as_secs_f64();
+    println!(
+        "    {what}, {rate:.0} changes a second: {} events, p50 {:?}, p99 {:?}, max {:?}; {anew} began anew",
+        waited.len(),
+        share(&waited, 50),
+        share(&waited, 99),
+        share(&waited, 100)
+    );
+    Ok(())
+}
+
+/// What so many of a hundred do not exceed, in sorted times.
+fn share(sorted: &[Duration], percent: usize) -> Duration {
+    let index = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(index).copied().unwrap_or_default()
+}
+
+fn memory(replica: &Replica) -> String {
+    let peak = replica.process.peak_memory().unwrap_or_default();
+    format!("{} MiB", peak / 1024)
+}
+
+/// Each stream is an open file, here and at the portal.
+fn allow_many_files() -> Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    setrlimit(Resource::Nofile, most).context("allowing as many open files as may be")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_what_so_many_do_not_exceed() {
+        let times: Vec<_> = (1..=200).map(Duration::from_millis).collect();
+        assert_eq!([50, 99, 100].map(|percent| share(&times, percent).as_millis()), [100, 198, 200]);
+        assert_eq!(share(&[], 99), Duration::ZERO);
+    }
+}

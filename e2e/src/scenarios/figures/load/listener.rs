@@ -1,0 +1,167 @@
+//! Somebody's stream of changes at the portal, as a browser holds it: it comes back at once, with the id of the last event.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+/// How long whoever has lost the line waits: long enough for a refused connection to cost nothing.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What a stream has told.
+#[derive(Default)]
+pub struct Heard {
+    /// What there is: names and resource versions.
+    pub known: BTreeMap<String, u64>,
+    /// Changes in the order in which they came: the resource version, and when.
+    pub changes: Vec<(u64, Instant)>,
+    /// Events that cannot follow on what was told before.
+    pub doubled: Vec<String>,
+    /// How often everything was told anew.
+    pub snapshots: usize,
+    /// When everything was told last.
+    pub synced: Option<Instant>,
+    /// Whether a snapshot is being told.
+    is_partial: bool,
+}
+
+/// What counts of an event.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct View {
+    name: String,
+    resource_version: String,
+}
+
+impl Heard {
+    fn take(&mut self, event: &str, data: &str) -> Result<()> {
+        match event {
+            "snapshot" => {
+                self.known.clear();
+                self.snapshots += 1;
+                self.is_partial = true;
+            }
+            "synced" => {
+                self.synced = Some(Instant::now());
+                self.is_partial = false;
+            }
+            "added" | "modified" | "deleted" => self.change(event, data)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, event: &str, data: &str) -> Result<()> {
+        let now = Instant::now();
+        let View { name, resource_version } = serde_json::from_str(data).context("an environment")?;
+        let version: u64 = resource_version.parse().context("a resource version")?;
+        let line = format!("{event} {name} {version}");
+        let before =
+            if event == "deleted" { self.known.remove(&name) } else { self.known.insert(name, version) };
+        let follows = match event {
+            "added" => before.is_none(),
+            "deleted" => before.is_some(),
+            _ => before.is_some_and(|before| before < version),
+        };
+        if !follows {
+            self.doubled.push(format!("{line} after {before:?}"));
+        }
+        if !self.is_partial {
+            self.changes.push((version, now));
+        }
+        Ok(())
+    }
+}
+
+/// Somebody who listens.
+#[derive(Clone)]
+pub struct Listener {
+    /// Which of the people it is.
+    pub person: usize,
+    /// At which of the replicas it begins.
+    pub begins_at: usize,
+    heard: Arc<Mutex<Heard>>,
+}
+
+impl Listener {
+    /// One that has heard nothing yet.
+    pub fn new(person: usize, begins_at: usize) -> Self {
+        Self { person, begins_at, heard: Arc::default() }
+    }
+
+    /// What it has heard.
+    pub fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Listens for ever: whatever ends a stream, it goes on at the next replica.
+    pub async fn listen(self, replicas: Arc<[String]>, token: String) {
+        let mut last = String::new();
+        for address in replicas.iter().cycle().skip(self.begins_at) {
+            // What is missing in the end is found by what was heard.
+            let _ = self.follow(address, &token, &mut last).await;
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// HTTP/1.0, as its answers are not cut into chunks.
+    async fn follow(&self, address: &str, token: &str, last: &mut String) -> Result<()> {
+        let (read, mut write) = TcpStream::connect(address).await?.into_split();
+        let seen = if last.is_empty() { String::new() } else { format!("Last-Event-ID: {last}\r\n") };
+        let head = format!(
+            "GET /api/v1/watch HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n{seen}\r\n"
+        );
+        write.write_all(head.as_bytes()).await?;
+        let mut lines = BufReader::new(read).lines();
+        let status = lines.next_line().await?.context("no answer")?;
+        ensure!(status.contains(" 200 "), "{status}");
+        let (mut event, mut id, mut data) = (String::new(), None, String::new());
+        while let Some(line) = lines.next_line().await? {
+            match line.split_once(": ") {
+                Some(("event", text)) => text.clone_into(&mut event),
+                Some(("id", text)) => id = Some(text.to_owned()),
+                Some(("data", text)) => text.clone_into(&mut data),
+                None if line.is_empty() => {
+                    self.heard().take(&event, &data)?;
+                    // Only what was taken in whole counts as seen.
+                    *last = id.take().unwrap_or_else(|| std::mem::take(last));
+                    event.clear();
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by it")]
+    use super::*;
+
+    #[test]
+    fn what_comes_twice_or_too_late_is_noticed() {
+        let mut heard = Heard::default();
+        let mut told = |event: &str, version: u64| {
+            let data = format!(r#"{{"name": "a", "resourceVersion": "{version}", "parts": []}}"#);
+            heard.take(event, &data).unwrap();
+            heard.doubled.len()
+        };
+        told("snapshot", 0);
+        assert_eq!(told("added", 3), 0);
+        told("synced", 0);
+        assert_eq!(told("modified", 4), 0);
+        assert_eq!(told("modified", 4), 1, "twice");
+        assert_eq!(told("modified", 3), 2, "too late");
+        assert_eq!(told("added", 5), 3, "it is there");
+        assert_eq!(told("deleted", 6), 3);
+        assert_eq!(told("deleted", 7), 4, "it is gone");
+        told("snapshot", 0);
+        assert_eq!(told("added", 8), 4);
+        assert_eq!((heard.snapshots, heard.changes.len()), (2, 6), "a snapshot tells of no change");
+    }
+}

@@ -1,0 +1,49 @@
+//! What people do at the portal's pages. The specifications in `e2e/browser` say what that is; this gives them a portal on a real
+//! control plane to do it at.
+
+use anyhow::{Context, Result, ensure};
+use futures::future::try_join_all;
+use serde_json::json;
+use xtask::pages;
+
+use super::{group_of, team};
+use crate::playwright;
+use crate::portal::Portal;
+use crate::remote::Remote;
+use crate::stage::Stage;
+
+/// Everything that the pages are for, by two teams.
+pub(in crate::scenarios) async fn people_use_the_pages(stage: Stage) -> Result<()> {
+    play(&stage, "pages", ["ada.e2e-optics", "bob.e2e-music"]).await
+}
+
+/// The API server is away for a while, and nobody has to load a page again.
+pub(in crate::scenarios) async fn the_pages_outlive_the_api_server(stage: Stage) -> Result<()> {
+    play(&stage, "outage", ["ada.e2e-away", "bob.e2e-home"]).await
+}
+
+/// Plays a specification of what ada and bob do, who are of different teams.
+async fn play(stage: &Stage, specification: &str, people: [&str; 2]) -> Result<()> {
+    tokio::task::spawn_blocking(pages::build).await?.context("building the pages")?;
+    let teams = try_join_all(people.map(|who| team(stage, group_of(who)))).await?;
+    let portal = Portal::start(stage, &people.map(str::to_owned)).await?;
+    let remote = Remote::start(teams[0].clone()).await?;
+    let urls: Vec<_> = portal.replicas.iter().map(|replica| &replica.url).collect();
+    let world = json!({
+        "ada": {"login": people[0], "portal": urls[0]},
+        "bob": {"login": people[1], "portal": urls[1]},
+        "remote": remote.url,
+    });
+    let results = stage.plane.ground().logs().join(specification);
+    let played = playwright::play(specification, &world, &results).await;
+    for team in &teams {
+        if played.is_err() {
+            println!("{}", team.portrait().await);
+        } else {
+            let left: Vec<_> = team.environments().await?;
+            ensure!(left.is_empty(), "{} has {} environments still", team.namespace, left.len());
+        }
+    }
+    played?;
+    portal.uninstall(stage).await
+}
