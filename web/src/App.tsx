@@ -2,6 +2,7 @@ import { createTheme, MantineProvider, localStorageColorSchemeManager } from '@m
 import { Provider, useAtomValue, type createStore } from 'jotai';
 import { lazy, Suspense, useEffect } from 'react';
 import { Route, Switch } from 'wouter';
+import type { Refused } from './api/problem';
 import { EnvironmentPage } from './pages/Environment';
 import { EnvironmentsPage } from './pages/Environments';
 import { KeysPage } from './pages/Keys';
@@ -30,16 +31,18 @@ const scheme = localStorageColorSchemeManager({ key: 'paved-scheme' });
 interface Props {
   store: ReturnType<typeof createStore>;
   portal: Portal;
+  /** Why somebody who was to be signed in is not. */
+  refused?: Refused;
 }
 
 /** Everything. */
-export function App({ store, portal }: Props) {
+export function App({ store, portal, refused }: Props) {
   useEffect(() => portal.begin(), [portal]);
   return (
     <Provider store={store}>
       <MantineProvider theme={theme} defaultColorScheme="auto" colorSchemeManager={scheme} withCssVariables={false} withGlobalClasses={false}>
         <PortalProvider value={portal}>
-          <Gate />
+          {refused ? <SignInPage refused={refused} /> : <Gate />}
         </PortalProvider>
       </MantineProvider>
     </Provider>

@@ -5,12 +5,13 @@ import './styles/parts.css';
 import { createStore } from 'jotai';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
+import { arrival } from './api/problem';
 import { App } from './App';
 import { Portal } from './state/portal';
 
 const store = createStore();
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
-    <App store={store} portal={new Portal(store)} />
+    <App store={store} portal={new Portal(store)} refused={arrival()} />
   </StrictMode>,
 );

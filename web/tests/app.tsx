@@ -3,6 +3,7 @@ import userEvent from '@testing-library/user-event';
 import axe from 'axe-core';
 import { createStore } from 'jotai';
 import { expect, vi } from 'vitest';
+import { arrival } from '../src/api/problem';
 import { App } from '../src/App';
 import { Portal } from '../src/state/portal';
 import { World } from './world';
@@ -14,7 +15,7 @@ export function open(path: string, world = new World()) {
   window.history.replaceState(null, '', path);
   const store = createStore();
   const portal = new Portal(store);
-  const page = render(<App store={store} portal={portal} />);
+  const page = render(<App store={store} portal={portal} refused={arrival()} />);
   return { ...page, world, store, portal, user: userEvent.setup() };
 }
 

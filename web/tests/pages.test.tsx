@@ -204,6 +204,20 @@ describe('who sits before the page', () => {
     await expectAccessible();
   });
 
+  it('is told why signing in did not work, and may try again', async () => {
+    const told = document.createElement('script');
+    told.type = 'application/json';
+    told.id = 'problem';
+    told.textContent = JSON.stringify({ status: 403, detail: 'The provider did not sign you in: it says access_denied.', requestId: '0a1b' });
+    document.head.append(told);
+    open('/auth/callback?error=access_denied');
+    const alert = await screen.findByRole('alert');
+    expect(alert).toHaveTextContent('it says access_denied. Request 0a1b');
+    expect(screen.getByRole('link', { name: 'Try again' })).toHaveAttribute('href', '/auth/sign-in?return=%2F');
+    await expectAccessible();
+    told.remove();
+  });
+
   it('finds again what was pasted before a session ended', async () => {
     const { world, user, unmount } = open('/keys');
     await user.type(await screen.findByLabelText('Add a key'), 'ssh-ed25519 AAAA');

@@ -9,6 +9,7 @@ test('who watches an environment come up goes on watching when the API server is
   const loaded = await ada.evaluate(() => performance.timeOrigin);
 
   await apiServer.stop();
+  await eventually(ada.getByText('No live changes just now')).toBeVisible();
   await expect(part(ada, 'Instance')).toHaveText(/^Unavailable/);
 
   await apiServer.start();

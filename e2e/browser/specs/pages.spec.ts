@@ -6,6 +6,13 @@ import { world } from '../world.ts';
 const QUOTA = 'VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows';
 const IN_USE = 'DependencyViolation: resource sg-0a1b has a dependent object';
 
+test('a sign-in that goes wrong says why, on a page', async ({ page }) => {
+  await page.goto('/auth/callback?error=access_denied');
+  await expect(page.getByRole('alert')).toContainText('No sign-in has begun in this browser');
+  await page.getByRole('link', { name: 'Try again' }).click();
+  await expect(page).not.toHaveURL(/callback/);
+});
+
 test('whoever is not signed in is asked to, and comes back to where they were', async ({ page }) => {
   await page.goto('/keys');
   await expect(page.getByRole('heading', { level: 1, name: 'Environments of your own, in minutes' })).toBeVisible();

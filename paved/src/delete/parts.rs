@@ -21,6 +21,9 @@ const AT_ONCE: usize = 8;
 /// The slot of a composed resource.
 const SLOT: &str = "crossplane.io/composition-resource-name";
 
+/// What stands in the place of a slot for the composite itself, which has none.
+const COMPOSITE: &str = "composite";
+
 /// Crossplane's mark of what a Usage protects.
 const IN_USE: &str = "crossplane.io/in-use";
 
@@ -225,7 +228,8 @@ impl Parts {
 impl State {
     fn of(object: &DynamicObject) -> Self {
         let metadata = &object.metadata;
-        let slot = metadata.annotations.as_ref().and_then(|all| all.get(SLOT)).cloned().unwrap_or_default();
+        let slot = metadata.annotations.as_ref().and_then(|all| all.get(SLOT));
+        let slot = slot.map_or(COMPOSITE, String::as_str).to_owned();
         let deleted = metadata.deletion_timestamp.as_ref().map(|time| time.0);
         let in_use =
             metadata.labels.as_ref().and_then(|all| all.get(IN_USE)).is_some_and(|value| value == "true");

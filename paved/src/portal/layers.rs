@@ -99,7 +99,8 @@ async fn finish(State(portal): State<Arc<Portal>>, mut request: Request, next: N
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let client = client(&portal.config.trusted_proxies, &request);
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
-    let mut response = written(next.run(request).await, &path, &id);
+    let reads_pages = method == Method::GET && path.starts_with("/auth/") && accepts_pages(request.headers());
+    let mut response = written(next.run(request).await, &path, &id, reads_pages);
     for (name, value) in ALWAYS {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
@@ -127,10 +128,18 @@ fn told(method: &Method, path: &str, status: StatusCode, took: Duration, id: &st
     }
 }
 
-/// A problem as its body; an error of the libraries' as a problem.
-fn written(response: Response, path: &str, id: &str) -> Response {
+/// Whether somebody's browser goes there, rather than a program.
+fn accepts_pages(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
+    accepted.is_some_and(|accepted| accepted.contains("text/html"))
+}
+
+/// A problem as its body; an error of the libraries' as a problem. Whoever reads pages reads it on one, where there are any.
+fn written(response: Response, path: &str, id: &str, reads_pages: bool) -> Response {
     if let Some(problem) = response.extensions().get::<Problem>() {
-        let mut answer = problem.clone().at(path, id).answer();
+        let problem = problem.clone().at(path, id);
+        let page = reads_pages.then(|| super::pages::telling(&problem)).flatten();
+        let mut answer = page.unwrap_or_else(|| problem.answer());
         for (name, value) in response.headers() {
             if *name == header::SET_COOKIE || *name == header::ALLOW {
                 answer.headers_mut().append(name.clone(), value.clone());

@@ -40,6 +40,21 @@ pub(super) async fn serve(method: Method, uri: axum::http::Uri, headers: HeaderM
     answer::<Built>(&method, uri.path(), &headers)
 }
 
+/// The page that tells a person what went wrong on the way to it. `None` where no pages were built.
+pub(super) fn telling(problem: &Problem) -> Option<Response> {
+    told::<Built>(problem)
+}
+
+fn told<Pages: Embed>(problem: &Problem) -> Option<Response> {
+    let page = String::from_utf8(Pages::get(PAGE)?.data.into_owned()).ok()?;
+    // Nothing in it can end the element that holds it.
+    let problem_text = serde_json::to_string(problem).ok()?.replace('<', "\\u003c");
+    let data = format!("<script type=\"application/json\" id=\"problem\">{problem_text}</script></head>");
+    let page = page.replacen("</head>", &data, 1);
+    let uncached = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    Some((problem.status(), uncached, Html(page)).into_response())
+}
+
 fn answer<Pages: Embed>(method: &Method, path: &str, headers: &HeaderMap) -> Response {
     let is_api = ["/api", "/ws", "/auth"]
         .iter()
@@ -178,6 +193,20 @@ mod tests {
                 (tag.as_str(), "no-cache")
             );
         }
+    }
+
+    #[tokio::test]
+    async fn a_page_tells_what_went_wrong_and_is_no_place_for_anybodys_markup() {
+        let problem = Problem::forbidden("It says </script><script>alert(1)</script>.").at("/auth/callback", "0a");
+        let told = told::<Present>(&problem).unwrap();
+        assert_eq!((told.status(), header(&told, "cache-control")), (StatusCode::FORBIDDEN, "no-store"));
+        let page = body(told).await;
+        let (_, data) = page.split_once("<script type=\"application/json\" id=\"problem\">").unwrap();
+        let (data, rest) = data.split_once("</script>").unwrap();
+        assert!(!rest.contains("alert"), "{page}");
+        let data: serde_json::Value = serde_json::from_str(data).unwrap();
+        assert_eq!(data["detail"], "It says </script><script>alert(1)</script>.");
+        assert!(super::told::<Absent>(&problem).is_none());
     }
 
     #[tokio::test]

@@ -100,6 +100,16 @@ async fn a_sign_in_belongs_to_the_browser_that_began() {
 }
 
 #[tokio::test]
+async fn whoever_comes_with_a_program_reads_json() {
+    let world = world().await;
+    for accepted in ["application/json", "*/*"] {
+        let answer =
+            world.portal.send("GET", "/auth/callback?error=access_denied", &[("accept", accepted)], "").await;
+        assert_eq!(answer.header("content-type"), "application/problem+json", "{accepted}");
+    }
+}
+
+#[tokio::test]
 async fn an_id_token_for_another_is_none() {
     let world = world().await;
     let World { provider, portal, .. } = &world;

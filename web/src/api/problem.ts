@@ -33,6 +33,15 @@ export class Refused extends Error {
   }
 }
 
+/** Why this page was shown in the place of another one; the address of that one is left, as it would go wrong again. */
+export function arrival(): Refused | undefined {
+  const told = document.getElementById('problem')?.textContent;
+  if (!told) return undefined;
+  window.history.replaceState(null, '', '/');
+  const body: unknown = JSON.parse(told);
+  return isProblem(body) ? new Refused(body) : undefined;
+}
+
 /** Nothing answered at all. */
 export function unreachable(): Problem {
   return told(0, 'The portal does not answer. Is this device online?');

@@ -7,6 +7,8 @@ export interface Known {
   /** What names of new environments end in. */
   short: string;
   picture: ReactElement;
+  /** Whether nobody ever reaches it by an address. */
+  addressless?: boolean;
 }
 
 const GPU = (
@@ -57,7 +59,7 @@ const KNOWN: Record<string, Known> = {
   GpuDevWorkspace: { title: 'GPU workspace', short: 'gpu', picture: GPU },
   ApplicationEnvironment: { title: 'Application environment', short: 'app', picture: APPLICATION },
   UnifiedEnvironment: { title: 'Unified environment', short: 'site', picture: UNIFIED },
-  StockPool: { title: 'GPU stock pool', short: 'pool', picture: STOCK },
+  StockPool: { title: 'GPU stock pool', short: 'pool', picture: STOCK, addressless: true },
   Environment: { title: 'Virtual environment', short: 'cluster', picture: VIRTUAL },
 };
 /** Claims that are called otherwise than what they claim. */
@@ -86,5 +88,10 @@ export function Picture({ kind, size = 48 }: { kind: string; size?: number }) {
 
 /** A kind's name as it stands in paths, in words that mean no other. */
 export function kindPath({ plural, apiVersion }: { plural: string; apiVersion: string }): string {
-  return `${plural}.${apiVersion.split('/')[0] ?? ''}`;
+  return `${plural}.${groupOf(apiVersion)}`;
+}
+
+/** The API group of an API version. */
+export function groupOf(apiVersion: string): string {
+  return apiVersion.split('/')[0] ?? '';
 }

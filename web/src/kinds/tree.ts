@@ -18,9 +18,9 @@ export function isHelper({ kind }: Part): boolean {
   return HELPERS.includes(kind);
 }
 
-/** What a part is called. While an environment goes its composite is one of what is left, and has no slot. */
-export function nameOf({ slot, kind }: Pick<Part, 'slot' | 'kind'>): string {
-  return humane(slot || kind);
+/** What a part is called. */
+export function nameOf({ slot }: Pick<Part, 'slot'>): string {
+  return humane(slot);
 }
 
 /**

@@ -4,13 +4,14 @@ import { lazy, Suspense, useMemo, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { answer, api } from '../api/client';
 import type { Environment } from '../api/schema';
-import { known, kindPath, Picture } from '../kinds/known';
+import { kindPath, Picture } from '../kinds/known';
 import { moodOf } from '../kinds/mood';
 import { Ago } from '../parts/Ago';
 import { Connection } from '../parts/Connection';
 import { DeleteDialog } from '../parts/DeleteDialog';
 import { History } from '../parts/History';
 import { Icon } from '../parts/Icon';
+import { KindName } from '../parts/KindName';
 import { Page } from '../parts/Page';
 import { Pill } from '../parts/Pill';
 import { ProblemAlert } from '../parts/ProblemAlert';
@@ -87,7 +88,7 @@ function Gone({ name }: { name: string }) {
 }
 
 function Whole({ environment }: { environment: Environment }) {
-  const { name, namespace, kind, phase, owner, createdAt, deletedAt } = environment;
+  const { name, namespace, phase, owner, createdAt, deletedAt } = environment;
   const [deleting, setDeleting] = useState(false);
   const mood = moodOf(environment);
   const beside = (
@@ -98,7 +99,9 @@ function Whole({ environment }: { environment: Environment }) {
   const lead = (
     <span className="facts-line">
       <Pill mood={mood} word={phase} />
-      <span>{known(kind).title}</span>
+      <span>
+        <KindName of={environment} />
+      </span>
       <span>{namespace}</span>
       {owner && <span>{owner}</span>}
       <Ago at={createdAt} />

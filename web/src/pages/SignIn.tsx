@@ -1,4 +1,6 @@
 import { Button, Modal } from '@mantine/core';
+import type { Refused } from '../api/problem';
+import { ProblemAlert } from '../parts/ProblemAlert';
 import { Brand } from '../parts/Frame';
 import { Picture } from '../kinds/known';
 
@@ -8,8 +10,8 @@ function signIn(): string {
   return `/auth/sign-in?return=${encodeURIComponent(here)}`;
 }
 
-/** For whoever is not signed in. */
-export function SignInPage() {
+/** For whoever is not signed in; `refused` is why not, where that was tried. */
+export function SignInPage({ refused }: { refused?: Refused }) {
   return (
     <main className="sign-in">
       <title>Sign in · Paved Road</title>
@@ -21,8 +23,9 @@ export function SignInPage() {
           <Picture key={kind} kind={kind} size={52} />
         ))}
       </div>
+      {refused && <ProblemAlert title="You are not signed in" error={refused} />}
       <Button component="a" href={signIn()} size="lg">
-        Sign in
+        {refused ? 'Try again' : 'Sign in'}
       </Button>
       <p className="small">You sign in with your organisation’s account and come back here.</p>
     </main>

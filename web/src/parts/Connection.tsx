@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { answer, api } from '../api/client';
 import { Refused, words } from '../api/problem';
 import type { Connection as Details, Environment } from '../api/schema';
+import { known } from '../kinds/known';
 import { isLink, placeOf } from '../kinds/paths';
 import { humane } from '../kinds/words';
 import { Copy } from './Copy';
@@ -11,8 +12,10 @@ import { ProblemAlert } from './ProblemAlert';
 
 /** How one gets in: addresses at once, secrets only when they are asked for. */
 export function Connection({ environment }: { environment: Environment }) {
-  const { endpoint, status, deletedAt, ready } = environment;
+  const { endpoint, kind, status, deletedAt, ready } = environment;
   const facts = Object.entries(status).flatMap(([name, value]) => flat(name, value)).filter(([name, value]) => value !== endpoint && name !== 'ready');
+  const needsNone = ready || known(kind).addressless;
+  const noAddress = needsNone ? 'It has no address of its own.' : deletedAt ? 'It has no address any more.' : 'It has no address yet.';
   return (
     <>
       {endpoint ? (
@@ -27,7 +30,7 @@ export function Connection({ environment }: { environment: Environment }) {
           <Copy text={endpoint} what="the address" />
         </div>
       ) : (
-        <p className="quiet">{deletedAt ? 'It has no address any more.' : ready ? 'It has no address of its own.' : 'It has no address yet.'}</p>
+        <p className="quiet">{noAddress}</p>
       )}
       {facts.length > 0 && <Facts facts={facts} />}
       <Secrets environment={environment} />

@@ -9,6 +9,7 @@ import { environmentAtom } from '../state/environments';
 import type { Key } from '../state/ledger';
 import { Ago } from './Ago';
 import { Copy } from './Copy';
+import { KindName } from './KindName';
 import { Pill } from './Pill';
 import { Progress } from './Progress';
 
@@ -16,7 +17,7 @@ import { Progress } from './Progress';
 export const EnvironmentCard = memo(function EnvironmentCard({ of }: { of: Key }) {
   const environment = useAtomValue(environmentAtom(of));
   if (!environment) return null;
-  const { name, namespace, kind, phase, message, progress, owner, endpoint, ready } = environment;
+  const { name, namespace, kind, phase, message, progress, owner } = environment;
   const mood = moodOf(environment);
   return (
     <li className="card" data-mood={mood}>
@@ -29,7 +30,7 @@ export const EnvironmentCard = memo(function EnvironmentCard({ of }: { of: Key }
             </Link>
           </h2>
           <p className="small">
-            {known(kind).title} · <span className="whole-word">{namespace}</span>
+            <KindName of={environment} /> · <span className="whole-word">{namespace}</span>
           </p>
         </div>
         <Pill mood={mood} word={phase} />
@@ -38,7 +39,7 @@ export const EnvironmentCard = memo(function EnvironmentCard({ of }: { of: Key }
       <p className="says" title={message}>
         {message}
       </p>
-      <Endpoint endpoint={endpoint} ready={ready} />
+      <Endpoint of={environment} />
       <p className="card-foot small">
         <span className="cut">{owner ?? 'nobody’s'}</span>
         <Ago at={environment.createdAt} />
@@ -51,14 +52,16 @@ export const EnvironmentCard = memo(function EnvironmentCard({ of }: { of: Key }
 export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) {
   const environment = useAtomValue(environmentAtom(of));
   if (!environment) return null;
-  const { name, namespace, kind, phase, progress, owner, endpoint, ready } = environment;
+  const { name, namespace, phase, progress, owner } = environment;
   const mood = moodOf(environment);
   return (
     <tr data-mood={mood}>
       <th scope="row">
         <Link href={pageOf(environment)}>{name}</Link>
       </th>
-      <td className="line">{known(kind).title}</td>
+      <td className="line">
+        <KindName of={environment} />
+      </td>
       <td className="line">{namespace}</td>
       <td>
         <Pill mood={mood} word={phase} />
@@ -67,7 +70,7 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
         <Progress text={progress} mood={mood} />
       </td>
       <td className="wide">
-        <Endpoint endpoint={endpoint} ready={ready} />
+        <Endpoint of={environment} />
       </td>
       <td className="cut">{owner}</td>
       <td>
@@ -78,8 +81,8 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
 });
 
 /** Where people reach it. What is ready without an address needs none; its room stays, so that cards keep their height. */
-function Endpoint({ endpoint, ready }: Pick<Environment, 'endpoint' | 'ready'>) {
-  if (!endpoint) return <p className="endpoint small">{ready ? '' : 'No address yet'}</p>;
+function Endpoint({ of: { endpoint, kind, ready } }: { of: Environment }) {
+  if (!endpoint) return <p className="endpoint small">{ready || known(kind).addressless ? '' : 'No address yet'}</p>;
   return (
     <p className="endpoint">
       {isLink(endpoint) ? (

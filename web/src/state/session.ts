@@ -1,6 +1,7 @@
 import { atom } from 'jotai';
 import type { Kind, Me } from '../api/schema';
 import type { Line } from '../api/live';
+import { known } from '../kinds/known';
 
 /** Who sits before the page. */
 export type Session =
@@ -24,3 +25,9 @@ export const lineAtom = atom<Line>({ state: 'connecting' });
 
 /** The kinds that can be made here, once they are known. */
 export const kindsAtom = atom<readonly Kind[] | undefined>(undefined);
+
+/** What people call those kinds that more than one group serves. */
+export const twinsAtom = atom((get) => {
+  const titles = (get(kindsAtom) ?? []).map(({ kind }) => known(kind).title);
+  return new Set(titles.filter((title, index) => titles.indexOf(title) !== index));
+});

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use axum::http::StatusCode;
 use tokio::sync::broadcast;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -20,6 +21,9 @@ const BEAT: Duration = Duration::from_secs(15);
 
 /// How long a reader goes on with what the API server said last of what it may see, while that does not answer.
 const STALE: Duration = Duration::from_mins(2);
+
+/// How long the API server may be away without a word: it restarts sooner.
+const AWAY: Duration = Duration::from_secs(10);
 
 /// A reader.
 pub(in crate::portal) struct Reader {
@@ -89,6 +93,9 @@ impl Reader {
         last: Option<&str>,
     ) -> Result<Self, Problem> {
         let slot = portal.streams.take(person)?;
+        if portal.live.unseen() > AWAY {
+            return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "The Kubernetes API does not answer just now."));
+        }
         let mut beat = interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beat.reset();
@@ -155,8 +162,12 @@ impl Reader {
         Ok(sees)
     }
 
-    /// Asks again for whatever is old; what has changed, or cannot be asked for too long, ends the stream.
+    /// Asks again for whatever is old; what has changed, or cannot be asked for too long, ends the stream. So does it where no change
+    /// would be seen: whoever reads would take what they have for how things stand.
     async fn look_again(&mut self) -> Option<End> {
+        if self.portal.live.unseen() > AWAY {
+            return Some(End::Unavailable);
+        }
         let seen = self.portal.catalog.seen();
         let old: Vec<_> = self.sees.iter().filter(|(_, (_, since))| since.elapsed() >= TTL).collect();
         let old: Vec<_> = old.into_iter().map(|(place, answer)| (place.clone(), *answer)).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kube::api::DynamicObject;
 use prometheus_client::metrics::counter::Counter;
@@ -85,6 +85,8 @@ struct Inner {
     entries: BTreeMap<Key, Arc<Entry>>,
     backlog: VecDeque<Arc<Change>>,
     sequence: u64,
+    /// The kinds whose watches are interrupted, and since when.
+    interrupted: BTreeMap<String, Instant>,
 }
 
 /// Where a reader begins.
@@ -271,6 +273,7 @@ impl Live {
 
     /// Says which kinds are watched.
     pub(super) fn watching(&self, kinds: BTreeSet<String>) {
+        self.inner().interrupted.retain(|kind, _| kinds.contains(kind));
         self.synced.send_if_modified(|(all, synced)| {
             let changed = *all != kinds;
             synced.retain(|kind| kinds.contains(kind));
@@ -279,8 +282,22 @@ impl Live {
         });
     }
 
+    /// Says that a kind's watch is interrupted: nothing is seen of it until it has synced again.
+    pub(super) fn is_interrupted(&self, kind: &str) {
+        self.inner().interrupted.entry(kind.to_owned()).or_insert_with(Instant::now);
+    }
+
+    /// How long nothing has been seen of any kind.
+    pub(super) fn unseen(&self) -> Duration {
+        let inner = self.inner();
+        let kinds = &self.synced.borrow().0;
+        let since = kinds.iter().map(|kind| inner.interrupted.get(kind)).collect::<Option<Vec<_>>>();
+        since.and_then(|all| all.into_iter().max()).map_or(Duration::ZERO, Instant::elapsed)
+    }
+
     /// Says that a kind's watch has seen everything once.
     pub(super) fn has_synced(&self, kind: &str) {
+        self.inner().interrupted.remove(kind);
         self.synced.send_if_modified(|(_, synced)| synced.insert(kind.to_owned()));
     }
 

@@ -84,6 +84,8 @@ async fn one(cluster: Cluster, namespace: Option<String>, kind: Arc<Kind>, live:
                 // A group that somebody installed beside ours, without telling the portal's role: the others are shown.
                 if is_denied(&error) {
                     live.has_synced(&kind.full_name());
+                } else {
+                    live.is_interrupted(&kind.full_name());
                 }
                 let failure = cluster.explain(&error, &format!("watch {}", kind.name()));
                 tracing::warn!(kind = kind.full_name(), %failure, "a watch was interrupted");

@@ -90,3 +90,19 @@ fn what_is_left_stays_shown_while_it_goes() {
     let view = live.get(&key).unwrap().view().unwrap();
     assert_eq!((view.parts, view.progress.as_str()), (vec![part], "2/3"));
 }
+
+#[test]
+fn nothing_is_seen_while_no_watch_stands() {
+    let live = Live::new("e".into());
+    assert_eq!(live.unseen(), Duration::ZERO, "nothing is watched");
+    live.watching(["A.g", "B.g"].map(str::to_owned).into());
+    live.is_interrupted("A.g");
+    assert_eq!(live.unseen(), Duration::ZERO, "the other one stands");
+    live.is_interrupted("B.g");
+    assert!(live.unseen() > Duration::ZERO);
+    live.has_synced("A.g");
+    assert_eq!(live.unseen(), Duration::ZERO);
+    live.is_interrupted("A.g");
+    live.watching(BTreeSet::from(["C.g".to_owned()]));
+    assert_eq!(live.unseen(), Duration::ZERO, "what is not watched any more is missed by nobody");
+}
