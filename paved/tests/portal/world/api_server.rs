@@ -32,9 +32,11 @@ pub const GROUP: &str = "/apis/platform.acme.io/v1alpha1";
 pub type Asked = (String, String, String);
 
 /// People: name, groups, and the namespaces in which they may do everything; `*` is all of them.
-const PEOPLE: [(&str, &[&str], &[&str]); 5] = [
+const PEOPLE: [(&str, &[&str], &[&str]); 7] = [
     ("portal", &[], &[]),
     ("ada", &["vision"], &["team-vision"]),
+    ("oidc:ada", &["oidc:vision"], &["team-vision"]),
+    ("system:serviceaccount:ci:builder", &["system:serviceaccounts", "vision"], &["team-vision"]),
     ("bob", &["sound"], &["team-sound"]),
     ("eve", &[], &[]),
     ("operator", &["ops"], &["*"]),
@@ -236,6 +238,20 @@ fn who(here: &Here, headers: &HeaderMap) -> Result<String, Box<Response>> {
 }
 
 impl Inner {
+    /// The objects as they stood when so much had happened.
+    fn at(&self, version: usize) -> BTreeMap<String, Value> {
+        let mut objects = BTreeMap::new();
+        for (collection, kind, object) in &self.events[..version] {
+            let path = format!("{collection}/{}", object["metadata"]["name"].as_str().unwrap());
+            if *kind == "DELETED" {
+                objects.remove(&path);
+            } else {
+                objects.insert(path, object.clone());
+            }
+        }
+        objects
+    }
+
     fn may(&self, who: &str, verb: &str, namespace: &str) -> bool {
         if let Some(allowed) = self.granted.get(&format!("{who} {verb} {namespace}")) {
             return *allowed;
@@ -362,16 +378,15 @@ fn lies_in(path: &str, collection: &str) -> bool {
 
 fn list(here: &Here, path: &str, query: &str) -> Response {
     let inner = here.inner();
-    let label = query
-        .split('&')
-        .find_map(|part| part.strip_prefix("labelSelector="))
-        .map(|label| label.replace("%3D", "="));
-    let fits = |object: &Value| match label.as_deref().and_then(|label| label.split_once('=')) {
-        Some((key, value)) => object["metadata"]["labels"][key] == value,
-        None => true,
-    };
-    let items: Vec<&Value> = inner
-        .objects
+    let asked = |key: &str| query.split('&').find_map(|part| part.strip_prefix(key));
+    let labels = asked("labelSelector=").unwrap_or_default().replace("%3D", "=").replace("%2C", ",");
+    let labels: Vec<(&str, &str)> = labels.split(',').filter_map(|label| label.split_once('=')).collect();
+    let fits = |object: &Value| labels.iter().all(|(key, value)| object["metadata"]["labels"][key] == *value);
+    let then = asked("resourceVersion=").filter(|_| query.contains("resourceVersionMatch=Exact"));
+    let then = then.map(|version| inner.at(version.parse().unwrap()));
+    let items: Vec<&Value> = then
+        .as_ref()
+        .unwrap_or(&inner.objects)
         .iter()
         .filter(|(one, object)| lies_in(one, path) && fits(object))
         .map(|(_, object)| object)

@@ -61,12 +61,17 @@ impl Portal {
         Self::start(cluster, token, &["--auth", "none"]).await
     }
 
-    /// With these flags; it waits until the portal is ready.
+    /// With these flags, where new environments go to the namespace of somebody's group.
     pub async fn start(cluster: &ApiServer, token: &str, flags: &[&str]) -> Self {
+        let template = ["--namespace-template", "team-{group}"];
+        Self::with(cluster, token, &[&template[..], flags].concat()).await
+    }
+
+    /// With these flags alone; it waits until the portal is ready.
+    pub async fn with(cluster: &ApiServer, token: &str, flags: &[&str]) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_paved"))
             .args(["portal", "--listen", "127.0.0.1:0", "--kubeconfig"])
             .arg(cluster.kubeconfig(token))
-            .args(["--namespace-template", "team-{group}"])
             .args(flags)
             .env_remove("KUBECONFIG")
             .stderr(Stdio::piped())
