@@ -75,6 +75,84 @@ async fn an_operator_changes_what_is_anothers_and_it_stays_anothers() {
 }
 
 #[tokio::test]
+async fn a_change_leaves_what_others_keep_in_the_metadata() {
+    let (cluster, portal) = both().await;
+    let path = at("stockpools", "team-vision", "spare");
+    let mut object = environment("StockPool", "ada");
+    let parent = json!({"apiVersion": "acme.io/v1", "kind": "Team", "name": "vision", "uid": "u"});
+    let kept = [
+        ("finalizers", json!(["finalizer.apiextensions.crossplane.io"])),
+        ("ownerReferences", json!([parent])),
+        ("generateName", json!("spa")),
+    ];
+    for (field, value) in &kept {
+        object["metadata"][field] = value.clone();
+    }
+    cluster.put(&path, object);
+    for going in [false, true] {
+        if going {
+            cluster.change(&path, |object| {
+                object["metadata"]["deletionTimestamp"] = json!("2026-01-01T11:00:00Z");
+                object["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+            });
+        }
+        let read = portal.get("ada", PATH).await.json()["object"].clone();
+        let mut short = read.clone();
+        for (field, _) in &kept {
+            short["metadata"].as_object_mut().unwrap().remove(*field);
+        }
+        let mut robbed = read.clone();
+        robbed["metadata"]["finalizers"] = json!([]);
+        robbed["metadata"]["ownerReferences"] = json!([{"kind": "Node"}]);
+        for mut document in [read, short, robbed] {
+            let version = cluster.get(&path).unwrap()["metadata"]["resourceVersion"].clone();
+            document["metadata"]["resourceVersion"] = version;
+            let changed = portal.json("PUT", "ada", PATH, &document).await;
+            assert_eq!(changed.status, 200, "{:?}", changed.body);
+            for (field, value) in &kept {
+                assert_eq!(cluster.get(&path).unwrap()["metadata"][field], *value, "{document}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_nobodys_stays_nobodys_and_no_change_takes_an_owner_away() {
+    let (cluster, portal) = both().await;
+    let path = at("stockpools", "team-vision", "spare");
+    let mark = || {
+        let metadata = cluster.get(&path).unwrap()["metadata"].clone();
+        let annotation = metadata["annotations"]["paved-road.fn.crossplane.io/owner"].clone();
+        (metadata["labels"]["owner"].clone(), annotation)
+    };
+    cluster.put(&path, pool("spare"));
+    let mut object = portal.get("operator", PATH).await.json()["object"].clone();
+    object["metadata"]["annotations"] = json!({"paved-road.fn.crossplane.io/owner": "operator"});
+    assert_eq!(portal.json("PUT", "operator", PATH, &object).await.status, 200);
+    assert_eq!(mark(), (Value::Null, Value::Null));
+
+    let patch = [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
+    let patch = async |metadata: Value| {
+        portal.send("PATCH", PATH, &patch, json!({"metadata": metadata}).to_string()).await.status.as_u16()
+    };
+    assert_eq!(patch(json!({"labels": {"owner": "ada"}})).await, 200);
+    let ada = (json!("ada"), json!("ada"));
+    assert_eq!(mark(), ada);
+    for (metadata, status) in [
+        (json!({"labels": {"owner": null}}), 200),
+        (json!({"annotations": {"paved-road.fn.crossplane.io/owner": null, "a": "b"}}), 200),
+        (json!({"annotations": {"paved-road.fn.crossplane.io/owner": "bob"}}), 200),
+        (json!({"labels": {"owner": 3}}), 400),
+        (json!({"labels": null}), 400),
+        (json!({"annotations": null}), 400),
+    ] {
+        assert_eq!(patch(metadata.clone()).await, status, "{metadata}");
+        assert_eq!(mark(), ada, "{metadata}");
+    }
+    assert_eq!(cluster.get(&path).unwrap()["metadata"]["annotations"]["a"], "b");
+}
+
+#[tokio::test]
 async fn lists_come_in_pages_and_by_labels() {
     let (cluster, portal) = both().await;
     for number in 0..5 {

@@ -16,7 +16,7 @@ use crate::portal::Portal;
 use crate::portal::extract::{Json, Path, Query};
 use crate::portal::owner::{ANNOTATION, LABEL};
 use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
-use crate::portal::who::SignedIn;
+use crate::portal::who::{Person, SignedIn};
 
 /// An environment as one would apply it.
 #[derive(ToSchema)]
@@ -126,23 +126,8 @@ pub(in crate::portal) async fn patch(
     {
         return Err(Problem::field(field, "is not known; metadata and spec are allowed"));
     }
-    if let Some(metadata) = fields.get("metadata") {
-        let allowed = ["labels", "annotations", "resourceVersion"];
-        let fields = metadata.as_object().ok_or_else(|| Problem::field("metadata", "an object is needed"))?;
-        if let Some(field) = fields.keys().find(|field| !allowed.contains(&field.as_str())) {
-            return Err(Problem::field(
-                &format!("metadata.{field}"),
-                "is not allowed; labels, annotations and resourceVersion are",
-            ));
-        }
-        let label = metadata["labels"].get(LABEL);
-        if label.is_some() || metadata["annotations"].get(ANNOTATION).is_some() {
-            let named = label.and_then(Value::as_str);
-            let owner = write::owner(&portal, &person, named).await?;
-            if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
-                owner.mark(metadata);
-            }
-        }
+    if let Some(metadata) = patch.get_mut("metadata") {
+        checked(&portal, &person, metadata).await?;
     }
     let params = PatchParams {
         dry_run: how.dry_run,
@@ -153,6 +138,36 @@ pub(in crate::portal) async fn patch(
     let object = api.patch(name, &params, &Patch::Merge(&patch)).await?;
     tracing::info!(user = person.username(), kind = kind.full_name(), namespace, name, "patched");
     Ok(axum::Json(whole(&portal, &kind, object)))
+}
+
+/// Checks a patch's metadata. What it changes stays whose it is, unless it names another owner.
+async fn checked(portal: &Portal, person: &Person, metadata: &mut Value) -> Result<(), Problem> {
+    let metadata =
+        metadata.as_object_mut().ok_or_else(|| Problem::field("metadata", "an object is needed"))?;
+    let allowed = ["labels", "annotations", "resourceVersion"];
+    if let Some(field) = metadata.keys().find(|field| !allowed.contains(&field.as_str())) {
+        return Err(Problem::field(
+            &format!("metadata.{field}"),
+            "is not allowed; labels, annotations and resourceVersion are",
+        ));
+    }
+    for place in ["labels", "annotations"] {
+        // All of them would be gone, and the owner among them.
+        if metadata.get(place).is_some_and(|entries| !entries.is_object()) {
+            let message = "keys with texts are needed, or with null for each that goes";
+            return Err(Problem::field(&format!("metadata.{place}"), message));
+        }
+    }
+    let mut take = |place: &str, key: &str| metadata.get_mut(place)?.as_object_mut()?.remove(key);
+    let (named, _) = (take("labels", LABEL), take("annotations", ANNOTATION));
+    match named {
+        None | Some(Value::Null) => Ok(()),
+        Some(Value::String(named)) => {
+            write::owner(portal, person, Some(&named)).await?.mark(metadata);
+            Ok(())
+        }
+        Some(_) => Err(Problem::field("metadata.labels.owner", "a text is needed")),
+    }
 }
 
 /// Delete an environment, and with it all that it made.

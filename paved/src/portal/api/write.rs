@@ -15,6 +15,10 @@ use crate::portal::who::Person;
 /// What a person may say of an object's metadata; everything else is the cluster's.
 const METADATA: [&str; 5] = ["name", "namespace", "labels", "annotations", "resourceVersion"];
 
+/// What others keep there, and a replacement would take away: without its finalizers an environment that is deleted vanishes at once, and
+/// what it made stays.
+const KEPT: [&str; 3] = ["finalizers", "ownerReferences", "generateName"];
+
 /// What is written into an environment.
 pub(in crate::portal) struct Draft {
     pub(in crate::portal) kind: Kind,
@@ -26,7 +30,7 @@ pub(in crate::portal) struct Draft {
 
 impl Draft {
     /// From a document as people write it. Its owner is whoever writes, or somebody that they may act for; what is there `before`
-    /// keeps its owner where the document names no other.
+    /// stays whose it is, if anybody's, where the document names no other, and keeps what others wrote into its metadata.
     pub(in crate::portal) async fn of(
         portal: &Portal,
         person: &Person,
@@ -38,7 +42,7 @@ impl Draft {
             return Err(Problem::field("body", "an object is needed"));
         };
         let metadata = document.remove("metadata").unwrap_or_else(|| json!({}));
-        let mut metadata = checked(metadata)?;
+        let mut metadata = checked(metadata, before)?;
         let text = |key: &str| metadata.get(key).and_then(Value::as_str).map(str::to_owned);
         let name = text("name").ok_or_else(|| Problem::field("metadata.name", "a name is needed"))?;
         name_fits(&name)?;
@@ -46,11 +50,9 @@ impl Draft {
         let namespace = portal.namespaces.choose(&portal.access, person, &kind, namespace.as_deref()).await?;
         let named = metadata.get("labels").and_then(|labels| labels[LABEL].as_str()).map(str::to_owned);
         match before.and_then(|before| kept(before, named.as_deref())) {
-            Some((label, annotation)) => {
-                set(&mut metadata, "labels", LABEL, label);
-                if let Some(login) = annotation {
-                    set(&mut metadata, "annotations", ANNOTATION, login);
-                }
+            Some([label, login]) => {
+                keep(&mut metadata, "labels", LABEL, label);
+                keep(&mut metadata, "annotations", ANNOTATION, login);
             }
             None => owner(portal, person, named.as_deref()).await?.mark(&mut metadata),
         }
@@ -147,11 +149,11 @@ impl Draft {
     }
 }
 
-/// Label and annotation of the owner that stays.
-fn kept<'o>(before: &'o DynamicObject, named: Option<&str>) -> Option<(&'o str, Option<&'o str>)> {
-    let label = before.metadata.labels.as_ref()?.get(LABEL)?;
+/// Label and annotation of the owner that stays; without them it stays nobody's.
+fn kept<'o>(before: &'o DynamicObject, named: Option<&str>) -> Option<[Option<&'o String>; 2]> {
+    let label = before.metadata.labels.as_ref().and_then(|all| all.get(LABEL));
     let login = before.metadata.annotations.as_ref().and_then(|all| all.get(ANNOTATION));
-    named.is_none_or(|named| named == label).then_some((label.as_str(), login.map(String::as_str)))
+    named.is_none_or(|named| label.is_some_and(|label| label == named)).then_some([label, login])
 }
 
 /// Names a Secret for the connection details of a claim that names none: the one that it had before, else one that is called like the
@@ -170,6 +172,15 @@ fn set(metadata: &mut Map<String, Value>, place: &str, key: &str, value: &str) {
     let entries = metadata.entry(place).or_insert_with(|| json!({}));
     if let Some(entries) = entries.as_object_mut() {
         entries.insert(key.to_owned(), json!(value));
+    }
+}
+
+/// Leaves a label or an annotation as it was, whatever a document says.
+fn keep(metadata: &mut Map<String, Value>, place: &str, key: &str, before: Option<&String>) {
+    if let Some(value) = before {
+        set(metadata, place, key, value);
+    } else if let Some(entries) = metadata.get_mut(place).and_then(Value::as_object_mut) {
+        entries.remove(key);
     }
 }
 
@@ -222,15 +233,23 @@ pub(in crate::portal) fn name_fits(text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Metadata with nothing in it but what people may say.
-fn checked(metadata: Value) -> Result<Map<String, Value>, Problem> {
+/// Metadata with nothing in it but what people may say, and what others keep there.
+fn checked(metadata: Value, before: Option<&DynamicObject>) -> Result<Map<String, Value>, Problem> {
     // What the API server adds comes back with a document that was read before.
-    const IGNORED: [&str; 6] =
-        ["uid", "generation", "creationTimestamp", "managedFields", "finalizers", "deletionTimestamp"];
+    const IGNORED: [&str; 7] = [
+        "uid",
+        "generation",
+        "creationTimestamp",
+        "managedFields",
+        "finalizers",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ];
     let Value::Object(mut metadata) = metadata else {
         return Err(Problem::field("metadata", "an object is needed"));
     };
-    metadata.retain(|field, _| !IGNORED.contains(&field.as_str()));
+    let is_ignored = |field: &str| IGNORED.contains(&field) || (before.is_some() && KEPT.contains(&field));
+    metadata.retain(|field, _| !is_ignored(field));
     if let Some(field) = metadata.keys().find(|field| !METADATA.contains(&field.as_str())) {
         let field = format!("metadata.{field}");
         return Err(Problem::field(&field, format!("is not allowed; {} are", METADATA.join(", "))));
@@ -246,6 +265,12 @@ fn checked(metadata: Value) -> Result<Map<String, Value>, Problem> {
     for text in ["name", "namespace", "resourceVersion"] {
         if metadata.get(text).is_some_and(|value| !value.is_string()) {
             return Err(Problem::field(&format!("metadata.{text}"), "a text is needed"));
+        }
+    }
+    let before = before.map(|before| serde_json::to_value(&before.metadata).unwrap_or_default());
+    for field in KEPT {
+        if let Some(value) = before.as_ref().and_then(|before| before.get(field)) {
+            metadata.insert(field.to_owned(), value.clone());
         }
     }
     Ok(metadata)
@@ -265,7 +290,7 @@ mod tests {
             (json!({"name": "a", "labels": {"owner": 3}}), false),
             (json!([]), false),
         ] {
-            assert_eq!(checked(metadata.clone()).is_ok(), fits, "{metadata}");
+            assert_eq!(checked(metadata.clone(), None).is_ok(), fits, "{metadata}");
         }
     }
 }
