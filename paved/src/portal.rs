@@ -56,6 +56,7 @@ use origin::Origins;
 use serve::Listener;
 use session::{Revoked, Sessions};
 use streams::Streams;
+use who::Naming;
 
 /// Everything that requests share. What is remembered of a person is remembered under that person's key.
 struct Portal {
@@ -68,6 +69,7 @@ struct Portal {
     catalog: Arc<Catalog>,
     access: Access,
     acting: Acting,
+    naming: Naming,
     bearers: Bearers,
     namespaces: Namespaces,
     live: Arc<Live>,
@@ -135,11 +137,13 @@ impl Portal {
         let live =
             Arc::new(Live::new(owner::unique(4).map_err(|why| Failure::Usage(why.detail().to_owned()))?));
         let streams = Streams::new();
+        let naming = Naming::of(&config.auth);
         Ok(Self {
             metrics: Metrics::new(&access, &live, &streams),
             origins: Origins::of(&config, &public_url),
             catalog,
-            bearers: Bearers::new(clients.clone()),
+            bearers: Bearers::new(clients.clone(), naming.clone()),
+            naming,
             namespaces: Namespaces::new(config.template.clone(), own.namespace),
             preview: Preview::default(),
             config,

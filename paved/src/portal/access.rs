@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use super::clients::Clients;
 use super::kinds::Catalog;
 use super::problem::Problem;
-use super::who::{Credential, Person};
+use super::who::{Credential, Naming, Person};
 use crate::cluster::Kind;
 
 /// How long an answer counts.
@@ -55,7 +55,7 @@ impl Access {
     pub(super) fn new(clients: Clients, catalog: Arc<Catalog>) -> Self {
         Self {
             clients,
-            own: Person::of_kubernetes("", Vec::new(), Credential::Own),
+            own: Person::of_kubernetes(&Naming::default(), "", Vec::new(), Credential::Own),
             catalog,
             known: Mutex::default(),
             open: Semaphore::new(AT_ONCE),

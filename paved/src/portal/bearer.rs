@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::clients::Clients;
 use super::problem::Problem;
-use super::who::{Credential, Person, Token};
+use super::who::{Credential, Naming, Person, Token};
 
 /// How long an answer counts: a token that is taken back goes on for so long, as far as what it sees is concerned. Writes are
 /// made with the token itself.
@@ -26,12 +26,13 @@ type Known = HashMap<[u8; 32], (Arc<Person>, Instant)>;
 /// Whose tokens are whose.
 pub(super) struct Bearers {
     clients: Clients,
+    naming: Naming,
     known: Mutex<Known>,
 }
 
 impl Bearers {
-    pub(super) fn new(clients: Clients) -> Self {
-        Self { clients, known: Mutex::default() }
+    pub(super) fn new(clients: Clients, naming: Naming) -> Self {
+        Self { clients, naming, known: Mutex::default() }
     }
 
     /// Whose token it is.
@@ -50,7 +51,7 @@ impl Bearers {
             return Ok(person);
         }
         let client = self.clients.by(&credential, "", &[])?;
-        let person = Arc::new(ask(client, credential).await?);
+        let person = Arc::new(ask(client, &self.naming, credential).await?);
         self.remember(key, Arc::clone(&person));
         Ok(person)
     }
@@ -72,7 +73,7 @@ impl Bearers {
     }
 }
 
-async fn ask(client: Client, credential: Credential) -> Result<Person, Problem> {
+async fn ask(client: Client, naming: &Naming, credential: Credential) -> Result<Person, Problem> {
     let reviews: Api<SelfSubjectReview> = Api::all(client);
     let answer =
         reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await.map_err(|error| {
@@ -89,5 +90,5 @@ async fn ask(client: Client, credential: Credential) -> Result<Person, Problem> 
         .ok_or_else(|| Problem::unauthorized("The Kubernetes API does not say whose token it is."))?;
     let mut groups = user.groups.unwrap_or_default();
     groups.sort_unstable();
-    Ok(Person::of_kubernetes(&username, groups, credential))
+    Ok(Person::of_kubernetes(naming, &username, groups, credential))
 }

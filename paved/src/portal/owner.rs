@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::access::Access;
+use super::Portal;
 use super::problem::Problem;
 use super::who::Person;
 
@@ -36,15 +36,17 @@ impl Owner {
         }
     }
 
-    /// Whom a request names: whoever asks, or somebody that they may act for.
-    pub(super) async fn named(access: &Access, person: &Person, name: Option<&str>) -> Result<Self, Problem> {
+    /// Whom a request names, as Kubernetes calls them or as they know themselves: whoever asks, or somebody that they may act for.
+    pub(super) async fn named(portal: &Portal, person: &Person, name: Option<&str>) -> Result<Self, Problem> {
         let Some(name) = name.filter(|name| !person.is_called(name)) else { return Ok(Self::of(person)) };
-        if !access.may_act_for(person, name).await? {
+        let username = portal.naming.username(name);
+        if !portal.access.may_act_for(person, &username).await? {
             let detail =
                 format!("owner: found {name:?}; you are {:?}, and may not act for others", person.login());
             return Err(Problem::forbidden(detail));
         }
-        Ok(Self { login: name.to_owned(), issuer: person.issuer().to_owned(), username: name.to_owned() })
+        let (login, issuer) = portal.naming.login(&username);
+        Ok(Self { login: login.to_owned(), issuer: issuer.to_owned(), username })
     }
 
     /// What tells an owner from every other one.

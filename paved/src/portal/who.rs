@@ -15,6 +15,50 @@ use super::problem::Problem;
 /// What Kubernetes keeps for itself: nobody outside may be given such a name or group.
 const RESERVED: &str = "system:";
 
+/// Who says who people are where no OpenID provider does.
+const KUBERNETES: &str = "kubernetes";
+
+/// How Kubernetes calls the people of the OpenID provider. One person is one owner, by session and by token.
+#[derive(Clone, Debug)]
+pub(super) struct Naming {
+    issuer: String,
+    username_prefix: String,
+    groups_prefix: String,
+}
+
+impl Naming {
+    /// As the portal was told.
+    pub(super) fn of(auth: &Auth) -> Self {
+        match auth {
+            Auth::None => Self::default(),
+            Auth::Oidc(oidc) => Self {
+                issuer: oidc.issuer.clone(),
+                username_prefix: oidc.username_prefix.clone(),
+                groups_prefix: oidc.groups_prefix.clone(),
+            },
+        }
+    }
+
+    /// Login and issuer of whomever Kubernetes calls so: names without the prefix are not the provider's, nor are those of Kubernetes' own.
+    pub(super) fn login<'n>(&'n self, username: &'n str) -> (&'n str, &'n str) {
+        let login = username.strip_prefix(&self.username_prefix);
+        let login = login.filter(|login| !login.is_empty() && !username.starts_with(RESERVED));
+        login.map_or((username, KUBERNETES), |login| (login, self.issuer.as_str()))
+    }
+
+    /// How Kubernetes calls whomever people name, with the prefix or without it.
+    pub(super) fn username(&self, name: &str) -> String {
+        let is_whole = name.starts_with(&self.username_prefix) || name.starts_with(RESERVED);
+        if is_whole { name.to_owned() } else { format!("{}{name}", self.username_prefix) }
+    }
+}
+
+impl Default for Naming {
+    fn default() -> Self {
+        Self { issuer: KUBERNETES.to_owned(), username_prefix: String::new(), groups_prefix: String::new() }
+    }
+}
+
 /// Somebody who asks.
 #[derive(Clone, Debug)]
 pub(super) struct Person {
@@ -70,8 +114,14 @@ impl std::fmt::Debug for Token {
 
 impl Person {
     /// Somebody whom the API server knows.
-    pub(super) fn of_kubernetes(username: &str, groups: Vec<String>, credential: Credential) -> Self {
-        Self::new(username, username, "kubernetes", groups, "", credential)
+    pub(super) fn of_kubernetes(
+        naming: &Naming,
+        username: &str,
+        groups: Vec<String>,
+        credential: Credential,
+    ) -> Self {
+        let (login, issuer) = naming.login(username);
+        Self::new(username, login, issuer, groups, &naming.groups_prefix, credential)
     }
 
     /// Somebody.
@@ -205,3 +255,39 @@ impl FromRequestParts<Arc<Portal>> for SignedIn {
 
 /// Whoever asks; nobody gets any further.
 pub(super) struct SignedIn(pub(super) Arc<Person>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn naming(prefix: &str) -> Naming {
+        Naming { issuer: "https://id".into(), username_prefix: prefix.into(), groups_prefix: String::new() }
+    }
+
+    #[test]
+    fn a_name_of_kubernetes_is_the_providers_where_it_has_its_prefix() {
+        let builder = "system:serviceaccount:ci:builder";
+        for (prefix, username, login, issuer) in [
+            ("oidc:", "oidc:ada@acme.io", "ada@acme.io", "https://id"),
+            ("oidc:", "ada@acme.io", "ada@acme.io", KUBERNETES),
+            ("oidc:", "oidc:", "oidc:", KUBERNETES),
+            ("oidc:", builder, builder, KUBERNETES),
+            ("", "ada@acme.io", "ada@acme.io", "https://id"),
+            ("", builder, builder, KUBERNETES),
+        ] {
+            assert_eq!(naming(prefix).login(username), (login, issuer), "{prefix} {username}");
+        }
+    }
+
+    #[test]
+    fn somebody_is_named_with_the_prefix_or_without_it() {
+        for (prefix, name, username) in [
+            ("oidc:", "bob", "oidc:bob"),
+            ("oidc:", "oidc:bob", "oidc:bob"),
+            ("oidc:", "system:serviceaccount:ci:builder", "system:serviceaccount:ci:builder"),
+            ("", "bob", "bob"),
+        ] {
+            assert_eq!(naming(prefix).username(name), username, "{prefix} {name}");
+        }
+    }
+}

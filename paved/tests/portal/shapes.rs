@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::world::api_server::{ApiServer, at, environment};
+use crate::world::oidc::Provider;
 use crate::world::portal::Portal;
 use futures::{SinkExt, StreamExt};
 use tokio_tungstenite::tungstenite::Message;
@@ -41,9 +42,14 @@ async fn a_workspace_is_made_listed_and_deleted() {
     );
     assert_eq!(one["status"]["phase"], "Pending");
     for field in ["instanceId", "publicIp", "connection"] {
-        assert!(one["status"].as_object().unwrap().contains_key(field), "{one}");
+        assert_eq!(one["status"].get(field), Some(&Value::Null), "{one}");
     }
     assert_eq!(one["creationTimestamp"], "2026-01-01T10:00:00Z");
+    let known = json!({"phase": "Provisioning", "instanceId": "i-0abc", "publicIp": "203.0.113.7", "connection": "ssh dev@203.0.113.7"});
+    cluster.change(&at("gpudevworkspaceclaims", "team-vision", &name), |object| {
+        object["status"] = known.clone()
+    });
+    portal.until_as("ada", "/api/workspaces", |answer| answer.json()[0]["status"] == known).await;
 
     let deleted = portal.json("DELETE", "ada", &format!("/api/workspaces/{name}"), &Value::Null).await;
     assert_eq!((deleted.status.as_u16(), deleted.body.len()), (204, 0));
@@ -86,6 +92,49 @@ async fn somebody_acts_for_others_only_where_they_may() {
     let made = portal.json("POST", "operator", "/api/workspaces", &json!({"owner": "bob"})).await;
     assert_eq!(made.status, 202, "{:?}", made.body);
     assert_eq!(made.json()["metadata"]["labels"]["owner"], "bob");
+}
+
+#[tokio::test]
+async fn one_person_is_one_owner_by_session_and_by_token_and_for_whoever_acts_for_them() {
+    for prefix in ["", "oidc:"] {
+        let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
+        let folder = tempfile::tempdir().unwrap();
+        let mut flags = provider.flags(&folder);
+        flags.extend(["username", "groups"].map(|what| format!("--oidc-{what}-prefix={prefix}")));
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let portal = Portal::start(&cluster, "portal", &flags).await;
+        let session = provider.session(&portal, "ada", &["vision"]).await;
+        let origin = portal.url("");
+        let headers =
+            [("cookie", session.as_str()), ("origin", origin.as_str()), ("content-type", "application/json")];
+        let keys = json!({"keys": [KEY]});
+        assert_eq!(portal.send("PUT", "/api/v1/keys", &headers, keys.to_string()).await.status, 200);
+        let username = format!("{prefix}ada");
+        assert_eq!(portal.get(&username, "/api/v1/keys").await.json(), keys);
+        assert_eq!(portal.get(&username, "/api/v1/me").await.json()["login"], "ada");
+        for (token, named) in [(username.as_str(), "ada"), ("operator", "ada"), ("operator", &*username)] {
+            let made = portal.json("POST", token, "/api/workspaces", &json!({"owner": named})).await;
+            assert_eq!(made.status, 202, "{token} for {named}: {:?}", made.body);
+            let object = made.json();
+            assert_eq!(object["spec"]["parameters"], json!({"owner": "ada", "sshPublicKeys": [KEY]}));
+            assert_eq!(object["metadata"]["labels"]["owner"], "ada");
+            assert_eq!(object["metadata"]["annotations"]["paved-road.fn.crossplane.io/owner"], "ada");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_account_of_kubernetes_own_makes_a_workspace() {
+    let (cluster, portal) = both().await;
+    let who = "system:serviceaccount:ci:builder";
+    let made = portal.json("POST", who, "/api/workspaces", &json!({"owner": who})).await;
+    assert_eq!(made.status, 202, "{:?}", made.body);
+    let object = made.json();
+    assert_eq!(object["spec"]["parameters"]["owner"], "system-serviceaccount-ci-builder");
+    assert_eq!(object["metadata"]["annotations"]["paved-road.fn.crossplane.io/owner"], who);
+    let name = object["metadata"]["name"].as_str().unwrap();
+    assert!(cluster.get(&at("gpudevworkspaceclaims", "team-vision", name)).is_some());
+    assert_eq!(portal.get(who, "/api/workspaces").await.json()[0]["owner"], who);
 }
 
 #[tokio::test]
@@ -213,6 +262,10 @@ async fn a_stock_pool_is_made_by_a_job() {
         (&json!("spare"), &json!(2), &json!("g1.1"))
     );
     assert_eq!(portal.get("bob", "/api/v1/operator/stockpools").await.json(), json!([]));
+    let known = json!({"phase": "Provisioning", "available": 1, "allocated": 3});
+    cluster.change(&at("stockpools", "team-vision", "spare"), |object| object["status"] = known.clone());
+    let path = "/api/v1/operator/stockpools";
+    portal.until_as("ada", path, |answer| answer.json()[0]["status"] == known).await;
 }
 
 #[tokio::test]

@@ -193,7 +193,7 @@ pub(in crate::portal) async fn owner(
     let own = Owner::of(person);
     match named {
         Some(named) if named == own.label() => Ok(own),
-        named => Owner::named(&portal.access, person, named).await,
+        named => Owner::named(portal, person, named).await,
     }
 }
 

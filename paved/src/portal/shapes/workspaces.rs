@@ -28,6 +28,9 @@ const KIND: &str = "GpuDevWorkspaceClaim";
 /// How much of an owner stands in a workspace's name.
 const LONGEST: usize = 40;
 
+/// The longest owner that a claim takes.
+const OWNER: usize = 128;
+
 /// A new workspace.
 #[derive(ToSchema)]
 #[allow(dead_code)]
@@ -72,7 +75,7 @@ impl Workspace {
         let spec = |name: &str| entry.spec["parameters"][name].as_str().map(str::to_owned);
         Self {
             name: entry.key.name.clone(),
-            owner: spec("owner").or_else(|| entry.owner.clone()).unwrap_or_default(),
+            owner: entry.owner.clone().unwrap_or_default(),
             instance_type: spec("instanceType"),
             status: Status {
                 phase: if entry.phase.is_empty() { "Pending".to_owned() } else { entry.phase.clone() },
@@ -114,13 +117,13 @@ async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Value, P
     let body = body.as_object().unwrap_or(&none);
     only(body, &["owner", "instanceType", "opencvVersion"])?;
     let named = text(body, "owner")?.ok_or_else(|| Problem::bad_request("Owner field is required."))?;
-    let owner = Owner::named(&portal.access, person, Some(named)).await?;
+    let owner = Owner::named(portal, person, Some(named)).await?;
     let kind = kinds(portal).into_iter().next();
     let kind = kind.ok_or_else(|| Problem::not_found("This cluster makes no workspaces."))?;
     let namespace = portal.namespaces.choose(&portal.access, person, &kind, None).await?;
     let name = workspace_name(named)?;
     let mut parameters = Map::new();
-    parameters.insert("owner".to_owned(), json!(owner.login));
+    parameters.insert("owner".to_owned(), json!(parameter(&owner)));
     for field in ["instanceType", "opencvVersion"] {
         text(body, field)?
             .into_iter()
@@ -133,6 +136,14 @@ async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Value, P
     let draft = Draft::new(kind, namespace, name, &owner, json!({"parameters": parameters}));
     let object = draft.create(portal, person, false).await?;
     Ok(crate::documents::tidy(&object))
+}
+
+/// The owner as the claim takes one: a login, and a dash for whatever no login has, as the names of Kubernetes' own accounts do.
+fn parameter(owner: &Owner) -> String {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || "._+@-".contains(letter);
+    let text = owner.login.chars().map(|letter| if fits(letter) { letter } else { '-' });
+    let text: String = text.skip_while(|letter| !letter.is_ascii_alphanumeric()).take(OWNER).collect();
+    if text.is_empty() { owner.label() } else { text }
 }
 
 /// `ws-<owner's letters and digits>-<unique>`
@@ -195,6 +206,20 @@ async fn remove(portal: &Portal, person: &Person, asked: &str) -> Result<(), Pro
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn a_claim_takes_every_owner() {
+        for (login, owner) in [
+            ("ada.l+x@acme.io", "ada.l+x@acme.io"),
+            ("system:serviceaccount:ci:builder", "system-serviceaccount-ci-builder"),
+            ("äda", "da"),
+        ] {
+            assert_eq!(parameter(&Owner::of(&Person::for_tests(login, &[]))), owner);
+        }
+        let nameless = Owner::of(&Person::for_tests("ä", &[]));
+        assert_eq!(parameter(&nameless), nameless.label());
+        assert_eq!(parameter(&Owner::of(&Person::for_tests(&"a".repeat(300), &[]))).len(), OWNER);
+    }
 
     #[test]
     fn a_name_holds_the_owners_letters_and_digits() {
