@@ -148,6 +148,11 @@ impl Parts {
         self.all.len()
     }
 
+    /// How many are not known to be gone, seen or not.
+    pub(crate) fn left_count(&self) -> usize {
+        self.left().count()
+    }
+
     /// Whether anything of them could be read.
     pub(crate) fn is_seen(&self) -> bool {
         self.all.iter().any(|part| part.state != State::Unknown)
@@ -192,7 +197,7 @@ impl Parts {
         } else {
             format!("; you may not read {}", hidden.join(", "))
         };
-        format!("is being deleted: {} of {} parts are left{hidden}", self.left().count(), self.all.len())
+        format!("is being deleted: {} of {} parts are left{hidden}", self.left_count(), self.all.len())
     }
 
     /// A leaf for each that is left and seen.

@@ -9,5 +9,5 @@ mod watching;
 pub(super) use deleting::follow as follow_deletions;
 pub(super) use reader::{End, Next, Reader};
 pub(super) use store::{Action, Change, Entry, Key, Live};
-pub(super) use view::{Part, View};
+pub(super) use view::{Left, Part, View};
 pub(super) use watching::follow;

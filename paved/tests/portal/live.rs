@@ -1,6 +1,6 @@
 //! Streams: nothing missed, nothing doubled, and nothing of what somebody may not see.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::api_server::{ApiServer, GROUP, at, environment};
 use crate::world::portal::{Events, Portal};
@@ -149,20 +149,27 @@ async fn what_is_left_of_an_environment_is_shown_while_it_goes() {
     let (cluster, portal) = both().await;
     let composite = "/apis/platform.acme.io/v1alpha1/xstockpools/one-x";
     let part = "/api/v1/namespaces/team-vision/configmaps/part";
-    let discovered = |group: &str, kind: &str, plural: &str, namespaced: bool| {
-        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group, "resources": [
-            {"name": plural, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": ["get"]}]})
+    let resource = |kind: &str, plural: &str, namespaced: bool| {
+        json!({"name": plural, "singularName": "", "namespaced": namespaced, "kind": kind,
+            "verbs": ["get"]})
+    };
+    let discovered = |group: &str, resources: Value| {
+        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group,
+            "resources": resources})
     };
     cluster.put_as_is(
         "/apis/platform.acme.io/v1alpha1",
-        discovered("platform.acme.io/v1alpha1", "XStockPool", "xstockpools", false),
+        discovered("platform.acme.io/v1alpha1", json!([resource("XStockPool", "xstockpools", false)])),
     );
-    cluster.put_as_is("/api/v1", discovered("v1", "ConfigMap", "configmaps", true));
+    let core = json!([resource("ConfigMap", "configmaps", true), resource("Secret", "secrets", true)]);
+    cluster.put_as_is("/api/v1", discovered("v1", core));
+    cluster.grant("portal", "get /api/v1/namespaces/team-vision/secrets/hidden", false);
     cluster.put_as_is(
         composite,
         json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "XStockPool",
         "metadata": {"name": "one-x", "annotations": {}}, "spec": {"resourceRefs": [
-            {"apiVersion": "v1", "kind": "ConfigMap", "name": "part"}]}}),
+            {"apiVersion": "v1", "kind": "ConfigMap", "name": "part"},
+            {"apiVersion": "v1", "kind": "Secret", "name": "hidden"}]}}),
     );
     cluster.put(
         part,
@@ -176,17 +183,18 @@ async fn what_is_left_of_an_environment_is_shown_while_it_goes() {
             json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "XStockPool", "name": "one-x"});
         object["metadata"]["deletionTimestamp"] = json!("2026-01-01T11:00:00Z");
     });
-    let slots = loop {
+    let (slots, seen) = loop {
         let (_, data) = events.next().await.unwrap();
         assert_eq!(data["phase"], "Deleting");
         let slots: Vec<_> =
             data["parts"].as_array().unwrap().iter().map(|part| part["slot"].clone()).collect();
         if slots.contains(&json!("deployment")) {
-            break slots;
+            break (slots, data);
         }
     };
     assert_eq!(slots.len(), 2, "the part and the composite: {slots:?}");
+    assert_eq!(seen["progress"], "0/3", "what the portal may not read is not gone: {seen}");
     cluster.remove(part);
     let (_, data) = events.next().await.unwrap();
-    assert_eq!(data["progress"], "1/2", "{data}");
+    assert_eq!(data["progress"], "1/3", "{data}");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Entry, Live, Part};
+use super::{Entry, Left, Live, Part};
 use crate::cluster::{Cluster, Found};
 use crate::delete::Parts;
 
@@ -36,8 +36,9 @@ pub(in crate::portal) async fn follow(cluster: Cluster, live: Arc<Live>) {
         known.clear();
         for (parts, entry) in looked {
             let Some(parts) = parts else { continue };
-            let left: Vec<Part> = parts.statuses().into_iter().map(Part::from).collect();
-            live.show_left(&entry.key, &entry.uid, left, parts.count());
+            let seen = parts.statuses().into_iter().map(Part::from).collect();
+            let left = Left { parts: seen, count: parts.left_count(), of: parts.count() };
+            live.show_left(&entry.key, &entry.uid, left);
             known.insert(entry.uid.clone(), parts);
         }
     }

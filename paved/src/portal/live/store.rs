@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::{broadcast, watch};
 use tokio::time::timeout;
 
-use super::{Part, View};
+use super::{Left, View};
 use crate::cluster::Kind;
 
 /// How many changes a reader may be behind before it is dropped.
@@ -47,8 +47,8 @@ pub(in crate::portal) struct Entry {
     pub(in crate::portal) status: BTreeMap<String, Value>,
     /// As clients see it, in JSON.
     pub(in crate::portal) text: String,
-    /// What is left of it while it goes, and how much there was.
-    left: Option<(Vec<Part>, usize)>,
+    /// What is left of it while it goes.
+    left: Option<Left>,
 }
 
 /// What has happened to an environment.
@@ -100,14 +100,10 @@ pub(super) struct Start {
 }
 
 impl Entry {
-    pub(in crate::portal) fn of(
-        object: &DynamicObject,
-        kind: &Arc<Kind>,
-        left: Option<(Vec<Part>, usize)>,
-    ) -> Self {
+    pub(in crate::portal) fn of(object: &DynamicObject, kind: &Arc<Kind>, left: Option<Left>) -> Self {
         let mut view = View::of(object, &kind.resource.plural);
-        if let Some((left, of)) = &left {
-            view = view.with_left(left, *of);
+        if let Some(left) = &left {
+            view = view.with_left(left);
         }
         Self {
             key: Key { kind: kind.full_name(), namespace: view.namespace.clone(), name: view.name.clone() },
@@ -197,15 +193,15 @@ impl Live {
     }
 
     /// Takes in what is left of an environment that goes.
-    pub(super) fn show_left(&self, key: &Key, uid: &str, left: Vec<Part>, of: usize) {
+    pub(super) fn show_left(&self, key: &Key, uid: &str, left: Left) {
         let mut inner = self.inner();
         let Some(known) = inner.entries.get(key).filter(|known| known.uid == uid && known.deleting) else {
             return;
         };
-        if known.left.as_ref().is_some_and(|(parts, count)| *parts == left && *count == of) {
+        if known.left.as_ref() == Some(&left) {
             return;
         }
-        let Some(view) = known.view().map(|view| view.with_left(&left, of)) else { return };
+        let Some(view) = known.view().map(|view| view.with_left(&left)) else { return };
         let entry = Arc::new(Entry {
             key: key.clone(),
             kind: Arc::clone(&known.kind),
@@ -221,7 +217,7 @@ impl Live {
             spec: known.spec.clone(),
             status: known.status.clone(),
             text: serde_json::to_string(&view).unwrap_or_default(),
-            left: Some((left, of)),
+            left: Some(left),
         });
         inner.entries.insert(key.clone(), Arc::clone(&entry));
         self.tell(&mut inner, Action::Modified, entry);

@@ -88,6 +88,17 @@ impl From<ResourceStatus> for Part {
     }
 }
 
+/// What is left of an environment while it goes.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::portal) struct Left {
+    /// Those that the portal sees.
+    pub(in crate::portal) parts: Vec<Part>,
+    /// How many are not known to be gone.
+    pub(in crate::portal) count: usize,
+    /// How many there were.
+    pub(in crate::portal) of: usize,
+}
+
 impl View {
     /// Reads an object, whose kind has this plural.
     pub(in crate::portal) fn of(object: &DynamicObject, plural: &str) -> Self {
@@ -121,10 +132,15 @@ impl View {
     }
 
     /// Shows what is left of it while it goes: then its own status says nothing of its parts any more.
-    pub(in crate::portal) fn with_left(mut self, left: &[Part], of: usize) -> Self {
-        self.progress = format!("{}/{of}", of.saturating_sub(left.len()));
-        self.message = format!("is being deleted: {} of {of} parts are left", left.len());
-        self.parts = left.to_vec();
+    pub(in crate::portal) fn with_left(mut self, left: &Left) -> Self {
+        let Left { parts, count, of } = left;
+        let unseen = match count.saturating_sub(parts.len()) {
+            0 => String::new(),
+            unseen => format!("; the portal does not see {unseen} of them"),
+        };
+        self.progress = format!("{}/{of}", of.saturating_sub(*count));
+        self.message = format!("is being deleted: {count} of {of} parts are left{unseen}");
+        self.parts.clone_from(parts);
         self
     }
 }

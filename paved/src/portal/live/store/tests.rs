@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::cluster::tests::kinds;
+use crate::portal::live::Part;
 
 fn kind() -> Arc<Kind> {
     Arc::new(kinds().called("gpuws").unwrap().remove(0))
@@ -82,13 +83,15 @@ fn what_is_left_stays_shown_while_it_goes() {
         reason: Some("Deleting".into()),
         message: None,
     };
-    live.show_left(&key, "u", vec![part.clone()], 3);
-    live.show_left(&key, "u", vec![part.clone()], 3);
+    let left = Left { parts: vec![part.clone()], count: 2, of: 3 };
+    live.show_left(&key, "u", left.clone());
+    live.show_left(&key, "u", left);
     going.metadata.resource_version = Some("2".into());
     live.put(&going, &kind());
     assert_eq!(told(&live, 1).len(), 2, "the same twice is told once");
     let view = live.get(&key).unwrap().view().unwrap();
-    assert_eq!((view.parts, view.progress.as_str()), (vec![part], "2/3"));
+    assert_eq!((view.parts, view.progress.as_str()), (vec![part], "1/3"));
+    assert_eq!(view.message, "is being deleted: 2 of 3 parts are left; the portal does not see 1 of them");
 }
 
 #[test]
