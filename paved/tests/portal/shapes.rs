@@ -323,3 +323,55 @@ async fn the_same_key_means_the_same_job() {
     assert_ne!(others.json()["jobID"], first.json()["jobID"]);
     assert_eq!(cluster.paths("stockpools/").len(), 3);
 }
+
+#[tokio::test]
+async fn of_two_requests_under_one_key_at_once_one_counts() {
+    let (cluster, portal) = both().await;
+    let ask = async |key: &str, name: &str| {
+        let headers = [
+            ("content-type", "application/json"),
+            ("authorization", "Bearer token-ada"),
+            ("idempotency-key", key),
+        ];
+        let body = json!({"name": name, "specName": "g1.1", "replicas": 1}).to_string();
+        portal.send("POST", "/api/v1/operator/stockpools", &headers, body).await
+    };
+    for round in 1..=5 {
+        let names = ["one", "two"].map(|name| format!("{name}-{round}"));
+        let key = format!("key-{round}");
+        let (first, second) = tokio::join!(ask(&key, &names[0]), ask(&key, &names[1]));
+        let mut statuses = [first.status.as_u16(), second.status.as_u16()];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [202, 409], "{:?} {:?}", first.body, second.body);
+        assert_eq!(cluster.paths("stockpools/").len(), round, "one claim for each key");
+    }
+}
+
+#[tokio::test]
+async fn a_job_is_not_anothers_claim_that_says_so() {
+    let (cluster, portal) = both().await;
+    let headers = [
+        ("content-type", "application/json"),
+        ("authorization", "Bearer token-ada"),
+        ("idempotency-key", "k"),
+    ];
+    let body = r#"{"name": "mine", "specName": "g1.1", "replicas": 1}"#;
+    let made = portal.send("POST", "/api/v1/operator/stockpools", &headers, body).await.json();
+    cluster.remove(&at("stockpools", "team-vision", "mine"));
+    let mut planted = environment("StockPool", "bob");
+    planted["metadata"]["labels"]["request-id"] = made["jobID"].clone();
+    cluster.put(&at("stockpools", "team-vision", "planted"), planted);
+    let again = portal.send("POST", "/api/v1/operator/stockpools", &headers, body).await;
+    assert_eq!((again.status.as_u16(), &again.json()["name"]), (202, &json!("mine")), "{:?}", again.body);
+}
+
+#[tokio::test]
+async fn jobs_are_found_where_one_namespace_is_all_that_one_may_list() {
+    let cluster = ApiServer::start().await;
+    let portal = Portal::start(&cluster, "ada", &["--auth", "none", "-n", "team-vision"]).await;
+    let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
+    let body = r#"{"specName": "g1.1", "replicas": 1}"#;
+    let made = portal.send("POST", "/api/v1/operator/stockpools", &headers, body).await;
+    assert_eq!(made.status, 202, "{:?}", made.body);
+    assert_eq!(portal.get("", made.header("location")).await.status, 200);
+}

@@ -6,7 +6,7 @@ use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use kube::api::{DynamicObject, ListParams};
+use kube::api::{DynamicObject, ListParams, VersionMatch};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -16,11 +16,11 @@ use super::{failed, only, text};
 use crate::cluster::Kind;
 use crate::portal::Portal;
 use crate::portal::api::environments::visible;
-use crate::portal::api::write::{Draft, name_fits};
+use crate::portal::api::write::{self, Draft, name_fits};
 use crate::portal::extract::{Json, Path};
 use crate::portal::kinds::api;
 use crate::portal::live::Entry;
-use crate::portal::owner::{Owner, hash, unique};
+use crate::portal::owner::{LABEL, Owner, hash, unique};
 use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
 use crate::portal::who::{Person, SignedIn};
 
@@ -224,10 +224,12 @@ async fn make(portal: &Portal, person: &Person, headers: &HeaderMap, body: &Valu
         Some(key) => hash(&[&owner.hash(), key], 16),
         None => unique(16)?,
     };
+    // Whoever can write where I see could put a job of mine on a claim of theirs.
+    let mine = ListParams::default().labels(&format!("{REQUEST}={job_id},{LABEL}={}", owner.label()));
     if key.is_some()
-        && let Some((_, object)) = find(portal, person, &job_id).await?
+        && let Some(object) = find(portal, person, &mine).await?.first()
     {
-        return again(&job_id, &wanted, &object);
+        return again(&job_id, &wanted, object);
     }
     let kind = kinds(portal).into_iter().next();
     let kind = kind.ok_or_else(|| Problem::not_found("This cluster makes no stock pools."))?;
@@ -237,7 +239,16 @@ async fn make(portal: &Portal, person: &Person, headers: &HeaderMap, body: &Valu
     draft.note("labels", REQUEST, &job_id);
     draft.note("annotations", BODY, &wanted.hash());
     match draft.create(portal, person, false).await {
-        Ok(object) => Ok(job(&job_id, &object)),
+        Ok(object) => {
+            if key.is_some()
+                && let Some(first) = before(portal, person, mine, &object).await?
+            {
+                let place = (namespace.as_str(), name.as_str());
+                write::delete(portal, person, &kind, place, object.metadata.uid).await?;
+                return again(&job_id, &wanted, &first);
+            }
+            Ok(job(&job_id, &object))
+        }
         // The same request may have come at the same time, here or to another replica.
         Err(problem) if problem.status() == StatusCode::CONFLICT && key.is_some() => {
             let client = portal.clients.of(person)?;
@@ -271,22 +282,33 @@ fn label(object: &DynamicObject) -> Option<&String> {
     object.metadata.labels.as_ref()?.get(REQUEST)
 }
 
-/// The claim of a job that a person may see, as the API server has it now: another replica may have made it a moment ago.
-async fn find(
-    portal: &Portal,
-    person: &Person,
-    job_id: &str,
-) -> Result<Option<(Kind, DynamicObject)>, Problem> {
-    let params = ListParams::default().labels(&format!("{REQUEST}={job_id}"));
+/// Claims that a person may see, as the API server has them now: another replica may have made one a moment ago. Those that go come last.
+async fn find(portal: &Portal, person: &Person, which: &ListParams) -> Result<Vec<DynamicObject>, Problem> {
+    let client = portal.clients.own().client;
+    let mut found = Vec::new();
     for kind in kinds(portal) {
-        for object in kind.api(&portal.clients.own().client, None).list(&params).await?.items {
+        for object in kind.api(&client, portal.only.as_deref()).list(which).await?.items {
             let namespace = object.metadata.namespace.clone().unwrap_or_default();
             if portal.access.sees(person, &kind, &namespace).await? {
-                return Ok(Some((kind, object)));
+                found.push(object);
             }
         }
     }
-    Ok(None)
+    found.sort_by_key(|object| object.metadata.deletion_timestamp.is_some());
+    Ok(found)
+}
+
+/// The claim that was there under the same key when this one was made. The API server has one order of all writes, and shows how things
+/// stood at each: of two that come at once one is the first.
+async fn before(
+    portal: &Portal,
+    person: &Person,
+    same: ListParams,
+    object: &DynamicObject,
+) -> Result<Option<DynamicObject>, Problem> {
+    let version = object.metadata.resource_version.as_deref().unwrap_or_default();
+    let then = find(portal, person, &same.at(version).matching(VersionMatch::Exact)).await?;
+    Ok(then.into_iter().find(|one| one.metadata.uid != object.metadata.uid))
 }
 
 fn job(job_id: &str, object: &DynamicObject) -> Job {
@@ -314,8 +336,9 @@ pub(in crate::portal) async fn job_of(
     {
         return Err(absent());
     }
-    let (_, object) = find(&portal, &person, &job_id).await?.ok_or_else(absent)?;
-    Ok(Answer(job(&job_id, &object)))
+    let claims = ListParams::default().labels(&format!("{REQUEST}={job_id}"));
+    let found = find(&portal, &person, &claims).await?;
+    found.first().map(|object| Answer(job(&job_id, object))).ok_or_else(absent)
 }
 
 #[cfg(test)]
