@@ -138,13 +138,15 @@ impl Portal {
             Arc::new(Live::new(owner::unique(4).map_err(|why| Failure::Usage(why.detail().to_owned()))?));
         let streams = Streams::new();
         let naming = Naming::of(&config.auth);
+        // Where the portal's own keys lie, nobody who signs in has anything to make.
+        let fallback = Some(own.namespace).filter(|_| matches!(config.auth, Auth::None));
         Ok(Self {
             metrics: Metrics::new(&access, &live, &streams),
             origins: Origins::of(&config, &public_url),
             catalog,
             bearers: Bearers::new(clients.clone(), naming.clone()),
             naming,
-            namespaces: Namespaces::new(config.template.clone(), own.namespace),
+            namespaces: Namespaces::new(config.template.clone(), fallback),
             preview: Preview::default(),
             config,
             only,

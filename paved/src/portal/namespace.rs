@@ -42,12 +42,12 @@ impl Template {
 #[derive(Clone)]
 pub(super) struct Namespaces {
     template: Option<Template>,
-    /// Where the portal's own cluster configuration points.
-    fallback: String,
+    /// Where there is no template.
+    fallback: Option<String>,
 }
 
 impl Namespaces {
-    pub(super) fn new(template: Option<Template>, fallback: String) -> Self {
+    pub(super) fn new(template: Option<Template>, fallback: Option<String>) -> Self {
         Self { template, fallback }
     }
 
@@ -55,7 +55,7 @@ impl Namespaces {
     pub(super) fn candidates(&self, person: &Person) -> Vec<String> {
         match &self.template {
             Some(template) => template.namespaces(person),
-            None => vec![self.fallback.clone()],
+            None => self.fallback.iter().cloned().collect(),
         }
     }
 
@@ -80,11 +80,19 @@ impl Namespaces {
                 return Ok(candidate.clone());
             }
         }
-        let tried = if candidates.is_empty() { "no namespace".to_owned() } else { candidates.join(", ") };
-        Err(Problem::forbidden(format!(
-            "You may not create {} where yours would go ({tried}): name a namespace of yours.",
-            kind.name()
-        )))
+        let kind = kind.name();
+        Err(Problem::forbidden(if candidates.is_empty() {
+            format!(
+                "Nothing says where your {kind} goes: name a namespace; where a request takes none, whoever runs the portal has to \
+                 set a --namespace-template that leads somewhere for you."
+            )
+        } else {
+            let tried = candidates.join(", ");
+            format!(
+                "You may not create {kind} where yours would go ({tried}): name a namespace of yours; where a request takes none, \
+                 you need the right to create it there."
+            )
+        }))
     }
 }
 

@@ -138,6 +138,29 @@ async fn an_account_of_kubernetes_own_makes_a_workspace() {
 }
 
 #[tokio::test]
+async fn where_nothing_says_where_environments_go_none_goes_beside_the_portals_keys() {
+    let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
+    let folder = tempfile::tempdir().unwrap();
+    let flags = provider.flags(&folder);
+    let portal =
+        Portal::with(&cluster, "portal", &flags.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    // Somebody who may create everywhere.
+    for (path, body) in [
+        ("/api/workspaces", json!({"owner": "operator"})),
+        ("/api/environments/", json!({"name": "shop"})),
+        ("/api/v1/operator/stockpools", json!({"specName": "g1.1", "replicas": 1})),
+    ] {
+        let refused = portal.json("POST", "operator", path, &body).await;
+        let told = refused.json()["detail"].as_str().unwrap_or_default().to_owned();
+        assert!(refused.status == 403 && told.contains("--namespace-template"), "{path}: {told}");
+    }
+    assert!(cluster.paths("/namespaces/portal/").iter().all(|path| path.contains("configmaps")));
+    assert_eq!(portal.get("operator", "/api/v1/me").await.json()["namespaces"], json!([]));
+    let named = json!({"namespace": "team-vision", "specName": "g1.1", "replicas": 1});
+    assert_eq!(portal.json("POST", "ada", "/api/v1/operator/stockpools", &named).await.status, 202);
+}
+
+#[tokio::test]
 async fn an_application_environment_is_made() {
     let (cluster, portal) = both().await;
     let made = portal.json("POST", "ada", "/api/environments/", &json!({"name": "shop"})).await;
