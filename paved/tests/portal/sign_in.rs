@@ -227,6 +227,26 @@ async fn each_request_of_a_session_is_made_under_its_person() {
 }
 
 #[tokio::test]
+async fn what_is_remembered_of_one_session_is_not_told_another() {
+    let world = world().await;
+    let World { cluster, provider, portal, .. } = &world;
+    cluster.put(&at("stockpools", "team-vision", "adas"), environment("StockPool", "ada"));
+    cluster.put(&at("stockpools", "team-sound", "bobs"), environment("StockPool", "bob"));
+    let path = "/api/v1/environments";
+    let count = |body: &serde_json::Value| body["items"].as_array().map_or(0, Vec::len);
+    portal.until_as("operator", path, |answer| count(&answer.json()) == 2).await;
+    // By their names alone they are two.
+    let ada = provider.session(portal, "ada", &["all"]).await;
+    let bob = provider.session(portal, "bob", &["all"]).await;
+    for _ in 0..2 {
+        for (session, seen) in [(&ada, "adas"), (&bob, "bobs")] {
+            let list = portal.send("GET", path, &[("cookie", session)], "").await.json();
+            assert_eq!((count(&list), &list["items"][0]["name"]), (1, &json!(seen)));
+        }
+    }
+}
+
+#[tokio::test]
 async fn groups_that_the_portal_may_not_act_for_are_left_out() {
     let world = world().await;
     let World { cluster, provider, portal, .. } = &world;
