@@ -63,12 +63,25 @@ impl Browser {
 
     /// Sends a request to a portal, as its own pages would; the status and the body.
     pub async fn ask(&self, method: &str, portal: &str, path: &str, body: &Value) -> Result<(u16, Value)> {
+        self.ask_with(&[], method, portal, path, body).await
+    }
+
+    /// The same with these headers.
+    pub async fn ask_with(
+        &self,
+        headers: &[&str],
+        method: &str,
+        portal: &str,
+        path: &str,
+        body: &Value,
+    ) -> Result<(u16, Value)> {
         let (origin, url) = (format!("Origin: {portal}"), format!("{portal}{path}"));
         let text = body.to_string();
         let mut args = vec!["--request", method, "--header", &origin, "--write-out", "\n%{http_code}", &url];
         if !body.is_null() {
             args.extend(["--header", "Content-Type: application/json", "--data", &text]);
         }
+        args.extend(headers.iter().flat_map(|header| ["--header", *header]));
         let answer = self.curl(&args).await?;
         let (body, status) = answer.rsplit_once('\n').context("curl told no status")?;
         Ok((status.parse().context("curl's status")?, serde_json::from_str(body).unwrap_or_default()))
@@ -80,6 +93,23 @@ impl Browser {
         let mut process = command.kill_on_drop(true).spawn().context("starting curl")?;
         let out = process.stdout.take().context("curl's output")?;
         Ok(Changes { _process: process, lines: BufReader::new(out).lines() })
+    }
+
+    /// What a portal's WebSocket says within a few seconds: its frames are short and plain, so their texts stand in what comes.
+    pub async fn listen(&self, portal: &str, path: &str) -> Result<String> {
+        let (origin, url) = (format!("Origin: {portal}"), format!("{portal}{path}"));
+        let mut command = self.command(&["--http1.1", "--no-buffer", "--max-time", "3", &url]);
+        for header in [
+            origin.as_str(),
+            "Connection: Upgrade",
+            "Upgrade: websocket",
+            "Sec-WebSocket-Version: 13",
+            "Sec-WebSocket-Key: cGF2ZWQgcm9hZCBlMmUgIQ==",
+        ] {
+            command.args(["--header", header]);
+        }
+        let output = command.output().await.context("starting curl")?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     async fn curl(&self, args: &[&str]) -> Result<String> {

@@ -10,6 +10,7 @@ use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 use tokio::time::timeout;
+use tokio::try_join;
 
 pub(super) use self::pages::{people_use_the_pages, the_pages_outlive_the_api_server};
 use crate::environment::Environment;
@@ -49,6 +50,7 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     }
 
     let workspace = made.iter().find(|name| name.starts_with("ws-")).context("there is no workspace")?;
+    shapes(&ada, &bob, second, workspace).await?;
     let path = path_of(&ada, first, workspace).await?;
     let connection = format!("{path}/connection");
     eventually("the workspace's connection is told", async || {
@@ -70,11 +72,14 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     ensure!(status == 200, "the change is answered by {status}: {said}");
     let pool = BTreeSet::from(["render".to_owned()]);
     until(&mut changes, &pool, |_, view| view["status"]["available"] == 3).await?;
+    replace(&ada, first, &path).await?;
+    until(&mut changes, &pool, |_, view| view["status"]["available"] == 1).await?;
 
     let mut going = Vec::new();
     for name in &made {
         let path = path_of(&ada, first, name).await?;
         let (_, one) = ada.ask("GET", first, &path, &Value::Null).await?;
+        let path = if name == workspace { format!("/api/workspaces/{name}") } else { path };
         let (status, said) = ada.ask("DELETE", first, &path, &Value::Null).await?;
         ensure!((200..300).contains(&status), "DELETE {path} is answered by {status}: {said}");
         going.push(Environment::new(stage.admin.clone(), stage.objects.clone(), one["object"].clone()));
@@ -117,8 +122,14 @@ async fn make(stage: &Stage, ada: &Browser, portal: &str) -> Result<BTreeSet<Str
     ensure!(status == 202 && told["status"] == "creating", "{status}: {told}");
     made.insert(told["name"].as_str().context("an application environment's name")?.to_owned());
     let pool = json!({"name": "render", "specName": "g1.1", "replicas": 2});
-    let (status, told) = ada.ask("POST", portal, "/api/v1/operator/stockpools", &pool).await?;
+    let (pools, key) = ("/api/v1/operator/stockpools", ["Idempotency-Key: render"]);
+    let (status, told) = ada.ask_with(&key, "POST", portal, pools, &pool).await?;
     ensure!(status == 202, "{status}: {told}");
+    let (status, again) = ada.ask_with(&key, "POST", portal, pools, &pool).await?;
+    ensure!(status == 202 && again["jobID"] == told["jobID"], "the same again: {status}: {again}");
+    let other = json!({"name": "other", "specName": "g1.1", "replicas": 2});
+    let (status, said) = ada.ask_with(&key, "POST", portal, pools, &other).await?;
+    ensure!(status == 409, "another pool under the same key: {status}: {said}");
     let job = format!("/api/v1/operator/jobs/{}", told["jobID"].as_str().context("a job's id")?);
     let (status, told) = ada.ask("GET", portal, &job, &Value::Null).await?;
     ensure!(status == 200 && told["status"] == "succeeded", "{status}: {told}");
@@ -131,6 +142,53 @@ async fn make(stage: &Stage, ada: &Browser, portal: &str) -> Result<BTreeSet<Str
         made.insert(manifest["metadata"]["name"].as_str().context("an example's name")?.to_owned());
     }
     Ok(made)
+}
+
+/// What clients are told of those that are ready, each by its shape; nobody else is.
+async fn shapes(ada: &Browser, bob: &Browser, portal: &str, workspace: &str) -> Result<()> {
+    for (path, name, fields) in [
+        ("/api/workspaces", workspace, &["phase", "instanceId", "connection"][..]),
+        ("/api/v1/operator/stockpools", "render", &["phase", "available", "allocated"][..]),
+    ] {
+        let (status, list) = ada.ask("GET", portal, path, &Value::Null).await?;
+        let one = list.as_array().into_iter().flatten().find(|one| one["name"] == name);
+        let told = one.with_context(|| format!("{path}: {status}: no {name} in {list}"))?;
+        ensure!(fields.iter().all(|field| !told["status"][field].is_null()), "{path} tells {told}");
+        let (status, list) = bob.ask("GET", portal, path, &Value::Null).await?;
+        ensure!(status == 200 && list == json!([]), "{path} tells bob {status}: {list}");
+    }
+    let (told, others) = try_join!(ada.listen(portal, "/ws/status/"), bob.listen(portal, "/ws/status/"))?;
+    let is_ready = told.contains(r#""name":"shop-"#) && told.contains(r#""status":"Ready""#);
+    ensure!(is_ready, "the WebSocket tells {told:?}");
+    ensure!(!others.contains("shop"), "the WebSocket tells bob {others:?}");
+    Ok(())
+}
+
+/// Changes the whole of a pool, as the pages do. What others keep in its metadata is there in the very answer.
+async fn replace(ada: &Browser, portal: &str, path: &str) -> Result<()> {
+    eventually("the pool is replaced", async || {
+        let (_, read) = ada.ask("GET", portal, path, &Value::Null).await?;
+        let (object, metadata) = (&read["object"], &read["object"]["metadata"]);
+        ensure!(metadata["finalizers"].is_array(), "Crossplane keeps no finalizer on {read}");
+        let mut document =
+            json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "spec": object["spec"]});
+        for field in ["name", "namespace", "labels", "annotations", "resourceVersion"] {
+            document["metadata"][field] = metadata[field].clone();
+        }
+        document["spec"]["replicas"] = json!(1);
+        let (status, said) = ada.ask("PUT", portal, path, &document).await?;
+        // Crossplane writes to it as well.
+        if status == 409 {
+            return Ok(None);
+        }
+        ensure!(status == 200, "the PUT is answered by {status}: {said}");
+        for field in ["finalizers", "ownerReferences"] {
+            let left = &said["object"]["metadata"][field];
+            ensure!(*left == metadata[field], "a PUT makes {field} {left}");
+        }
+        Ok(Some(()))
+    })
+    .await
 }
 
 /// Where an environment of this name is found. With its group, as both flavours have kinds that are called alike.
