@@ -143,6 +143,7 @@ describe('deleting', () => {
   it('shows at once that it goes, and what is left of it', async () => {
     const { world } = await ask();
     expect(await screen.findByRole('button', { name: 'Being deleted' })).toBeDisabled();
+    expect(screen.getByRole('progressbar', { name: '0 of 7 parts gone' })).toBeVisible();
     expect(world.asked).toContain(`DELETE /api/v1/environments/team-vision/gpudevworkspaceclaims.${G}/ada`);
     const view = await waitFor(() => {
       const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;

@@ -213,7 +213,7 @@ export class World {
     if (uid && uid !== view.uid) {
       throw new Refusal(409, `Operation cannot be fulfilled on ${resourceOf(kind)} "${view.name}": the UID in the precondition (${uid}) does not match the UID in record (${view.uid}). The object might have been deleted and then recreated`);
     }
-    if (!view.deletedAt) this.change(view, { deletedAt: new Date().toISOString(), phase: 'Deleting', message: 'is being deleted', ready: false });
+    if (!view.deletedAt) this.change(view, { deletedAt: new Date().toISOString(), phase: 'Deleting', message: 'is being deleted', progress: view.progress.replace(/^\d+/, '0'), ready: false });
     return new Response(null, { status: 202 });
   }
 
