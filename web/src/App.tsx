@@ -8,7 +8,7 @@ import { EnvironmentsPage } from './pages/Environments';
 import { KeysPage } from './pages/Keys';
 import { OperationsPage } from './pages/Operations';
 import { SignInPage, SessionEnded } from './pages/SignIn';
-import { Nothing, Opening, Unreachable } from './pages/States';
+import { Forbidden, Nothing, Opening, Unreachable } from './pages/States';
 import { Boundary } from './parts/Boundary';
 import { Frame } from './parts/Frame';
 import { PortalProvider, type Portal } from './state/portal';
@@ -55,6 +55,7 @@ function Gate() {
   const [location] = useLocation();
   if (session.state === 'unknown') return <Opening />;
   if (session.state === 'unreachable') return <Unreachable why={session.why} />;
+  if (session.state === 'refused') return <Forbidden error={session.error} />;
   if (session.state === 'out' && !session.me) return <SignInPage />;
   return (
     <Frame>

@@ -352,6 +352,19 @@ it('says that the portal does not answer, and goes on once it does', async () =>
   expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
 });
 
+it('says why somebody may not use the portal, asks no more, and lets them sign out', async () => {
+  const world = peopled();
+  world.refuse('GET', /me$/, { status: 403, detail: 'The portal may not act for you: whoever runs it has to let its role impersonate the user "oidc:ada".' });
+  const { user } = open('/', world);
+  expect(await screen.findByRole('heading', { level: 1, name: 'You may not use this portal' })).toBeVisible();
+  expect(screen.getByRole('alert')).toHaveTextContent('The portal may not act for you');
+  await expectAccessible();
+  await act(() => new Promise((resolve) => setTimeout(resolve, 1500)));
+  expect(world.asked).toEqual(['GET /api/v1/me']);
+  await user.click(screen.getByRole('button', { name: 'Sign out' }));
+  await waitFor(() => expect(world.me).toBeUndefined());
+});
+
 it('says where a path leads nowhere', async () => {
   open('/nowhere');
   expect(await screen.findByRole('heading', { name: 'There is nothing here' })).toBeVisible();

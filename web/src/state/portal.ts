@@ -31,6 +31,10 @@ export class Portal {
         await this.recognise();
       } catch (error) {
         if (ended || (error instanceof Refused && error.status === 401)) return;
+        if (error instanceof Refused && error.status === 403) {
+          this.store.set(sessionAtom, { state: 'refused', error });
+          return;
+        }
         this.store.set(sessionAtom, { state: 'unreachable', why: words(error) });
         timer = setTimeout(() => void ask(attempt + 1), backoff(attempt));
       }
