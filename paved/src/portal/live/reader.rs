@@ -92,6 +92,7 @@ impl Reader {
         person: &Arc<Person>,
         last: Option<&str>,
     ) -> Result<Self, Problem> {
+        portal.live.seen_whole()?;
         let slot = portal.streams.take(person)?;
         if portal.live.unseen() > AWAY {
             return Err(Problem::new(
