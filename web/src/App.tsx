@@ -1,14 +1,15 @@
 import { createTheme, MantineProvider, localStorageColorSchemeManager } from '@mantine/core';
 import { Provider, useAtomValue, type createStore } from 'jotai';
 import { lazy, Suspense, useEffect } from 'react';
-import { Route, Switch } from 'wouter';
+import { Route, Switch, useLocation } from 'wouter';
 import type { Refused } from './api/problem';
 import { EnvironmentPage } from './pages/Environment';
 import { EnvironmentsPage } from './pages/Environments';
 import { KeysPage } from './pages/Keys';
 import { OperationsPage } from './pages/Operations';
 import { SignInPage, SessionEnded } from './pages/SignIn';
-import { Nothing, Opening, Unreachable } from './pages/States';
+import { Forbidden, Nothing, Opening, Unreachable } from './pages/States';
+import { Boundary } from './parts/Boundary';
 import { Frame } from './parts/Frame';
 import { PortalProvider, type Portal } from './state/portal';
 import { sessionAtom } from './state/session';
@@ -51,22 +52,26 @@ export function App({ store, portal, refused }: Props) {
 
 function Gate() {
   const session = useAtomValue(sessionAtom);
+  const [location] = useLocation();
   if (session.state === 'unknown') return <Opening />;
   if (session.state === 'unreachable') return <Unreachable why={session.why} />;
+  if (session.state === 'refused') return <Forbidden error={session.error} />;
   if (session.state === 'out' && !session.me) return <SignInPage />;
   return (
     <Frame>
       {session.state === 'out' && <SessionEnded why={session.why} />}
-      <Suspense fallback={<Opening />}>
-        <Switch>
-          <Route path="/" component={EnvironmentsPage} />
-          <Route path="/new" component={CreatePage} />
-          <Route path="/environments/:namespace/:kind/:name">{(params) => <EnvironmentPage params={params} />}</Route>
-          <Route path="/keys" component={KeysPage} />
-          <Route path="/operations" component={OperationsPage} />
-          <Route component={Nothing} />
-        </Switch>
-      </Suspense>
+      <Boundary key={location} page>
+        <Suspense fallback={<Opening />}>
+          <Switch>
+            <Route path="/" component={EnvironmentsPage} />
+            <Route path="/new" component={CreatePage} />
+            <Route path="/environments/:namespace/:kind/:name">{(params) => <EnvironmentPage params={params} />}</Route>
+            <Route path="/keys" component={KeysPage} />
+            <Route path="/operations" component={OperationsPage} />
+            <Route component={Nothing} />
+          </Switch>
+        </Suspense>
+      </Boundary>
     </Frame>
   );
 }

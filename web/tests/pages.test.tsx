@@ -1,10 +1,13 @@
-import { screen, waitFor, within } from '@testing-library/react';
+import { act, screen, waitFor, within } from '@testing-library/react';
 import { describe, expect, it } from 'vitest';
 import { expectAccessible, open } from './app';
 import { World } from './world';
 
 const G = 'platform.acme.io';
 const ADA = `/environments/team-vision/gpudevworkspaceclaims.${G}/ada`;
+
+/** Long enough for what has been sent to be drawn. */
+const settle = () => act(() => new Promise((resolve) => setTimeout(resolve, 300)));
 
 function peopled(): World {
   const world = new World();
@@ -143,6 +146,7 @@ describe('deleting', () => {
   it('shows at once that it goes, and what is left of it', async () => {
     const { world } = await ask();
     expect(await screen.findByRole('button', { name: 'Being deleted' })).toBeDisabled();
+    expect(screen.getByRole('progressbar', { name: '0 of 7 parts gone' })).toBeVisible();
     expect(world.asked).toContain(`DELETE /api/v1/environments/team-vision/gpudevworkspaceclaims.${G}/ada`);
     const view = await waitFor(() => {
       const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
@@ -231,6 +235,42 @@ describe('who sits before the page', () => {
     expect(await screen.findByLabelText('Add a key')).toHaveValue('ssh-ed25519 AAAA');
   });
 
+  it('finds nothing of what somebody else pasted', async () => {
+    const { world, user, unmount } = open('/keys');
+    await user.type(await screen.findByLabelText('Add a key'), 'ssh-ed25519 AAAA');
+    const { me } = world;
+    world.me = undefined;
+    world.reset('expired');
+    await screen.findByRole('dialog', { name: 'Your session has ended' });
+    expect(Object.keys(sessionStorage)).toEqual(['paved-kept keys']);
+    unmount();
+    world.me = { ...me!, login: 'bob@acme.io', owner: 'u-bob' };
+    open('/keys', world);
+    expect(await screen.findByLabelText('Add a key')).toHaveValue('');
+    expect(Object.keys(sessionStorage)).toEqual([]);
+  });
+
+  it('signs out, and leaves nothing behind', async () => {
+    const { world, user } = open('/keys');
+    await user.type(await screen.findByLabelText('Add a key'), 'ssh-ed25519 AAAA');
+    await waitFor(() => expect(world.open).toBe(1));
+    await user.click(screen.getByRole('button', { name: 'Sign out' }));
+    await waitFor(() => expect(world.asked).toContain('POST /auth/sign-out'));
+    await settle();
+    expect(screen.queryByRole('dialog')).toBeNull();
+    expect(Object.keys(sessionStorage)).toEqual([]);
+  });
+
+  it('goes on where signing out did not work', async () => {
+    const { world, user } = open('/', peopled());
+    await screen.findByRole('link', { name: 'ada' });
+    world.refuse('POST', /sign-out$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
+    await user.click(screen.getByRole('button', { name: 'Sign out' }));
+    expect(await screen.findByRole('alert')).toHaveTextContent('You are not signed out everywhere');
+    world.add('stock-pool', { name: 'later', namespace: 'team-vision' });
+    expect(await screen.findByRole('link', { name: 'later' })).toBeVisible();
+  });
+
   it.each(['expired', 'signed-out'])('is told over the page that the session has ended (%s)', async (reason) => {
     const { world } = open('/', peopled());
     await screen.findByRole('link', { name: 'ada' });
@@ -310,6 +350,19 @@ it('says that the portal does not answer, and goes on once it does', async () =>
   expect(await screen.findByRole('alert')).toHaveTextContent('The Kubernetes API does not answer just now.');
   await expectAccessible();
   expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
+});
+
+it('says why somebody may not use the portal, asks no more, and lets them sign out', async () => {
+  const world = peopled();
+  world.refuse('GET', /me$/, { status: 403, detail: 'The portal may not act for you: whoever runs it has to let its role impersonate the user "oidc:ada".' });
+  const { user } = open('/', world);
+  expect(await screen.findByRole('heading', { level: 1, name: 'You may not use this portal' })).toBeVisible();
+  expect(screen.getByRole('alert')).toHaveTextContent('The portal may not act for you');
+  await expectAccessible();
+  await act(() => new Promise((resolve) => setTimeout(resolve, 1500)));
+  expect(world.asked).toEqual(['GET /api/v1/me']);
+  await user.click(screen.getByRole('button', { name: 'Sign out' }));
+  await waitFor(() => expect(world.me).toBeUndefined());
 });
 
 it('says where a path leads nowhere', async () => {

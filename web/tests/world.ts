@@ -126,15 +126,20 @@ export class World {
   };
 
   private answer(request: Request, url: URL, path: string, body: unknown): Response {
-    if (path === '/auth/sign-out') {
-      if (this.me?.credential === 'kubeconfig') throw new Refusal(404, "Nobody signs in here: the portal acts as the kubeconfig's user.");
-      this.me = undefined;
-      return new Response(null, { status: 204 });
-    }
-    if (!this.me) throw new Refusal(401, 'Sign in, or send a token of Kubernetes.');
+    const out = path === '/auth/sign-out';
+    if (!this.me && !out) throw new Refusal(401, 'Sign in, or send a token of Kubernetes.');
     const index = this.refusals.findIndex((one) => one.method === request.method && one.path.test(path));
     if (index >= 0) throw this.refusals.splice(index, 1)[0]!.problem;
+    if (out) return this.signOut();
     return this.route(request, url, path, body);
+  }
+
+  /** Ends every stream, and only then answers. */
+  private signOut(): Response {
+    if (this.me?.credential === 'kubeconfig') throw new Refusal(404, "Nobody signs in here: the portal acts as the kubeconfig's user.");
+    this.me = undefined;
+    this.reset('signed-out');
+    return new Response(null, { status: 204 });
   }
 
   private route(request: Request, url: URL, path: string, body: unknown): Response {
@@ -213,7 +218,7 @@ export class World {
     if (uid && uid !== view.uid) {
       throw new Refusal(409, `Operation cannot be fulfilled on ${resourceOf(kind)} "${view.name}": the UID in the precondition (${uid}) does not match the UID in record (${view.uid}). The object might have been deleted and then recreated`);
     }
-    if (!view.deletedAt) this.change(view, { deletedAt: new Date().toISOString(), phase: 'Deleting', message: 'is being deleted', ready: false });
+    if (!view.deletedAt) this.change(view, { deletedAt: new Date().toISOString(), phase: 'Deleting', message: 'is being deleted', progress: view.progress.replace(/^\d+/, '0'), ready: false });
     return new Response(null, { status: 202 });
   }
 

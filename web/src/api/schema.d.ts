@@ -492,7 +492,7 @@ export interface components {
             phase: string;
             /** @description The kind's plural name, as it stands in paths. */
             plural: string;
-            /** @description How many parts are ready, of how many: `4/6`. */
+            /** @description How many parts are ready, of how many: `4/6`; since it is being deleted, how many are gone. */
             progress: string;
             /** @description Whether it is ready as its newest spec asks for. */
             ready: boolean;

@@ -1,12 +1,13 @@
 import { Button, Skeleton, Tabs } from '@mantine/core';
 import { useAtomValue } from 'jotai';
-import { lazy, Suspense, useMemo, useState } from 'react';
+import { lazy, Suspense, useMemo, useState, type ReactNode } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { answer, api } from '../api/client';
 import type { Environment } from '../api/schema';
 import { kindPath, Picture } from '../kinds/known';
 import { moodOf } from '../kinds/mood';
 import { Ago } from '../parts/Ago';
+import { Boundary } from '../parts/Boundary';
 import { Connection } from '../parts/Connection';
 import { DeleteDialog } from '../parts/DeleteDialog';
 import { History } from '../parts/History';
@@ -151,16 +152,25 @@ function Sections({ environment }: { environment: Environment }) {
         <Overview environment={environment} />
       </Tabs.Panel>
       <Tabs.Panel value="change" pt="md">
-        <Suspense fallback={<Opening />}>
+        <Loaded>
           <Change environment={environment} done={() => choose('overview')} />
-        </Suspense>
+        </Loaded>
       </Tabs.Panel>
       <Tabs.Panel value="yaml" pt="md">
-        <Suspense fallback={<Opening />}>
+        <Loaded>
           <Yaml environment={environment} />
-        </Suspense>
+        </Loaded>
       </Tabs.Panel>
     </Tabs>
+  );
+}
+
+/** What is loaded when it is first looked at. */
+function Loaded({ children }: { children: ReactNode }) {
+  return (
+    <Boundary>
+      <Suspense fallback={<Opening />}>{children}</Suspense>
+    </Boundary>
   );
 }
 

@@ -1,6 +1,9 @@
 import { Button, Loader } from '@mantine/core';
+import { useState } from 'react';
 import { Link } from 'wouter';
 import { Page } from '../parts/Page';
+import { ProblemAlert } from '../parts/ProblemAlert';
+import { usePortal } from '../state/portal';
 
 /** While it is not known yet what to show. */
 export function Opening() {
@@ -22,6 +25,25 @@ export function Unreachable({ why }: { why: string }) {
       <p className="small">Another attempt is made by itself, again and again.</p>
       <Button variant="default" onClick={() => window.location.reload()}>
         Try now
+      </Button>
+    </main>
+  );
+}
+
+/** For whoever is signed in and may do nothing here: perhaps they are another here than they should be. */
+export function Forbidden({ error }: { error: unknown }) {
+  const portal = usePortal();
+  const [failed, setFailed] = useState<unknown>();
+  return (
+    <main className="middle">
+      <title>Not allowed · Paved Road</title>
+      <h1>You may not use this portal</h1>
+      <div className="narrow stack">
+        <ProblemAlert title="The portal refuses" error={error} again={() => window.location.reload()} />
+        {failed !== undefined && <ProblemAlert title="You are not signed out" error={failed} />}
+      </div>
+      <Button variant="default" onClick={() => void portal.signOut().catch(setFailed)}>
+        Sign out
       </Button>
     </main>
   );

@@ -112,7 +112,9 @@ export class Environments {
   private shown(environment: Environment | undefined): Environment | undefined {
     const since = environment && this.leaving.get(environment.uid);
     if (!since || environment.deletedAt) return environment;
-    return { ...environment, phase: 'Deleting', deletedAt: since, message: 'is being deleted', ready: false };
+    // While it goes, progress counts what is gone.
+    const progress = environment.progress.replace(/^\d+/, '0');
+    return { ...environment, phase: 'Deleting', deletedAt: since, message: 'is being deleted', progress, ready: false };
   }
 }
 

@@ -1,35 +1,56 @@
 import { useAtomValue } from 'jotai';
 import { useEffect, useState } from 'react';
-import { sessionAtom } from './session';
+import { meAtom, sessionAtom } from './session';
+
+/** Under what a draft is kept in this tab. */
+const PREFIX = 'paved-kept ';
+
+/** A draft, and whose it is: somebody else may sign in after them. */
+interface Draft {
+  of: string;
+  value: unknown;
+}
 
 /** What was typed before a sign-in led away from this page. It is read when a form begins; `useKeeping` clears it. */
 export function useKept(key: string): unknown {
+  const me = useAtomValue(meAtom);
   const [before] = useState(() => read(key));
-  return before;
+  return before && before.of === me?.owner ? before.value : undefined;
 }
 
 /** Keeps what is typed, in this tab alone, from the moment that a session has ended. */
 export function useKeeping(key: string, value: unknown): void {
   const { state } = useAtomValue(sessionAtom);
+  const owner = useAtomValue(meAtom)?.owner;
   useEffect(() => {
-    if (state === 'out') write(key, value);
+    if (owner === undefined) return;
+    if (state === 'out') write(key, { of: owner, value });
     else if (state === 'in') write(key, undefined);
-  }, [state, key, value]);
+  }, [state, owner, key, value]);
 }
 
-function read(key: string): unknown {
+/** Forgets every draft but this person's: nothing of somebody's stays in a page that somebody else uses next. */
+export function forgetOthers(owner?: string): void {
   try {
-    const text = sessionStorage.getItem(`paved-kept ${key}`);
-    return text === null ? undefined : (JSON.parse(text) as unknown);
+    const keys = Object.keys(sessionStorage).filter((name) => name.startsWith(PREFIX)).map((name) => name.slice(PREFIX.length));
+    for (const key of keys) if (owner === undefined || read(key)?.of !== owner) write(key, undefined);
+  } catch {
+    // Storage may be forbidden: then nothing is kept.
+  }
+}
+
+function read(key: string): Draft | undefined {
+  try {
+    return (JSON.parse(sessionStorage.getItem(PREFIX + key) ?? 'null') as Draft | null) ?? undefined;
   } catch {
     return undefined;
   }
 }
 
-function write(key: string, value: unknown): void {
+function write(key: string, draft: Draft | undefined): void {
   try {
-    if (value === undefined) sessionStorage.removeItem(`paved-kept ${key}`);
-    else sessionStorage.setItem(`paved-kept ${key}`, JSON.stringify(value));
+    if (draft === undefined) sessionStorage.removeItem(PREFIX + key);
+    else sessionStorage.setItem(PREFIX + key, JSON.stringify(draft));
   } catch {
     // Storage may be forbidden: then it is lost, as it would be without.
   }

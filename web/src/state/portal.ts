@@ -6,6 +6,7 @@ import { follow } from '../api/live';
 import { Refused, words } from '../api/problem';
 import type { Environment, Page } from '../api/schema';
 import { Environments } from './environments';
+import { forgetOthers } from './kept';
 import { kindsAtom, lineAtom, sessionAtom } from './session';
 
 type Store = ReturnType<typeof createStore>;
@@ -30,6 +31,10 @@ export class Portal {
         await this.recognise();
       } catch (error) {
         if (ended || (error instanceof Refused && error.status === 401)) return;
+        if (error instanceof Refused && error.status === 403) {
+          this.store.set(sessionAtom, { state: 'refused', error });
+          return;
+        }
         this.store.set(sessionAtom, { state: 'unreachable', why: words(error) });
         timer = setTimeout(() => void ask(attempt + 1), backoff(attempt));
       }
@@ -40,15 +45,21 @@ export class Portal {
       clearTimeout(timer);
       clearTimeout(this.learning);
       off();
-      this.leave?.();
-      this.leave = undefined;
+      this.hangUp();
     };
   }
 
   private async recognise(): Promise<void> {
     const me = await answer(api.GET('/api/v1/me'));
+    forgetOthers(me.owner);
     this.store.set(sessionAtom, { state: 'in', me });
-    this.leave?.();
+    this.follow();
+    void this.learn();
+  }
+
+  /** Follows what changes, from now on. */
+  private follow(): void {
+    this.hangUp();
     let again = false;
     this.leave = follow({
       onMessages: (messages) => this.environments.receive(messages),
@@ -61,7 +72,11 @@ export class Portal {
         again ||= line.state === 'live';
       },
     });
-    void this.learn();
+  }
+
+  private hangUp(): void {
+    this.leave?.();
+    this.leave = undefined;
   }
 
   /** Reads what there is, page by page, while no changes come: whoever reads it knows by the banner how old it is. */
@@ -92,8 +107,7 @@ export class Portal {
   }
 
   private lose(why: 'signed-out' | 'expired'): void {
-    this.leave?.();
-    this.leave = undefined;
+    this.hangUp();
     this.store.set(sessionAtom, (session) => {
       if (session.state === 'out') return session;
       return session.state === 'in' ? { state: 'out', me: session.me, why } : { state: 'out' };
@@ -102,10 +116,15 @@ export class Portal {
 
   /** Signs out, everywhere. */
   async signOut(): Promise<void> {
-    await answer(api.POST('/auth/sign-out'));
-    this.leave?.();
-    this.leave = undefined;
-    // Nothing of somebody's stays in a page that somebody else may use next.
+    // The portal tells every page of this person that the session has ended, before it answers: here that is no news.
+    this.hangUp();
+    try {
+      await answer(api.POST('/auth/sign-out'));
+    } catch (refused) {
+      if (this.store.get(sessionAtom).state === 'in') this.follow();
+      throw refused;
+    }
+    forgetOthers();
     window.location.assign('/');
   }
 }

@@ -8,6 +8,8 @@ export type Session =
   | { state: 'unknown' }
   /** The portal does not answer. */
   | { state: 'unreachable'; why: string }
+  /** The portal answers, and lets this person do nothing; asking again changes nothing. */
+  | { state: 'refused'; error: unknown }
   | { state: 'in'; me: Me }
   /** Nobody is signed in; `me` is who was until now. */
   | { state: 'out'; me?: Me; why?: 'signed-out' | 'expired' };

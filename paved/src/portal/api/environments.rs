@@ -97,6 +97,7 @@ pub(in crate::portal) async fn visible(
     person: &Person,
     fits: impl Fn(&Entry) -> bool,
 ) -> Result<Vec<Arc<Entry>>, Problem> {
+    portal.live.seen_whole()?;
     let mut answers: HashMap<(String, String), bool> = HashMap::new();
     let mut visible = Vec::new();
     for entry in portal.live.all().into_iter().filter(|entry| fits(entry)) {

@@ -92,9 +92,13 @@ impl Reader {
         person: &Arc<Person>,
         last: Option<&str>,
     ) -> Result<Self, Problem> {
+        portal.live.seen_whole()?;
         let slot = portal.streams.take(person)?;
         if portal.live.unseen() > AWAY {
-            return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "The Kubernetes API does not answer just now."));
+            return Err(Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The Kubernetes API does not answer just now.",
+            ));
         }
         let mut beat = interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,9 +1,11 @@
 //! What the watches have seen last, and what has changed since.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use axum::http::StatusCode;
 use kube::api::DynamicObject;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -13,6 +15,7 @@ use tokio::time::timeout;
 
 use super::{Left, View};
 use crate::cluster::Kind;
+use crate::portal::problem::Problem;
 
 /// How many changes a reader may be behind before it is dropped.
 const BEHIND: usize = 1024;
@@ -76,6 +79,8 @@ pub(in crate::portal) struct Live {
     pub(in crate::portal) epoch: String,
     /// The kinds whose watches stand, of all that are watched.
     synced: watch::Sender<(BTreeSet<String>, BTreeSet<String>)>,
+    /// Whether all of them have stood at once.
+    whole: AtomicBool,
     pub(in crate::portal) count: Gauge,
     pub(in crate::portal) changed: Counter,
 }
@@ -137,6 +142,7 @@ impl Live {
             changes: broadcast::channel(BEHIND).0,
             epoch,
             synced: watch::channel((BTreeSet::new(), BTreeSet::new())).0,
+            whole: AtomicBool::new(false),
             count: Gauge::default(),
             changed: Counter::default(),
         }
@@ -276,6 +282,7 @@ impl Live {
             *all = kinds;
             changed
         });
+        self.look_whether_whole();
     }
 
     /// Says that a kind's watch is interrupted: nothing is seen of it until it has synced again.
@@ -295,6 +302,23 @@ impl Live {
     pub(super) fn has_synced(&self, kind: &str) {
         self.inner().interrupted.remove(kind);
         self.synced.send_if_modified(|(_, synced)| synced.insert(kind.to_owned()));
+        self.look_whether_whole();
+    }
+
+    fn look_whether_whole(&self) {
+        if self.unsynced().is_empty() {
+            self.whole.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether what there is was seen whole once: before, what is not seen may be there all the same. A kind that is installed later
+    /// changes nothing of it.
+    pub(in crate::portal) fn seen_whole(&self) -> Result<(), Problem> {
+        if self.whole.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let detail = "The portal has not seen yet what there is in the cluster.";
+        Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
     }
 
     /// The kinds that are watched and have not been seen whole yet.

@@ -42,7 +42,7 @@ pub(in crate::portal) struct View {
     pub(in crate::portal) failed: bool,
     /// What it waits for, or what failed, in a sentence.
     pub(in crate::portal) message: String,
-    /// How many parts are ready, of how many: `4/6`.
+    /// How many parts are ready, of how many: `4/6`; since it is being deleted, how many are gone.
     pub(in crate::portal) progress: String,
     /// Where people reach it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -119,7 +119,7 @@ impl View {
             ready: seen.is_ready() && seen.is_current(),
             failed: seen.mark() == crate::paint::Mark::Bad,
             message: seen.sentence().to_owned(),
-            progress: seen.progress.clone(),
+            progress: progress(&seen),
             endpoint: seen.endpoint(),
             composition: seen.composition.clone(),
             kind: seen.kind,
@@ -142,5 +142,35 @@ impl View {
         self.message = format!("is being deleted: {count} of {of} parts are left{unseen}");
         self.parts.clone_from(parts);
         self
+    }
+}
+
+/// How far it is. Of what is being deleted nothing is gone until it was looked at.
+fn progress(seen: &Environment) -> String {
+    match seen.progress.split_once('/') {
+        Some((_, of)) if seen.deleted.is_some() => format!("0/{of}"),
+        _ => seen.progress.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_ready_is_not_gone() {
+        let mut object: DynamicObject = serde_json::from_value(
+            json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "metadata": {}, "status": {"progress": "3/7"}}),
+        )
+        .unwrap();
+        assert_eq!(View::of(&object, "stockpools").progress, "3/7");
+        object.metadata.deletion_timestamp =
+            Some(serde_json::from_value(json!("2026-01-01T10:00:00Z")).unwrap());
+        assert_eq!(View::of(&object, "stockpools").progress, "0/7");
+        object.data["status"] = json!({});
+        assert_eq!(View::of(&object, "stockpools").progress, "");
     }
 }

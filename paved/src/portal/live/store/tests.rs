@@ -109,3 +109,21 @@ fn nothing_is_seen_while_no_watch_stands() {
     live.watching(BTreeSet::from(["C.g".to_owned()]));
     assert_eq!(live.unseen(), Duration::ZERO, "what is not watched any more is missed by nobody");
 }
+
+#[test]
+fn nothing_is_told_before_everything_was_seen_once() {
+    let live = Live::new("e".into());
+    let status = |live: &Live| live.seen_whole().map_err(|problem| problem.status());
+    assert_eq!(status(&live), Err(StatusCode::SERVICE_UNAVAILABLE), "nobody has said what is watched");
+    live.watching(["A.g", "B.g"].map(str::to_owned).into());
+    live.has_synced("A.g");
+    assert_eq!(status(&live), Err(StatusCode::SERVICE_UNAVAILABLE), "one is missing");
+    live.has_synced("B.g");
+    assert_eq!(status(&live), Ok(()));
+    live.watching(["A.g", "B.g", "C.g"].map(str::to_owned).into());
+    assert_eq!(status(&live), Ok(()), "what is installed later takes nothing back");
+
+    let empty = Live::new("e".into());
+    empty.watching(BTreeSet::new());
+    assert_eq!(status(&empty), Ok(()), "a cluster without kinds has nothing to show");
+}
