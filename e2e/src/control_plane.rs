@@ -61,7 +61,8 @@ pub struct Options {
     pub core: CoreVersion,
     /// Install our packages and those that they depend on.
     pub install: bool,
-    /// Where `cargo xtask package` has left our packages; without it they are built of the workspace, with images that hold no program.
+    /// Where `cargo xtask package` has left our packages, of which the Function's program is run; without it they are built of the
+    /// workspace, with images that hold no program, and the one that was built for tests is run.
     pub packages: Option<PathBuf>,
     /// How many processes of the function there are.
     pub replicas: usize,
@@ -119,7 +120,6 @@ impl ControlPlane {
         let begin = Instant::now();
         let ground = Arc::new(Ground::new(options.core, options.quiet, options.keep)?);
         let registry = Registry::start(&ground).await?;
-        let binary = workspace::built("function")?;
         let ((), (outer, inner, core), sites) = try_join!(
             publish(&ground, &registry, options),
             clusters(&ground, options.core),
@@ -128,6 +128,11 @@ impl ControlPlane {
         let proxy = Proxy::start(sites, inner.port, ground.folder()).await?;
         let inside = inside::Inside::start(&outer, &inner, &proxy.url);
         let Core { authority, metrics } = core;
+        let binary = if options.packages.is_some() {
+            packages::program(&ground, &registry).await?
+        } else {
+            workspace::built("function")?
+        };
         let function = Function::start(&ground, &authority, &binary, "function", options.replicas).await?;
         let endpoint = function.endpoint.clone();
         let runtime = Runtime::start(outer.client.clone(), authority, endpoint, &ground.logs());

@@ -1,6 +1,7 @@
 //! An environment as its owner sees it: a claim, or a composite in a namespace.
 
 mod going;
+mod parts;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,6 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
 
+use self::parts::{is_in_sync, written};
 use crate::kubectl::Kubectl;
 use crate::objects::Objects;
 use crate::stage::{PATIENCE, eventually};
@@ -20,7 +22,7 @@ const EVERY: Duration = Duration::from_millis(500);
 /// How long nothing has to be made nor changed.
 const RESTING: Duration = Duration::from_secs(10);
 
-/// The uid and the generation of everything composed, by slot, kind and name.
+/// The uid of everything composed, and what tells of every change to it, by slot, kind and name.
 pub type Desired = BTreeMap<String, (String, String)>;
 
 /// What somebody applied.
@@ -168,29 +170,22 @@ impl Environment {
         Ok(self.composed().await?.into_iter().map(uid).collect())
     }
 
-    /// The uid of everything composed, and its generation with the labels that are not Crossplane's: neither changes where nothing is
-    /// written to a spec, nor to labels.
+    /// The uid of everything composed, and what was written to it: it stays the same where nothing is written to a spec, to a
+    /// Secret's data, to labels or to annotations.
     pub async fn desired(&self) -> Result<Desired> {
         let of = |object: Value| {
             let metadata = &object["metadata"];
             let name = format!("{} {} {}", slot(&object), resource(&object), metadata["name"]);
-            let mut written = metadata["generation"].to_string();
-            for (label, value) in metadata["labels"].as_object().into_iter().flatten() {
-                if !label.contains("crossplane.io/") {
-                    _ = write!(written, " {label}={value}");
-                }
-            }
-            (name, (metadata["uid"].to_string(), written))
+            (name, (metadata["uid"].to_string(), written(&object)))
         };
         Ok(self.composed().await?.into_iter().map(of).collect())
     }
 
     /// Whether it is ready, and every part in sync, the function's last word included.
     pub async fn is_settled(&self) -> Result<bool> {
-        let in_sync = |object: &Value| condition(object, "Synced")["status"] != "False";
         let object = self.object().await?;
         let available = condition(&object, "Provisioned")["reason"] == "Available";
-        Ok(is_ready(&object) && available && self.composed().await?.iter().all(in_sync))
+        Ok(is_ready(&object) && available && self.composed().await?.iter().all(is_in_sync))
     }
 
     /// Waits until nothing is made nor changed any more; what is there then.

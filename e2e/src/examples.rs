@@ -10,6 +10,11 @@ pub fn all() -> impl Iterator<Item = (&'static dyn AnyApi, Flavour)> {
     APIS.iter().flat_map(|api| Flavour::ALL.map(|flavour| (*api, flavour)))
 }
 
+/// The managed clusters that a virtual environment can be on, in both flavours.
+pub fn clusters() -> impl Iterator<Item = (&'static str, Flavour)> {
+    ["gke", "eks", "aks"].into_iter().flat_map(|cluster| Flavour::ALL.map(|flavour| (cluster, flavour)))
+}
+
 /// An API's example: what people apply, in `namespace`.
 pub fn example(api: &str, flavour: Flavour, namespace: &str) -> Result<Value> {
     let file = match flavour {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use function_paved_road::apis::Flavour;
-use futures::future::try_join_all;
+use futures::future::{try_join, try_join_all};
 use serde_json::{Value, json};
 
 pub use self::add_ons::{AddOns, is_part};
@@ -106,6 +106,18 @@ impl Stage {
         Ok(self.environment(manifest))
     }
 
+    /// A virtual environment on a managed cluster, not applied yet. Nothing is inside: no way leads into clusters that are pretended.
+    pub fn cluster(&self, cluster: &str, flavour: Flavour) -> Result<Environment> {
+        let mut change = json!({
+            "metadata": {"name": cluster},
+            "spec": {"parameters": {"type": cluster, "app": null}},
+        });
+        if flavour == Flavour::Claims {
+            change["spec"]["writeConnectionSecretToRef"] = json!({"name": format!("{cluster}-conn")});
+        }
+        self.example("virtual-environment", flavour, change)
+    }
+
     /// Waits for the turn to have add-ons: Argo CD and Knative would be installed twice in what all virtual clusters share.
     pub async fn add_ons(&self) -> Result<AddOns> {
         let turn = self.plane.add_ons.clone().lock_owned().await;
@@ -115,8 +127,8 @@ impl Stage {
         Ok(AddOns { parameters, _turn: turn })
     }
 
-    /// Every example in both flavours, ready, for those who look on while something else changes: they go on from scenario to
-    /// scenario. The virtual environment that was made from a claim has add-ons.
+    /// Every example and every managed cluster in both flavours, ready, for those who look on while something else changes: they go on
+    /// from scenario to scenario. The virtual environment that was made from a claim has add-ons.
     pub async fn standing(&self) -> Result<Vec<Environment>> {
         let _turn = self.plane.standing.lock().await;
         let stage = self.looking_on().await?;
@@ -133,7 +145,17 @@ impl Stage {
             environment.ready().await?;
             anyhow::Ok(environment)
         });
-        try_join_all(all).await
+        let clusters = examples::clusters().map(async |(cluster, flavour)| {
+            let environment = stage.cluster(cluster, flavour)?;
+            if environment.found().await?.is_none() {
+                environment.apply().await?;
+            }
+            environment.ready().await?;
+            anyhow::Ok(environment)
+        });
+        let (mut standing, clusters) = try_join(try_join_all(all), try_join_all(clusters)).await?;
+        standing.extend(clusters);
+        Ok(standing)
     }
 
     /// The same, in another namespace.

@@ -1,19 +1,21 @@
 //! Our function: replicas of the real binary, behind one endpoint.
 
 use std::{
+    io,
     net::Ipv4Addr,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use tokio::{
-    io::copy_bidirectional,
+    io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::oneshot,
     task::JoinHandle,
 };
 
@@ -23,6 +25,13 @@ use super::{
     ports,
     process::{Process, Program},
 };
+
+/// How many bytes go to a replica at once, at most.
+const CHUNK: usize = 64 * 1024;
+
+/// More bytes than a client sends in a row to be let in, its certificate included, and fewer than core sends once something was
+/// composed: so many that nothing has answered yet are a call in flight.
+const CALL: usize = 4 * 1024;
 
 /// Replicas of the function, and the one address at which they are reached.
 ///
@@ -35,16 +44,12 @@ pub struct Function {
     pub binary: PathBuf,
     /// The replicas, to be stopped and started.
     pub replicas: Vec<Arc<Process>>,
-    traffic: Arc<Traffic>,
+    strike: Arc<Strike>,
     task: JoinHandle<()>,
 }
 
-/// Which replica was asked last, and how many connections each has had.
-#[derive(Default)]
-struct Traffic {
-    last: AtomicUsize,
-    connections: Vec<AtomicUsize>,
-}
+/// The order to kill the replica that is next seen to have a call in flight; it is answered with that one's number.
+type Strike = Mutex<Option<oneshot::Sender<usize>>>;
 
 impl Function {
     /// Starts `count` replicas of a binary; their processes are called `<name>-0` and so on.
@@ -73,21 +78,20 @@ impl Function {
         }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, ports::free()?)).await?;
         let endpoint = listener.local_addr()?.to_string();
-        let connections = backends.iter().map(|_| AtomicUsize::default()).collect();
-        let traffic = Arc::new(Traffic { connections, ..Traffic::default() });
-        let task = tokio::spawn(balance(listener, backends, traffic.clone()));
+        let strike = Arc::<Strike>::default();
+        let backends = replicas.iter().cloned().zip(backends).collect();
+        let task = tokio::spawn(balance(listener, backends, strike.clone()));
         ground.tell(&format!("{name}, {count} replicas"), start);
-        Ok(Self { endpoint, binary: binary.to_owned(), replicas, traffic, task })
+        Ok(Self { endpoint, binary: binary.to_owned(), replicas, strike, task })
     }
 
-    /// The index of the replica that was connected to last: it answers, as core keeps a connection.
-    pub fn serving(&self) -> usize {
-        self.traffic.last.load(Ordering::Relaxed)
-    }
-
-    /// How often each replica was connected to.
-    pub fn connections(&self) -> Vec<usize> {
-        self.traffic.connections.iter().map(|count| count.load(Ordering::Relaxed)).collect()
+    /// Kills the replica that is next seen to have a call in flight, before the first byte of its answer is handed on: nobody gets that
+    /// answer. Waits until it is done; the replica.
+    pub async fn strike(&self) -> Result<&Process> {
+        let (order, struck) = oneshot::channel();
+        *self.strike.lock().unwrap_or_else(PoisonError::into_inner) = Some(order);
+        let number = struck.await.context("nobody leads to the function any more")?;
+        Ok(&self.replicas[number])
     }
 }
 
@@ -97,23 +101,97 @@ impl Drop for Function {
     }
 }
 
-async fn balance(listener: TcpListener, backends: Vec<u16>, traffic: Arc<Traffic>) {
+async fn balance(listener: TcpListener, backends: Vec<(Arc<Process>, u16)>, strike: Arc<Strike>) {
     let next = Arc::new(AtomicUsize::new(0));
+    let backends: Arc<[_]> = backends.into();
     // An error is that of one connection.
     loop {
-        let Ok((mut client, _)) = listener.accept().await else { continue };
-        let (backends, next, traffic) = (backends.clone(), next.clone(), traffic.clone());
+        let Ok((client, _)) = listener.accept().await else { continue };
+        let (backends, next, strike) = (backends.clone(), next.clone(), strike.clone());
         tokio::spawn(async move {
             for _ in 0..backends.len() {
                 let number = next.fetch_add(1, Ordering::Relaxed) % backends.len();
-                if let Ok(mut server) = TcpStream::connect((Ipv4Addr::LOCALHOST, backends[number])).await {
-                    traffic.last.store(number, Ordering::Relaxed);
-                    traffic.connections[number].fetch_add(1, Ordering::Relaxed);
+                let (replica, port) = &backends[number];
+                if let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).await {
                     // Either side may end it as it likes.
-                    let _ = copy_bidirectional(&mut client, &mut server).await;
+                    let _ = lead(client, server, || struck(&strike, number, replica)).await;
                     return;
                 }
             }
         });
+    }
+}
+
+/// Leads a client to a server until either ends, or the connection is `struck` with a call in flight.
+async fn lead(mut client: TcpStream, mut server: TcpStream, struck: impl Fn() -> bool) -> io::Result<()> {
+    let (mut from_client, mut to_client) = client.split();
+    let (mut from_server, mut to_server) = server.split();
+    let unanswered = AtomicUsize::new(0);
+    let up = async {
+        let mut bytes = vec![0; CHUNK];
+        loop {
+            let count = from_client.read(&mut bytes).await?;
+            if count == 0 {
+                return io::Result::Ok(());
+            }
+            to_server.write_all(&bytes[..count]).await?;
+            unanswered.fetch_add(count, Ordering::Relaxed);
+        }
+    };
+    let down = async {
+        let mut bytes = vec![0; CHUNK];
+        loop {
+            let count = from_server.read(&mut bytes).await?;
+            if count == 0 || unanswered.swap(0, Ordering::Relaxed) >= CALL && struck() {
+                return io::Result::Ok(());
+            }
+            to_client.write_all(&bytes[..count]).await?;
+        }
+    };
+    tokio::select! {
+        ended = up => ended,
+        ended = down => ended,
+    }
+}
+
+/// Kills a replica, where that was ordered.
+fn struck(strike: &Strike, number: usize, replica: &Process) -> bool {
+    let order = strike.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(order) = order else { return false };
+    replica.kill();
+    // Whoever ordered it may have given up.
+    let _ = order.send(number);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by it")]
+    use super::*;
+
+    /// Both ends of a connection.
+    async fn connection() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (near, listener.accept().await.unwrap().0)
+    }
+
+    #[tokio::test]
+    async fn what_is_struck_has_a_call_in_flight_whose_answer_nobody_gets() {
+        let ((mut client, inlet), (outlet, mut server)) = (connection().await, connection().await);
+        let led = tokio::spawn(lead(inlet, outlet, || true));
+        let (mut asked, mut answer) = (vec![1; CALL], Vec::new());
+        // A few bytes are no call.
+        client.write_all(b"hello").await.unwrap();
+        server.read_exact(&mut asked[..5]).await.unwrap();
+        server.write_all(b"welcome").await.unwrap();
+        client.read_exact(&mut asked[..7]).await.unwrap();
+        assert_eq!(&asked[..7], b"welcome");
+        client.write_all(&asked).await.unwrap();
+        server.read_exact(&mut asked).await.unwrap();
+        server.write_all(b"answer").await.unwrap();
+        led.await.unwrap().unwrap();
+        client.read_to_end(&mut answer).await.unwrap();
+        assert!(answer.is_empty(), "{answer:?}");
     }
 }

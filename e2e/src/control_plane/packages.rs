@@ -29,6 +29,9 @@ const PATIENCE: Duration = Duration::from_mins(5);
 /// The host under which packages are known; core is told to look for them on loopback.
 const HOST: &str = "xpkg.crossplane.io";
 
+/// What packages are for that run on this machine.
+const PLATFORM: &str = if cfg!(target_arch = "aarch64") { "linux/arm64" } else { "linux/amd64" };
+
 /// The kinds of packages.
 const KINDS: [&str; 3] = ["Configuration", "Function", "Provider"];
 
@@ -55,8 +58,13 @@ impl Registry {
         let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
         let program = Program::new("crossplane", &ground.tools.cli)
             .args(["xpkg", "push", "--package-files", &files.join(",")])
-            .arg(package.replacen(HOST, &self.address, 1));
+            .arg(self.own(package));
         ground.run(program).await.map(drop)
+    }
+
+    /// Where a package is that the world knows under `package`.
+    fn own(&self, package: &str) -> String {
+        package.replacen(HOST, &self.address, 1)
     }
 
     /// What makes core look here.
@@ -78,7 +86,7 @@ pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) ->
     let start = Instant::now();
     let args = Args::default();
     let folder = if let Some(folder) = built {
-        folder.to_owned()
+        folder.canonicalize().with_context(|| format!("finding {}", folder.display()))?
     } else {
         let output = ground.subfolder("packages")?;
         build(&args, output.clone()).await?;
@@ -89,8 +97,25 @@ pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) ->
     Ok(())
 }
 
-/// Builds our packages as they are released, the Function's for both architectures. In the program's place there is a word: no image
-/// is run here, and the real ones take minutes to build.
+/// Takes the Function's program out of its package, as whoever pulls that for this machine finds it; gives its file. Its image says
+/// which of its files it starts.
+pub async fn program(ground: &Ground, registry: &Registry) -> Result<PathBuf> {
+    let args = Args::default();
+    let package = registry.own(&tagged(&args.registry.function(), &args));
+    let crane = || Program::new("crane", &ground.tools.crane).args(["--platform", PLATFORM]);
+    let config: Value = serde_json::from_str(&ground.run(crane().args(["config", &package])).await?)?;
+    let entry = config["config"]["Entrypoint"][0].as_str().and_then(|entry| entry.strip_prefix('/'));
+    let entry = entry.with_context(|| format!("the image of {package} does not say what to start"))?;
+    let folder = ground.subfolder("function-image")?;
+    let files = folder.with_extension("tar").display().to_string();
+    ground.run(crane().args(["export", &package, &files])).await?;
+    let tar = Program::new("tar", Path::new("tar")).args(["--extract", "--file", &files, "--directory"]);
+    ground.run(tar.arg(folder.display().to_string()).arg(entry)).await?;
+    Ok(folder.join(entry))
+}
+
+/// Builds our packages as they are released, the Function's for both architectures. In the program's place there is a word: the real
+/// ones take minutes to build, and what runs here is the one that was built for tests.
 pub async fn build(args: &Args, output: PathBuf) -> Result<()> {
     let args = args.clone();
     tokio::task::spawn_blocking(move || {

@@ -1,113 +1,23 @@
 //! What happens to environments that live: changes, accidents, restarts.
 
+mod edits;
 mod settings;
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::Flavour;
 use futures::future::{join_all, try_join_all};
-use serde_json::{Value, json};
+use serde_json::json;
 
+pub(super) use self::edits::what_may_change_changes;
 pub(super) use self::settings::{
     new_networks_reach_what_runs, new_settings_leave_alone_what_runs, new_tags_and_publishers_reach_what_runs,
 };
-use super::{beside, in_both_flavours};
-use crate::environment::{Desired, Environment, is_ready};
+use super::in_both_flavours;
+use crate::environment::{Desired, Environment};
 use crate::examples;
-use crate::stage::{Stage, eventually, is_part};
-
-/// Every field that may change, with a value that the example does not have; add-ons come and go by themselves.
-fn changes(api: &str) -> Vec<Value> {
-    let parameters = |change: Value| json!({"spec": {"parameters": change}});
-    match api {
-        "gpu-workspace" => vec![
-            parameters(json!({"allowedCidrs": ["203.0.113.0/24", "198.51.100.7/32"]})),
-            parameters(json!({"allowedCidrs": ["198.51.100.7/32"]})),
-            parameters(json!({"instanceType": "g4dn.2xlarge"})),
-            parameters(json!({"diskGB": 120})),
-            parameters(json!({"owner": "grace@acme.io"})),
-        ],
-        "application-environment" => vec![
-            parameters(json!({"nodeCount": 2})),
-            parameters(json!({"nodeSize": "large"})),
-            parameters(json!({"storageGB": 30})),
-            parameters(json!({"deletionPolicy": "Orphan"})),
-            parameters(json!({"deletionPolicy": "Delete"})),
-        ],
-        "unified-environment" => vec![
-            json!({"spec": {"backend": {"replicas": 3}}}),
-            json!({"spec": {"backend": {"env": {"LOG_LEVEL": "debug"}}}}),
-            json!({"spec": {"backend": {"image": "ghcr.io/acme/checkout:1.5.0"}}}),
-            json!({"spec": {"backend": {"port": 9090}}}),
-            json!({"spec": {"database": {"size": "large"}}}),
-            json!({"spec": {"frontend": {"retainFiles": false}}}),
-        ],
-        "stock-pool" => vec![
-            json!({"spec": {"replicas": 3}}),
-            json!({"spec": {"memory": "8Gi"}}),
-            json!({"spec": {"gpu": 0}}),
-            json!({"spec": {"specName": "g1.2"}}),
-            json!({"spec": {"image": "registry.k8s.io/pause:3.9"}}),
-        ],
-        _ => vec![
-            parameters(json!({"app": {"values": {"replicaCount": 1}}})),
-            parameters(json!({"app": {"chart": {"version": "6.10.0"}}})),
-            parameters(json!({"app": {"chart": {
-                "repository": "https://stefanprodan.github.io/others",
-                "name": "hello",
-                "version": "1.0.0",
-            }}})),
-            parameters(json!({"size": "medium"})),
-            parameters(json!({"expose": "loadBalancer"})),
-        ],
-    }
-}
-
-/// An edit arrives: what is composed is another after it, whole and in sync, and nothing was made anew nor goes, but for the rule of a
-/// firewall that stands for a network: its slot begins so.
-const OF_A_NETWORK: &str = "ssh-";
-
-pub(super) async fn what_may_change_changes(stage: Stage) -> Result<()> {
-    let changed = examples::all().map(async |(api, flavour)| {
-        let environment = stage.ready(api.info().name, flavour, beside(flavour)).await?;
-        for change in changes(api.info().name) {
-            let before = environment.desired().await?;
-            environment.edit(&change).await?;
-            let what = format!("{} has {change}", environment.resource());
-            let after = eventually(&what, async || {
-                let now = environment.desired().await?;
-                Ok((now != before && environment.is_settled().await?).then_some(now))
-            })
-            .await?;
-            let is_lost = |(name, (uid, _)): &(&String, &(String, String))| match after.get(*name) {
-                Some((now, _)) => now != uid,
-                None => !name.starts_with(OF_A_NETWORK),
-            };
-            let lost: Vec<_> = before.iter().filter(is_lost).collect();
-            ensure!(lost.is_empty(), "{what}, and made anew, or gone, is {lost:?}: {after:?}");
-        }
-        if api.info().name == "virtual-environment" {
-            let add_ons = stage.add_ons().await?;
-            add_ons.join(&environment).await?;
-            let other = ["https://git.example.org/team-shop/other.git", "deploy/other", "other-branch"];
-            let followed = json!({"repoURL": other[0], "path": other[1], "targetRevision": other[2]});
-            environment.edit(&json!({"spec": {"parameters": {"gitops": followed}}})).await?;
-            eventually("Argo CD follows another repository", async || {
-                let application = environment.slot("gitops").await?["spec"].to_string();
-                Ok(other.iter().all(|part| application.contains(part)).then_some(()))
-            })
-            .await?;
-            environment.edit(&json!({"spec": {"parameters": {"knative": {"enabled": false}}}})).await?;
-            environment
-                .until("ready without Knative", |object| is_ready(object) && !is_part(object, "knative"))
-                .await?;
-            add_ons.leave(&environment).await?;
-        }
-        anyhow::Ok(())
-    });
-    try_join_all(changed).await.map(drop)
-}
+use crate::stage::{PATIENCE, Stage, eventually};
 
 /// Parts of each kind of provider: a managed resource, a Deployment (in the claims flavour an Object that wraps it), a Release.
 const LOST: [(&str, &str); 3] = [
@@ -171,34 +81,24 @@ pub(super) async fn a_provider_that_was_down_catches_up(stage: Stage) -> Result<
     settled(&standing).await
 }
 
-/// Whichever replica answers is killed, again and again, while environments are made.
+/// How often a replica is killed.
+const STRIKES: usize = 5;
+
+/// While environments are made, a replica is killed again and again that is about to answer: its calls are lost.
 pub(super) async fn a_function_that_is_killed_is_missed_by_nobody(stage: Stage) -> Result<()> {
     let function = &stage.plane.function;
     let environments = examples::all()
         .map(|(api, flavour)| stage.example(api.info().name, flavour, json!({})))
         .collect::<Result<Vec<_>>>()?;
     try_join_all(environments.iter().map(Environment::apply)).await?;
-    let killing = async {
-        loop {
-            tokio::time::sleep(Duration::from_secs(3)).await;
-            let serving = &function.replicas[function.serving()];
-            serving.kill();
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            if let Err(error) = serving.start_again() {
-                return error;
-            }
-        }
-    };
-    let ready = try_join_all(environments.iter().map(Environment::ready));
-    let ready = tokio::select! {
-        ready = ready => ready,
-        error = killing => Err(error),
-    };
-    for replica in function.replicas.iter().filter(|replica| !replica.is_running()) {
+    for number in 0..STRIKES {
+        let struck = tokio::time::timeout(PATIENCE, function.strike()).await;
+        let replica =
+            struck.with_context(|| format!("{number} calls were cut off, and no other was made"))??;
+        tokio::time::sleep(Duration::from_secs(1)).await;
         replica.start_again()?;
     }
-    ready?;
-    ensure!(function.connections().iter().all(|count| *count > 1), "only one replica was ever asked");
+    try_join_all(environments.iter().map(Environment::ready)).await?;
     for environment in &environments {
         let made = stage.in_the_clouds(&environment.composite().await?).await?;
         let composed = environment.composed().await?;

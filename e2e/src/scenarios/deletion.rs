@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::{AnyApi, Flavour};
-use futures::future::try_join_all;
+use futures::future::{try_join, try_join_all};
 use serde_json::{Value, json};
 
+pub(super) use self::order::usages;
 use self::order::{Order, is_usage};
 use super::in_both_flavours;
 use crate::environment::{Environment, reference, resource, slot};
@@ -18,18 +19,39 @@ use crate::stage::{Stage, eventually, merge};
 use crate::stand_in::behaviour::Rule;
 
 pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()> {
-    let gone = examples::all().map(async |(api, flavour)| {
-        let environment = stage.ready(api.info().name, flavour, named(api, flavour)).await?;
-        let held = held(&stage, &environment).await?;
-        for slot in order::usages(api.info().name, flavour) {
-            let slot = format!("usage-{slot}");
-            ensure!(held.contains(&slot), "{} has no {slot}: {held:?}", environment.resource());
-        }
-        let order = Order::of(&stage.objects, &environment).await?;
-        goes(&stage, &environment).await?;
-        order.was_kept().await.with_context(|| environment.resource())
+    let apis = examples::all().map(async |(api, flavour)| {
+        let name = api.info().name;
+        let environment = stage.ready(name, flavour, named(api, flavour)).await?;
+        goes_by_its_usages(&stage, &environment, &usages(name, flavour)).await
     });
-    try_join_all(gone).await.map(drop)
+    let clusters = examples::clusters().map(async |(cluster, flavour)| {
+        let environment = stage.cluster(cluster, flavour)?;
+        environment.apply().await?;
+        environment.ready().await?;
+        goes_by_its_usages(&stage, &environment, &usages(cluster, flavour)).await
+    });
+    try_join(try_join_all(apis), try_join_all(clusters)).await.map(drop)
+}
+
+/// It has these Usages, and goes in the order that they and its others demand.
+pub(super) async fn goes_by_its_usages(
+    stage: &Stage,
+    environment: &Environment,
+    usages: &[&str],
+) -> Result<()> {
+    let held = held(stage, environment).await?;
+    for slot in usages {
+        let slot = format!("usage-{slot}");
+        ensure!(held.contains(&slot), "{} has no {slot}: {held:?}", environment.resource());
+    }
+    goes_in_order(stage, environment).await
+}
+
+/// Deletes it, and looks on whether what its Usages protect is asked to go last.
+async fn goes_in_order(stage: &Stage, environment: &Environment) -> Result<()> {
+    let order = Order::of(&stage.objects, environment).await?;
+    goes(stage, environment).await?;
+    order.was_kept().await.with_context(|| environment.resource())
 }
 
 pub(super) async fn everything_goes_when_it_is_half_made(stage: Stage) -> Result<()> {
@@ -66,7 +88,7 @@ pub(super) async fn everything_goes_when_the_clouds_refuse(stage: Stage) -> Resu
         let environment = stage.example(api.info().name, flavour, change)?;
         environment.apply().await?;
         fails(api.info().name, &environment).await?;
-        goes(&stage, &environment).await
+        goes_in_order(&stage, &environment).await
     });
     try_join_all(gone).await.map(drop)
 }

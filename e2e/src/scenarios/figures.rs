@@ -69,7 +69,7 @@ impl Counts {
 /// They stand in an API server where nobody composes anything, with the status that each example came to. Only the released command
 /// line is measured.
 pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Result<()> {
-    const OF_EACH: usize = 200;
+    const OF_EACH: usize = 125;
     let program = released()?;
     ensure!(
         program.ends_with("release/paved"),

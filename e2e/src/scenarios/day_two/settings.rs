@@ -2,11 +2,13 @@
 
 use anyhow::{Result, ensure};
 use function_paved_road::apis::Flavour;
-use futures::future::try_join_all;
+use futures::future::{try_join, try_join_all};
 use serde_json::{Value, json};
 
 use super::{desired, settled};
-use crate::environment::{Environment, is_ready};
+use crate::environment::{Desired, Environment, is_ready};
+use crate::examples;
+use crate::scenarios::deletion;
 use crate::stage::{Stage, eventually, is_part};
 
 /// Whatever is changed in Settings, what runs goes on as it is, and what is new has it.
@@ -15,27 +17,47 @@ pub(in crate::scenarios) async fn new_settings_leave_alone_what_runs(stage: Stag
     let before = desired(&environments).await?;
     let old = stage.settings().await?;
     let namespace = environments.first().map(Environment::namespace).unwrap_or_default();
-    stage.patch_settings(&json!({"data": other_settings(namespace)})).await?;
-    let played = async {
-        let new = stage.example("stock-pool", Flavour::Namespaced, json!({}))?;
-        new.apply().await?;
-        eventually("a new pool has the new runtime class", async || {
-            let deployment = new.slot("deployment").await.unwrap_or_default();
-            Ok((deployment["spec"]["template"]["spec"]["runtimeClassName"] == "nvidia").then_some(()))
-        })
-        .await?;
-        // The function is told the new Settings, and asked about all that runs.
-        try_join_all(environments.iter().map(Environment::poke)).await?;
-        settled(&environments).await?;
-        for (environment, before) in environments.iter().zip(&before) {
-            let after = environment.desired().await?;
-            ensure!(after == *before, "{} runs otherwise: {before:?}, {after:?}", environment.resource());
-        }
-        Ok(())
-    }
-    .await;
+    stage.patch_settings(&json!({"data": other_settings(namespace, &stage.namespace)})).await?;
+    let played = try_join(new_ones(&stage), run_on(&environments, &before)).await;
     stage.put_settings(&old).await?;
-    played
+    let ((new, before), ()) = played?;
+    // Databases are shared again, and a server of one's own goes on.
+    run_on(&new, &before).await?;
+    let gone = new.iter().zip(Flavour::ALL).map(async |(environment, flavour)| {
+        deletion::goes_by_its_usages(&stage, environment, &deletion::usages("rds", flavour)).await
+    });
+    try_join_all(gone).await.map(drop)
+}
+
+/// What is made under the other Settings has them: a pool its runtime class, and unified environments a database server of their own.
+/// The latter, and how they run.
+async fn new_ones(stage: &Stage) -> Result<(Vec<Environment>, Vec<Desired>)> {
+    let pool = stage.example("stock-pool", Flavour::Namespaced, json!({}))?;
+    pool.apply().await?;
+    let servers = Flavour::ALL.map(async |flavour| {
+        let change = json!({"spec": {"frontend": {"retainFiles": false}}});
+        let environment = stage.ready("unified-environment", flavour, change).await?;
+        let server = environment.slot("postgres-instance").await?;
+        ensure!(server["spec"]["forProvider"]["region"] == "eu-west-1", "a server elsewhere: {server}");
+        let runs = environment.rests().await?;
+        anyhow::Ok((environment, runs))
+    });
+    let servers = try_join_all(servers).await?;
+    let deployment = pool.slot("deployment").await?;
+    let class = &deployment["spec"]["template"]["spec"]["runtimeClassName"];
+    ensure!(class == "nvidia", "the new pool's runtime class is {class}");
+    Ok(servers.into_iter().unzip())
+}
+
+/// The function is told the new Settings, and asked about all that runs: it runs on as it was before.
+async fn run_on(environments: &[Environment], before: &[Desired]) -> Result<()> {
+    try_join_all(environments.iter().map(Environment::poke)).await?;
+    settled(environments).await?;
+    for (environment, before) in environments.iter().zip(before) {
+        let after = environment.desired().await?;
+        ensure!(after == *before, "{} runs otherwise: {before:?}, {after:?}", environment.resource());
+    }
+    Ok(())
 }
 
 /// What is only written on things, or lets somebody in, follows the Settings, and nothing is made anew.
@@ -56,20 +78,12 @@ pub(in crate::scenarios) async fn new_tags_and_publishers_reach_what_runs(stage:
 
 /// Networks are let in, and no longer, where an environment leaves them to the platform team.
 pub(in crate::scenarios) async fn new_networks_reach_what_runs(stage: Stage) -> Result<()> {
-    let (mut workspaces, mut clusters) = (Vec::new(), Vec::new());
-    for flavour in Flavour::ALL {
-        let open = json!({"spec": {"parameters": {"allowedCidrs": null}}});
-        workspaces.push(stage.ready("gpu-workspace", flavour, open).await?);
-        let managed = json!({"spec": {"parameters": {"type": "gke", "app": null}}});
-        let cluster = stage.example("virtual-environment", flavour, managed)?;
-        cluster.apply().await?;
-        eventually("the managed cluster is there", async || {
-            let cluster = cluster.slot("cluster").await.unwrap_or_default();
-            Ok((cluster["status"]["atProvider"]["endpoint"].is_string()).then_some(()))
-        })
-        .await?;
-        clusters.push(cluster);
-    }
+    let open = json!({"spec": {"parameters": {"allowedCidrs": null}}});
+    let workspaces = Flavour::ALL.map(|flavour| stage.ready("gpu-workspace", flavour, open.clone()));
+    let workspaces = try_join_all(workspaces).await?;
+    let mut clusters = stage.standing().await?;
+    clusters.retain(|environment| environment.manifest["spec"]["parameters"]["type"].is_string());
+    ensure!(clusters.len() == examples::clusters().count(), "{} clusters stand", clusters.len());
     let before = try_join_all(workspaces.iter().chain(&clusters).map(uid_of_what_stays)).await?;
     let old = stage.settings().await?;
     stage.patch_settings(&json!({"data": networks()})).await?;
@@ -141,13 +155,17 @@ fn networks() -> Value {
     json!({"gpuWorkspace": {"allowedCidrs": [SSH_FROM]}, "environment": {"allowedCidrs": [API_FROM]}})
 }
 
-/// Every other setting, other than those of the examples.
-fn other_settings(namespace: &str) -> Value {
+/// Every other setting, other than those of the examples. Provider configs are others where something runs; what is new in the
+/// namespace `new` is made with those that there are.
+fn other_settings(namespace: &str, new: &str) -> Value {
     let config = |own: &str| {
         json!({
             "name": "other",
             "kind": "ProviderConfig",
-            "byNamespace": {namespace: {"name": own, "kind": "ProviderConfig"}},
+            "byNamespace": {
+                namespace: {"name": own, "kind": "ProviderConfig"},
+                new: {"name": "default", "kind": "ClusterProviderConfig"},
+            },
         })
     };
     json!({
@@ -191,7 +209,6 @@ fn other_settings(namespace: &str) -> Value {
         },
         "stockPool": {"runtimeClassName": "nvidia"},
         "environment": {
-            "allowedCidrs": [API_FROM],
             "charts": {"vcluster": "0.37.0", "argocd": "10.2.0", "knative": "v1.22.0"},
             "typeBySize": {"small": "gke", "medium": "eks", "large": "aks"},
             "machineTypes": {
@@ -264,7 +281,7 @@ mod tests {
         let input = yaml::read(&path).unwrap().remove(0);
         let schema = &input["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         let old = environment_config().unwrap()["data"].clone();
-        let mut changed = other_settings("team");
+        let mut changed = other_settings("team", "new");
         merge(&mut changed, followed_settings());
         merge(&mut changed, networks());
         assert_eq!(unchanged(schema, &old, &changed, ""), [""; 0]);

@@ -14,9 +14,10 @@ use crate::objects::{End, Objects};
 /// How long news of what has gone may take.
 const NEWS: Duration = Duration::from_mins(1);
 
-/// The slots of the Usages of an API's example without add-ons, as far as each of its flavours needs an order.
-pub(super) fn usages(api: &str, flavour: Flavour) -> Vec<&'static str> {
-    let mut usages = match api {
+/// The slots of the Usages of an API's example without add-ons, as far as each of its flavours needs an order; those of a managed
+/// cluster with nothing inside, by its type, and those of a unified environment with a database server of its own as `rds`.
+pub(in crate::scenarios) fn usages(example: &str, flavour: Flavour) -> Vec<&'static str> {
+    let mut usages = match example {
         "gpu-workspace" => {
             vec!["security-group-by-instance", "role-by-instance-profile", "role-by-role-ssm"]
         }
@@ -32,11 +33,28 @@ pub(super) fn usages(api: &str, flavour: Flavour) -> Vec<&'static str> {
             "postgres-db-by-postgres-schema-grant",
             "postgres-role-by-postgres-db",
         ],
+        "rds" => vec!["frontend-access-by-frontend-site", "postgres-instance-by-backend-deployment"],
         "virtual-environment" => vec!["host-namespace-by-vcluster"],
+        "gke" => vec!["cluster-by-node-pool", "node-pool-by-helm-config", "node-pool-by-kubernetes-config"],
+        "eks" => vec![
+            "cluster-by-node-pool",
+            "cluster-by-cluster-auth",
+            "node-pool-by-helm-config",
+            "node-pool-by-kubernetes-config",
+            "cluster-auth-by-helm-config",
+            "cluster-auth-by-kubernetes-config",
+        ],
+        "aks" => vec!["cluster-by-helm-config", "cluster-by-kubernetes-config"],
         _ => vec![],
     };
-    if (api, flavour) == ("unified-environment", Flavour::Claims) {
-        usages.extend(["namespace-by-backend-service", "namespace-by-postgres-role"]);
+    match (example, flavour) {
+        ("unified-environment", Flavour::Claims) => {
+            usages.extend(["namespace-by-backend-service", "namespace-by-postgres-role"]);
+        }
+        ("rds", Flavour::Claims) => {
+            usages.extend(["namespace-by-backend-service", "namespace-by-postgres-instance"]);
+        }
+        _ => {}
     }
     usages
 }

@@ -1,0 +1,74 @@
+//! What a part says of itself: what it was last asked for, and whether its provider has followed.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use xtask::package::image::sha256;
+
+use super::condition;
+
+/// Whether a provider has brought a part to what it asks for now. What has no provider says nothing of it.
+pub(super) fn is_in_sync(part: &Value) -> bool {
+    let synced = condition(part, "Synced");
+    if part["spec"]["forProvider"].is_null() {
+        return synced["status"] != "False";
+    }
+    let seen = &synced["observedGeneration"];
+    synced["status"] == "True" && (seen.is_null() || *seen == part["metadata"]["generation"])
+}
+
+/// What was written to an object: its generation, or a digest of everything where its kind counts none, with labels and annotations.
+/// Of those that are Crossplane's own, only the name in the cloud is ours to say.
+pub(super) fn written(object: &Value) -> String {
+    let metadata = &object["metadata"];
+    let mut written = match &metadata["generation"] {
+        Value::Null => {
+            let mut whole = object.clone();
+            whole["metadata"] = Value::Null;
+            whole["status"] = Value::Null;
+            sha256(whole.to_string().as_bytes())
+        }
+        generation => generation.to_string(),
+    };
+    let notes = [&metadata["labels"], &metadata["annotations"]].into_iter().filter_map(Value::as_object);
+    for (key, value) in notes.flatten() {
+        if !key.starts_with("crossplane.io/") || key == "crossplane.io/external-name" {
+            _ = write!(written, " {key}={value}");
+        }
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_to_a_secret_or_noted_on_a_part_is_told() {
+        let secret = |password: &str| json!({"kind": "Secret", "metadata": {"name": "way"}, "data": {"password": password}});
+        assert_eq!(written(&secret("a")), written(&secret("a")));
+        assert_ne!(written(&secret("a")), written(&secret("b")));
+        let bucket = |key: &str| json!({"metadata": {"generation": 1, "annotations": {key: "x"}}});
+        assert_ne!(written(&bucket("crossplane.io/external-name")), "1");
+        assert_ne!(written(&bucket("paved-road.fn.crossplane.io/size")), "1");
+        assert_eq!(written(&bucket("crossplane.io/external-create-pending")), "1");
+    }
+
+    #[test]
+    fn a_part_is_in_sync_once_its_provider_has_seen_the_newest_of_it() {
+        let part = |synced: Value| {
+            json!({
+                "metadata": {"generation": 2},
+                "spec": {"forProvider": {}},
+                "status": {"conditions": [synced]},
+            })
+        };
+        assert!(is_in_sync(&part(json!({"type": "Synced", "status": "True", "observedGeneration": 2}))));
+        assert!(is_in_sync(&part(json!({"type": "Synced", "status": "True"}))));
+        assert!(!is_in_sync(&part(json!({"type": "Synced", "status": "True", "observedGeneration": 1}))));
+        assert!(!is_in_sync(&part(json!({"type": "Ready", "status": "True"}))));
+        assert!(is_in_sync(&json!({"kind": "Service"})));
+    }
+}

@@ -1,0 +1,311 @@
+//! What an owner may change of an environment: every such field, and what follows from each.
+
+use anyhow::{Result, ensure};
+use futures::future::try_join_all;
+use serde_json::{Value, json};
+
+use crate::environment::{Desired, Environment};
+use crate::examples;
+use crate::scenarios::beside;
+use crate::stage::{Stage, eventually};
+
+/// An edit, and what is composed after it: slots, JSON pointers into what fills them, and what is there. It is null where there is
+/// nothing, and one among others where there is a list.
+struct Edit {
+    patch: Value,
+    seen: Vec<(&'static str, &'static str, Value)>,
+}
+
+impl Edit {
+    fn new<const N: usize>(patch: Value, seen: [(&'static str, &'static str, Value); N]) -> Self {
+        Self { patch, seen: seen.into() }
+    }
+
+    /// What of it is not to be seen yet.
+    async fn missing(&self, environment: &Environment) -> Result<Vec<String>> {
+        let composed = environment.composed().await?;
+        let is_missing = |(slot, pointer, expected): &&(&str, &str, Value)| {
+            let part = composed.iter().find(|object| crate::environment::slot(object) == *slot);
+            let found = part.and_then(|part| asked(part).pointer(pointer)).unwrap_or(&Value::Null);
+            found != expected && !found.as_array().is_some_and(|all| all.contains(expected))
+        };
+        let missing = self.seen.iter().filter(is_missing);
+        Ok(missing.map(|(slot, pointer, expected)| format!("{slot} {pointer}: {expected}")).collect())
+    }
+}
+
+/// What a part asks for: the object that it wraps, where it wraps one.
+fn asked(part: &Value) -> &Value {
+    part.pointer("/spec/forProvider/manifest").unwrap_or(part)
+}
+
+fn parameters(change: &Value) -> Value {
+    json!({"spec": {"parameters": change}})
+}
+
+/// Every field that may change, with a value that the example does not have; add-ons come and go by themselves.
+fn edits(api: &str) -> Vec<Edit> {
+    match api {
+        "gpu-workspace" => of_workspaces(),
+        "application-environment" => of_applications(),
+        "unified-environment" => of_unified(),
+        "stock-pool" => of_pools(),
+        _ => of_virtual(),
+    }
+}
+
+fn of_workspaces() -> Vec<Edit> {
+    let all = json!({
+        "allowedCidrs": ["203.0.113.0/24", "198.51.100.7/32"],
+        "instanceType": "g4dn.2xlarge",
+        "diskGB": 120,
+        "owner": "grace@acme.io",
+    });
+    vec![
+        Edit::new(
+            parameters(&all),
+            [
+                ("ssh-198.51.100.7/32", "/spec/forProvider/cidrIpv4", json!("198.51.100.7/32")),
+                ("ssh-203.0.113.0/24", "/spec/forProvider/cidrIpv4", json!("203.0.113.0/24")),
+                ("instance", "/spec/forProvider/instanceType", json!("g4dn.2xlarge")),
+                ("instance", "/spec/forProvider/rootBlockDevice/volumeSize", json!(120)),
+                ("instance", "/spec/forProvider/tags/WorkspaceOwner", json!("grace@acme.io")),
+            ],
+        ),
+        Edit::new(
+            parameters(&json!({"allowedCidrs": ["198.51.100.7/32"]})),
+            [
+                ("ssh-198.51.100.7/32", "/spec/forProvider/cidrIpv4", json!("198.51.100.7/32")),
+                ("ssh-203.0.113.0/24", "", Value::Null),
+            ],
+        ),
+    ]
+}
+
+fn of_applications() -> Vec<Edit> {
+    let all = json!({"nodeCount": 2, "nodeSize": "large", "storageGB": 30, "deletionPolicy": "Orphan"});
+    vec![
+        Edit::new(
+            parameters(&all),
+            [
+                ("node-pool", "/spec/forProvider/nodeCount", json!(2)),
+                ("node-pool", "/spec/forProvider/nodeConfig/machineType", json!("e2-standard-4")),
+                ("cloudsql-instance", "/spec/forProvider/settings/diskSize", json!(30)),
+                ("bucket", "/spec/forProvider/forceDestroy", json!(false)),
+            ],
+        ),
+        Edit::new(
+            parameters(&json!({"deletionPolicy": "Delete"})),
+            [("bucket", "/spec/forProvider/forceDestroy", json!(true))],
+        ),
+    ]
+}
+
+fn of_unified() -> Vec<Edit> {
+    let all = json!({"spec": {
+        "backend": {
+            "replicas": 3,
+            "env": {"LOG_LEVEL": "debug"},
+            "image": "ghcr.io/acme/checkout:1.5.0",
+            "port": 9090,
+        },
+        "database": {"size": "large"},
+        "frontend": {"retainFiles": false},
+    }});
+    let variable = json!({"name": "LOG_LEVEL", "value": "debug"});
+    let image = json!("ghcr.io/acme/checkout:1.5.0");
+    vec![Edit::new(
+        all,
+        [
+            ("backend-deployment", "/spec/replicas", json!(3)),
+            ("backend-deployment", "/spec/template/spec/containers/0/env", variable),
+            ("backend-deployment", "/spec/template/spec/containers/0/image", image),
+            ("backend-deployment", "/spec/template/spec/containers/0/ports/0/containerPort", json!(9090)),
+            ("postgres-role", "/spec/forProvider/connectionLimit", json!(200)),
+            ("frontend-bucket", "/spec/forProvider/forceDestroy", json!(true)),
+        ],
+    )]
+}
+
+fn of_pools() -> Vec<Edit> {
+    const LIMITS: [&str; 2] = [
+        "/spec/template/spec/containers/0/resources/limits/memory",
+        "/spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu",
+    ];
+    let image = json!("registry.k8s.io/pause:3.9");
+    vec![Edit::new(
+        json!({"spec": {"replicas": 3, "memory": "8Gi", "gpu": 0, "specName": "g1.2", "image": image}}),
+        [
+            ("deployment", "/spec/replicas", json!(3)),
+            ("deployment", LIMITS[0], json!("8Gi")),
+            ("deployment", LIMITS[1], Value::Null),
+            ("deployment", "/metadata/labels/app.kubernetes.io~1component", json!("g1.2")),
+            ("deployment", "/spec/template/spec/containers/0/image", image),
+        ],
+    )]
+}
+
+fn of_virtual() -> Vec<Edit> {
+    let others = json!("https://stefanprodan.github.io/others");
+    let other = json!({"repository": others, "name": "hello", "version": "1.0.0"});
+    vec![
+        Edit::new(
+            parameters(&json!({
+                "app": {"values": {"replicaCount": 1}, "chart": {"version": "6.10.0"}},
+                "size": "medium",
+                "expose": "loadBalancer",
+            })),
+            [
+                ("app", "/spec/forProvider/values/replicaCount", json!(1)),
+                ("app", "/spec/forProvider/chart/version", json!("6.10.0")),
+                (
+                    "vcluster",
+                    "/spec/forProvider/values/policies/resourceQuota/quota/count~1pods",
+                    json!("100"),
+                ),
+                (
+                    "vcluster",
+                    "/spec/forProvider/values/controlPlane/service/spec/type",
+                    json!("LoadBalancer"),
+                ),
+            ],
+        ),
+        Edit::new(
+            parameters(&json!({"app": {"chart": other}})),
+            [
+                ("app", "/spec/forProvider/chart/repository", others),
+                ("app", "/spec/forProvider/chart/name", json!("hello")),
+                ("app", "/spec/forProvider/chart/version", json!("1.0.0")),
+            ],
+        ),
+    ]
+}
+
+/// Of add-ons, which are there.
+fn of_add_ons() -> Edit {
+    let other = ["https://git.example.org/team-shop/other.git", "deploy/other", "other-branch"];
+    let followed = json!({"repoURL": other[0], "path": other[1], "targetRevision": other[2]});
+    Edit::new(
+        parameters(&json!({"gitops": followed, "knative": {"enabled": false}})),
+        [("gitops", "/spec/source", followed), ("knative", "", Value::Null)],
+    )
+}
+
+pub(in crate::scenarios) async fn what_may_change_changes(stage: Stage) -> Result<()> {
+    let changed = examples::all().map(async |(api, flavour)| {
+        let environment = stage.ready(api.info().name, flavour, beside(flavour)).await?;
+        for edit in edits(api.info().name) {
+            let before = environment.desired().await?;
+            let after = arrives(&environment, &edit).await?;
+            nothing_is_lost(&environment, &before, &after)?;
+        }
+        if api.info().name == "virtual-environment" {
+            let add_ons = stage.add_ons().await?;
+            add_ons.join(&environment).await?;
+            arrives(&environment, &of_add_ons()).await?;
+            add_ons.leave(&environment).await?;
+        }
+        // What a provider refuses of the last edit, it refuses by then.
+        environment.rests().await?;
+        ensure!(environment.is_settled().await?, "{} is not in sync", environment.resource());
+        anyhow::Ok(())
+    });
+    try_join_all(changed).await.map(drop)
+}
+
+/// Edits an environment, and waits until all of it is to be seen, whole and in sync; what is composed then.
+async fn arrives(environment: &Environment, edit: &Edit) -> Result<Desired> {
+    let missing = edit.missing(environment).await?;
+    ensure!(!missing.is_empty(), "{} has {} already", environment.resource(), edit.patch);
+    environment.edit(&edit.patch).await?;
+    let what = format!("{} has {}", environment.resource(), edit.patch);
+    eventually(&what, async || {
+        let is_there = edit.missing(environment).await?.is_empty() && environment.is_settled().await?;
+        Ok(is_there.then_some(()))
+    })
+    .await?;
+    environment.desired().await
+}
+
+/// The rule of a firewall stands for a network, and goes with it: its slot begins so.
+const OF_A_NETWORK: &str = "ssh-";
+
+/// Nothing was made anew nor has gone, but for the rules of a firewall.
+fn nothing_is_lost(environment: &Environment, before: &Desired, after: &Desired) -> Result<()> {
+    let is_lost = |(name, (uid, _)): &(&String, &(String, String))| match after.get(*name) {
+        Some((now, _)) => now != uid,
+        None => !name.starts_with(OF_A_NETWORK),
+    };
+    let lost: Vec<_> = before.iter().filter(is_lost).collect();
+    ensure!(lost.is_empty(), "{}: made anew, or gone, is {lost:?}: {after:?}", environment.resource());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by it")]
+    use std::collections::BTreeSet;
+
+    use function_paved_road::apis::{APIS, AnyApi, Flavour};
+    use xtask::{workspace, yaml};
+
+    use super::*;
+
+    /// The paths of a schema's fields that may have another value some day.
+    fn mutable(schema: &Value, path: &str, all: &mut BTreeSet<String>) {
+        let rules = schema["x-kubernetes-validations"].as_array();
+        if rules.is_some_and(|rules| rules.iter().any(|rule| rule["rule"] == "self == oldSelf")) {
+            return;
+        }
+        let Some(fields) = schema["properties"].as_object() else {
+            all.insert(path.to_owned());
+            return;
+        };
+        for (name, field) in fields {
+            mutable(field, &format!("{path}.{name}"), all);
+        }
+    }
+
+    /// The fields among `fields` that a patch has a value for.
+    fn changed<'f>(patch: &Value, fields: &'f BTreeSet<String>) -> impl Iterator<Item = &'f String> {
+        fields.iter().filter(move |field| {
+            let pointer = format!("/spec{}", field.replace('.', "/"));
+            patch.pointer(&pointer).is_some_and(|value| !value.is_null())
+        })
+    }
+
+    fn fields(api: &dyn AnyApi, flavour: Flavour) -> BTreeSet<String> {
+        let folder = if flavour == Flavour::Claims { "xrd" } else { "namespaced/xrd" };
+        let path = workspace::root().join(folder).join(format!("{}.yaml", api.info().name));
+        let xrd = yaml::read(&path).unwrap().remove(0);
+        let schema = &xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        let mut all = BTreeSet::new();
+        mutable(&schema["properties"]["spec"], "", &mut all);
+        all
+    }
+
+    #[test]
+    fn every_field_that_may_change_is_changed() {
+        for api in APIS {
+            for flavour in Flavour::ALL {
+                let (name, fields) = (api.info().name, fields(*api, flavour));
+                let mut edits = edits(name);
+                if name == "virtual-environment" {
+                    edits.push(of_add_ons());
+                }
+                let changed = edits.iter().flat_map(|edit| changed(&edit.patch, &fields));
+                assert_eq!(changed.cloned().collect::<BTreeSet<_>>(), fields, "{name}");
+                assert!(edits.iter().all(|edit| !edit.seen.is_empty()), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_that_cannot_change_is_none_of_them() {
+        let fields = fields(*APIS.first().unwrap(), Flavour::Claims);
+        assert!(
+            fields.contains(".parameters.diskGB") && !fields.contains(".parameters.region"),
+            "{fields:?}"
+        );
+    }
+}
