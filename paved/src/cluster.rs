@@ -22,7 +22,7 @@ pub(crate) use kinds::{Kind, Kinds, MARK};
 pub(crate) use reference::Reference;
 pub(crate) use search::{Found, find, find_all, find_each, pages};
 pub(crate) use trouble::{explain, is_denied, lacks_rights, refusal};
-pub(crate) use watch::{Seen, cause, watch, while_allowed};
+pub(crate) use watch::{Seen, anew, cause, watch, while_allowed};
 
 use crate::cli::Access;
 use crate::failure::Failure;

@@ -29,6 +29,7 @@ mod who;
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tracing::Level;
@@ -57,6 +58,9 @@ use serve::Listener;
 use session::{Revoked, Sessions};
 use streams::Streams;
 use who::Naming;
+
+/// How long the API server may be away before requests are better sent to another replica: for all of them it restarts sooner.
+const AWAY: Duration = Duration::from_mins(2);
 
 /// Everything that requests share. What is remembered of a person is remembered under that person's key.
 struct Portal {
@@ -117,7 +121,7 @@ fn log(config: &Config) {
     let _ = if std::io::stderr().is_terminal() {
         log.with(lines).try_init()
     } else {
-        log.with(lines.json().flatten_event(true)).try_init()
+        log.with(lines.json().flatten_event(true).with_span_list(false)).try_init()
     };
 }
 
@@ -181,14 +185,18 @@ impl Portal {
         tasks
     }
 
-    /// What is missing before requests can be answered.
+    /// What is missing, so that requests cannot be answered as they should.
     fn missing(&self) -> Vec<String> {
         let mut missing: Vec<String> =
             self.live.unsynced().into_iter().map(|kind| format!("the watch of {kind}")).collect();
         if !self.catalog.seen().is_known() {
             missing.push("the cluster's kinds".to_owned());
         }
-        if self.sessions.as_ref().is_some_and(|sessions| !sessions.revoked.is_known()) {
+        if self.live.unseen() > AWAY {
+            missing.push("the API server's watches".to_owned());
+        }
+        let unheard = |revoked: &Revoked| !revoked.is_known() || revoked.unheard() > AWAY;
+        if self.sessions.as_ref().is_some_and(|sessions| unheard(&sessions.revoked)) {
             missing.push("the sessions that were ended".to_owned());
         }
         missing

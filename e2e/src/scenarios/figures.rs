@@ -71,11 +71,6 @@ impl Counts {
 pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Result<()> {
     const OF_EACH: usize = 125;
     let program = released()?;
-    ensure!(
-        program.ends_with("release/paved"),
-        "what {} costs says nothing: `cargo build --release -p paved`",
-        program.display()
-    );
     let inner = &stage.plane.inner;
     let objects = Objects::new(inner.client.clone());
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": stage.namespace}});
@@ -119,10 +114,12 @@ async fn write_all(objects: &Objects, all: &[Value]) -> Result<()> {
     stream::iter(all).map(|one| objects.apply(one)).buffer_unordered(8).try_collect().await
 }
 
-/// The released command line, else the one that was built for tests.
+/// The released command line: what another one costs says nothing.
 fn released() -> Result<PathBuf> {
     let released = workspace::target().join("release/paved");
-    if released.exists() { Ok(released) } else { workspace::built("paved") }
+    let is_there = released.exists();
+    ensure!(is_there, "there is no {}: `cargo build --release --bin paved`", released.display());
+    Ok(released)
 }
 
 /// Gives another cluster the kinds of environment, without a subresource for the status.

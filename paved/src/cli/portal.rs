@@ -1,4 +1,5 @@
-//! Flags of `paved portal`. Each can also stand in the environment, or in the file that `--config` names under the same name.
+//! Flags of `paved portal`. Each but those of the cluster can also stand in the environment, or in the file that `--config` names under the
+//! same name.
 
 use std::path::PathBuf;
 
@@ -9,7 +10,8 @@ use super::Access;
 
 pub(super) const HELP: &str = "\
 Every flag can also be given as PAVED_PORTAL_<FLAG> in the environment, or as `flag: value` in the file that --config names:
-flags win over the environment, and the environment over the file.
+flags win over the environment, and the environment over the file. --kubeconfig, --context, --namespace, --as and
+--print-openapi are flags only.
 
 Examples:
   paved portal --auth none                    on this machine, with the kubeconfig's own rights

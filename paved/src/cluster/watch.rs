@@ -35,9 +35,9 @@ pub(crate) fn watch(
 }
 
 /// A stream that is replaced by another after each of its errors.
-fn anew<S>(begin: impl Fn() -> S) -> impl Stream<Item = Seen>
+pub(crate) fn anew<S, K>(begin: impl Fn() -> S) -> impl Stream<Item = Result<Event<K>, Error>>
 where
-    S: Stream<Item = Seen> + Unpin,
+    S: Stream<Item = Result<Event<K>, Error>> + Unpin,
 {
     struct Watching<S> {
         events: S,
@@ -117,7 +117,7 @@ mod tests {
                 if begun.borrow().len() < 4 { Err(Error::NoResourceVersion) } else { Ok(Event::InitDone) };
             stream::iter([Ok(Event::Init), last])
         };
-        let events = anew(watch).take(8).collect::<Vec<_>>().await;
+        let events = anew(watch).take(8).collect::<Vec<Seen>>().await;
         assert_eq!(events.iter().filter(|event| event.is_err()).count(), 3);
         assert_eq!(*begun.borrow(), [0, 250, 750, 1750]);
     }

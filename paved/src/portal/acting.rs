@@ -34,19 +34,23 @@ impl Acting {
                 person.username()
             )));
         }
-        let groups = person.groups();
+        let groups = self.groups(access, person.groups()).await?;
+        if groups.len() == person.groups().len() {
+            return Ok(person);
+        }
+        Ok(Arc::new(person.in_groups(groups)))
+    }
+
+    /// Those of some groups that the portal may act for.
+    pub(super) async fn groups(&self, access: &Access, groups: &[String]) -> Result<Vec<String>, Problem> {
         let answers =
             try_join_all(groups.iter().map(|group| access.portal_may_act_for("groups", group))).await?;
         let among = |wanted: bool| {
             let pairs = groups.iter().zip(&answers).filter(move |(_, may)| **may == wanted);
             pairs.map(|(group, _)| group.clone()).collect::<Vec<_>>()
         };
-        let left_out = among(false);
-        if left_out.is_empty() {
-            return Ok(person);
-        }
-        self.tell(left_out);
-        Ok(Arc::new(person.in_groups(among(true))))
+        self.tell(among(false));
+        Ok(among(true))
     }
 
     fn tell(&self, groups: Vec<String>) {

@@ -16,7 +16,7 @@ pub(super) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// Whether requests can be answered: every kind's watch stands.
+/// Whether requests can be answered: every kind has been seen whole, and the cluster is not out of reach.
 #[utoipa::path(get, path = "/readyz", operation_id = "isReady", tag = "operations",
     responses((status = 200, description = "It is ready.", body = String, content_type = "text/plain"), Refusals))]
 pub(super) async fn ready(State(portal): State<Arc<Portal>>) -> Result<&'static str, Problem> {

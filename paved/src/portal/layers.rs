@@ -15,6 +15,7 @@ use ipnet::IpNet;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::timeout::RequestBodyTimeoutLayer;
+use tracing::Instrument as _;
 
 use super::Portal;
 use super::extract::{LARGEST, too_large};
@@ -100,7 +101,10 @@ async fn finish(State(portal): State<Arc<Portal>>, mut request: Request, next: N
     let client = client(&portal.config.trusted_proxies, &request);
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let reads_pages = method == Method::GET && path.starts_with("/auth/") && accepts_pages(request.headers());
-    let mut response = written(next.run(request).await, &path, &id, reads_pages);
+    // Whatever is logged of a request has its id, however little is logged.
+    let span = tracing::error_span!("request", request = id.as_str());
+    let answer = next.run(request).instrument(span.clone()).await;
+    let mut response = written(answer, &path, &id, reads_pages);
     for (name, value) in ALWAYS {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
@@ -113,18 +117,18 @@ async fn finish(State(portal): State<Arc<Portal>>, mut request: Request, next: N
     let took = began.elapsed();
     let route = route.unwrap_or_else(|| "other".to_owned());
     portal.metrics.answered(&method, &route, status, took);
-    told(&method, &path, status, took, &id, client);
+    span.in_scope(|| told(&method, &path, status, took, client));
     response
 }
 
-fn told(method: &Method, path: &str, status: StatusCode, took: Duration, id: &str, client: Option<IpAddr>) {
+fn told(method: &Method, path: &str, status: StatusCode, took: Duration, client: Option<IpAddr>) {
     let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let client = client.map(|client| client.to_string()).unwrap_or_default();
     let status = status.as_u16();
     if matches!(path, "/healthz" | "/readyz" | "/metrics") {
-        tracing::debug!(%method, path, status, milliseconds, request = id, client, "answered");
+        tracing::debug!(%method, path, status, milliseconds, client, "answered");
     } else {
-        tracing::info!(%method, path, status, milliseconds, request = id, client, "answered");
+        tracing::info!(%method, path, status, milliseconds, client, "answered");
     }
 }
 
@@ -180,7 +184,8 @@ fn id(headers: &HeaderMap) -> String {
     }
 }
 
-/// Who sent it: what a trusted proxy says, the last address that is not a trusted proxy's.
+/// Who sent it: what trusted proxies say, the last address that is none of theirs. Behind an entry that is no address nothing is believed:
+/// a client can write there what it likes.
 fn client(trusted: &[IpNet], request: &Request) -> Option<IpAddr> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip())?;
     let is_trusted = |address: &IpAddr| trusted.iter().any(|network| network.contains(address));
@@ -188,12 +193,15 @@ fn client(trusted: &[IpNet], request: &Request) -> Option<IpAddr> {
         return Some(peer);
     }
     let forwarded = request.headers().get_all("x-forwarded-for").iter();
-    let forwarded: Vec<IpAddr> = forwarded
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|address| address.trim().parse().ok())
-        .collect();
-    forwarded.into_iter().rev().find(|address| !is_trusted(address)).or(Some(peer))
+    let entries: Vec<&str> =
+        forwarded.flat_map(|value| value.to_str().unwrap_or_default().split(',')).map(str::trim).collect();
+    let mut said = entries.into_iter().rev().map_while(address);
+    said.find(|address| !is_trusted(address)).or(Some(peer))
+}
+
+/// An address, which some proxies write with its port.
+fn address(text: &str) -> Option<IpAddr> {
+    text.parse().ok().or_else(|| text.parse().ok().map(|address: SocketAddr| address.ip()))
 }
 
 #[cfg(test)]
@@ -212,6 +220,9 @@ mod tests {
         assert_eq!(from("10.0.0.1", "203.0.113.9, 198.51.100.7, 10.0.0.2"), "198.51.100.7");
         assert_eq!(from("192.0.2.1", "203.0.113.9"), "192.0.2.1");
         assert_eq!(from("10.0.0.1", "nonsense"), "10.0.0.1");
+        assert_eq!(from("10.0.0.1", "203.0.113.9, 198.51.100.7:4711"), "198.51.100.7");
+        assert_eq!(from("10.0.0.1", "203.0.113.9, [2001:db8::7]:4711, 10.0.0.2"), "2001:db8::7");
+        assert_eq!(from("10.0.0.1", "203.0.113.9, unknown"), "10.0.0.1", "the first is whoever's word");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Listening: plain or by TLS, with bounds on how long a client may take, until a signal comes.
 
+mod line;
+
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,13 +10,16 @@ use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
 use url::Url;
 
 use super::Portal;
 use super::config::{Config, Tls};
 use super::layers;
 use crate::failure::Failure;
+use line::Timed;
 
 /// How long a client may take to send a request's head.
 const HEAD: Duration = Duration::from_secs(10);
@@ -68,22 +73,41 @@ impl Listener {
         let service = layers::router(&portal).into_make_service_with_connect_info::<SocketAddr>();
         let handle = Handle::new();
         let stopping = tokio::spawn(stop(handle.clone(), Arc::clone(&portal)));
-        tracing::info!(address = %self.address, url = %portal.public_url, "listening");
+        let files = take_files();
+        tracing::info!(address = %self.address, url = %portal.public_url, files, "listening");
         let ended = if let Some(tls) = self.tls {
             let renewing = tokio::spawn(renew(tls.clone(), Arc::clone(&portal)));
-            let mut server = axum_server::from_tcp_rustls(self.bound, tls)?.handle(handle);
+            let mut server = axum_server::from_tcp_rustls(self.bound, tls)?.handle(handle).map(Timed);
             patience(server.http_builder());
             let ended = server.serve(service).await;
             renewing.abort();
             ended
         } else {
-            let mut server = axum_server::from_tcp(self.bound)?.handle(handle);
+            let mut server = axum_server::from_tcp(self.bound)?.handle(handle).map(Timed);
             patience(server.http_builder());
             server.serve(service).await
         };
         stopping.abort();
+        ended?;
+        // WebSockets are no connections of the server's any more: only here are their last words waited for.
+        if timeout(GRACE, portal.streams.closed()).await.is_err() {
+            tracing::warn!("some streams are cut off");
+        }
         tracing::info!("stopped");
-        Ok(ended?)
+        Ok(())
+    }
+}
+
+/// Takes as many open files as the process may have, and says how many: each line is one, and many a node begins with 1,024.
+fn take_files() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    match setrlimit(Resource::Nofile, most) {
+        Ok(()) => limit.maximum,
+        Err(error) => {
+            tracing::warn!(%error, "no more files can be open than at the start");
+            limit.current
+        }
     }
 }
 

@@ -101,7 +101,7 @@ impl Sessions {
         let cookie = self.seal(COOKIE, &session, self.ttl)?;
         if cookie.len() > LARGEST {
             return Err(Problem::forbidden(format!(
-                "You are in {} groups, more than a session can hold: ask for fewer in the token.",
+                "You are in {} groups that count here, more than a session can hold: whoever runs the portal has to list fewer.",
                 session.groups.len()
             )));
         }

@@ -19,18 +19,23 @@ const EACH: usize = 128;
 /// How many streams there may be at once in one process.
 const ALL: usize = 8192;
 
+/// How many streams people have, by who says who they are, and their name: many tokens of one are still one.
+type Counts = HashMap<(String, String), usize>;
+
 /// The streams of one process.
 pub(super) struct Streams {
-    counts: Arc<Mutex<HashMap<[u8; 32], usize>>>,
+    counts: Arc<Mutex<Counts>>,
     stop: watch::Sender<bool>,
     pub(super) open: Gauge,
 }
 
 /// A place among the streams, for as long as it is held.
 pub(super) struct Slot {
-    counts: Arc<Mutex<HashMap<[u8; 32], usize>>>,
-    person: [u8; 32],
+    counts: Arc<Mutex<Counts>>,
+    person: (String, String),
     open: Gauge,
+    /// While somebody may hear of a stop, there are streams.
+    _stop: watch::Receiver<bool>,
 }
 
 impl Drop for Slot {
@@ -53,21 +58,36 @@ impl Streams {
 
     /// A place for one more of this person.
     pub(super) fn take(&self, person: &Person) -> Result<Slot, Problem> {
+        let crowded = |detail: String| Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let all: usize = counts.values().sum();
-        let own = counts.entry(person.key()).or_default();
-        if *own >= EACH || all >= ALL {
-            let detail = format!("You have {own} streams open: close some, and come back.");
-            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
+        if counts.values().sum::<usize>() >= ALL {
+            return crowded(format!(
+                "The portal has {ALL} streams open, and takes no more: come back later."
+            ));
         }
-        *own += 1;
+        let person = (person.issuer().to_owned(), person.username().to_owned());
+        let own = counts.get(&person).copied().unwrap_or_default();
+        if own >= EACH {
+            return crowded(format!("You have {own} streams open: close some, and come back."));
+        }
+        counts.insert(person.clone(), own + 1);
         self.open.inc();
-        Ok(Slot { counts: Arc::clone(&self.counts), person: person.key(), open: self.open.clone() })
+        Ok(Slot {
+            counts: Arc::clone(&self.counts),
+            person,
+            open: self.open.clone(),
+            _stop: self.stop.subscribe(),
+        })
     }
 
     /// Ends all of them.
     pub(super) fn stop(&self) {
         self.stop.send_replace(true);
+    }
+
+    /// Waits until there are none.
+    pub(super) async fn closed(&self) {
+        self.stop.closed().await;
     }
 
     /// Waits until a person's streams end: the portal stops, they sign out, or their session's time is over.
@@ -95,7 +115,10 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use futures::FutureExt as _;
+
     use super::*;
+    use crate::portal::who::Token;
 
     #[test]
     fn nobody_takes_more_than_a_share() {
@@ -106,5 +129,30 @@ mod tests {
         assert!(streams.take(&bob).is_ok());
         slots.pop();
         assert!(streams.take(&ada).is_ok());
+    }
+
+    #[test]
+    fn many_tokens_of_one_person_are_one_person() {
+        let streams = Streams::new();
+        let by = |token: String| {
+            Person::new("ada", "ada", "kubernetes", Vec::new(), "", Credential::Bearer(Token::new(&token)))
+        };
+        let slots: Vec<Slot> =
+            (0..EACH).map(|number| streams.take(&by(number.to_string())).unwrap()).collect();
+        let detail = streams.take(&by("another".into())).map(drop).unwrap_err().detail().to_owned();
+        assert_eq!(detail, format!("You have {} streams open: close some, and come back.", slots.len()));
+    }
+
+    #[tokio::test]
+    async fn whoever_finds_the_portal_full_is_told_so_and_leaves_nothing() {
+        let streams = Streams::new();
+        let person = |number: usize| Person::for_tests(&format!("person-{}", number / EACH), &[]);
+        let slots: Vec<Slot> = (0..ALL).map(|number| streams.take(&person(number)).unwrap()).collect();
+        let late = streams.take(&Person::for_tests("late", &[])).map(drop).unwrap_err();
+        assert!(late.detail().starts_with("The portal has 8192 streams open"), "{}", late.detail());
+        assert_eq!(streams.counts.lock().unwrap().len(), ALL / EACH);
+        assert!(streams.closed().now_or_never().is_none());
+        drop(slots);
+        assert!(streams.closed().now_or_never().is_some() && streams.counts.lock().unwrap().is_empty());
     }
 }

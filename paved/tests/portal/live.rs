@@ -1,6 +1,9 @@
 //! Streams: nothing missed, nothing doubled, and nothing of what somebody may not see.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
 
 use crate::world::api_server::{ApiServer, GROUP, at, environment};
 use crate::world::portal::{Events, Portal};
@@ -142,6 +145,49 @@ async fn a_portal_that_stops_says_so() {
     let (code, last) = tokio::join!(portal.stop(), events.next());
     assert_eq!((code, last), (0, Some(("reset".to_owned(), json!({"reason": "shutdown"})))));
     assert_eq!(events.next().await, None);
+}
+
+#[tokio::test]
+async fn whoever_does_not_read_is_let_go_and_told_why() {
+    let (cluster, portal) = both().await;
+    let mut events = ada(&portal, "").await;
+    // More than a line holds that nobody reads.
+    let much = "x".repeat(1 << 16);
+    for number in 0..400 {
+        cluster.change(&pool("one"), |object| object["status"]["much"] = json!(format!("{much}{number}")));
+    }
+    let is_let_go = async {
+        loop {
+            let figures = portal.get("", "/metrics").await.body;
+            let figures = String::from_utf8_lossy(&figures);
+            let slow = "paved_portal_stream_resets_total{reason=\"slow\"} 1\n";
+            if figures.contains(slow) && figures.contains("paved_portal_streams 0\n") {
+                return;
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(Duration::from_secs(40), is_let_go).await.expect("its place is kept");
+    let last = loop {
+        let event = events.next().await.expect("it ends with a word");
+        if event.0 == "reset" {
+            break event.1;
+        }
+    };
+    assert_eq!((last, events.next().await), (json!({"reason": "slow"}), None));
+}
+
+#[tokio::test]
+async fn rights_that_change_end_a_stream() {
+    let (cluster, portal) = both().await;
+    let mut events = ada(&portal, "").await;
+    events.synced().await;
+    cluster.grant("ada", "list team-vision", false);
+    // It is asked again with the second heartbeat.
+    assert_eq!(events.next().await, Some(("reset".to_owned(), json!({"reason": "access-changed"}))));
+    assert_eq!(events.next().await, None);
+    let anew = ada(&portal, &events.last).await.synced().await;
+    assert_eq!(anew, pairs(&[("snapshot", "")]), "nothing is left to be seen");
 }
 
 #[tokio::test]

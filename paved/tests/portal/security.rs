@@ -248,15 +248,61 @@ async fn a_body_has_a_bound() {
 }
 
 #[tokio::test]
-async fn whoever_sends_a_head_drop_by_drop_is_shown_out() {
+async fn whoever_takes_their_time_is_shown_out() {
     let world = world().await;
-    let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
-    stream.write_all(b"GET /healthz HTTP/1.1\r\n").await.unwrap();
-    let began = Instant::now();
-    let mut answer = Vec::new();
-    let read = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut answer)).await;
-    assert!(read.is_ok() && began.elapsed() >= Duration::from_secs(5), "the line still stands");
-    assert_eq!(world.portal.get("", "/healthz").await.status, 200, "others are served meanwhile");
+    let shown_out = async |said: &'static str| {
+        let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
+        stream.write_all(said.as_bytes()).await.unwrap();
+        let began = Instant::now();
+        // Some are told why first.
+        let read = tokio::time::timeout(Duration::from_secs(20), stream.read(&mut [0; 64])).await;
+        let took = began.elapsed();
+        assert!(read.is_ok() && took >= Duration::from_secs(5), "{said:?} after {took:?}: {read:?}");
+    };
+    tokio::join!(
+        shown_out(""),
+        shown_out("PRI "),
+        shown_out("PRI * HTTP/2.0\r\n"),
+        shown_out("GET /healthz HTTP/1.1\r\n"),
+        shown_out(
+            "POST /api/workspaces HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-ada\r\n\
+             content-type: application/json\r\ncontent-length: 9\r\n\r\n{"
+        ),
+        async {
+            let answer = world.portal.get("", "/healthz").await;
+            assert_eq!(answer.status, 200, "others are served meanwhile");
+        }
+    );
+}
+
+#[tokio::test]
+async fn there_may_be_more_lines_than_a_node_gives_files_at_first() {
+    let world = world().await;
+    let mut lines = Vec::new();
+    for _ in 0..100 {
+        lines.push(TcpStream::connect(&world.portal.address).await.unwrap());
+    }
+    assert_eq!(world.portal.get("", "/healthz").await.status, 200);
+}
+
+#[tokio::test]
+async fn whatever_is_logged_of_a_request_has_its_id() {
+    let world = world().await;
+    let mut object = environment("ApplicationEnvironment", "ada");
+    object["spec"]["writeConnectionSecretToRef"] = json!({"name": "shop-conn"});
+    world.cluster.put(&at("applicationenvironments", "team-vision", "shop"), object);
+    let id = "0123456789abcdef";
+    let headers = [("authorization", "Bearer token-ada"), ("x-request-id", id)];
+    let path = "/api/v1/environments/team-vision/applicationenvironments/shop/connection";
+    assert_eq!(world.portal.send("POST", path, &headers, "").await.status, 404, "there is no Secret yet");
+    let is_told = |field: &str, value: &str| {
+        let log = world.portal.log();
+        let mut lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.any(|line| line[field] == value && line["span"]["request"] == id)
+    };
+    for (field, value) in [("audit", "connection"), ("message", "answered")] {
+        world.portal.until("/healthz", |_| is_told(field, value)).await;
+    }
 }
 
 #[tokio::test]

@@ -256,6 +256,26 @@ async fn a_first_message_can_bring_the_token() {
         socket.send(Message::text(strange)).await.unwrap();
         assert_eq!(told(&mut socket).await, json!({"closed": 4401}), "{strange}");
     }
+    cluster.set_down(true);
+    let mut socket = portal.socket("/ws/status/", &[]).await.unwrap();
+    socket.send(Message::text(r#"{"token": "token-bob"}"#)).await.unwrap();
+    assert_eq!(told(&mut socket).await, json!({"closed": 1013}), "nobody knows whose token it is");
+}
+
+#[tokio::test]
+async fn websockets_are_told_that_the_portal_stops() {
+    let (_cluster, mut portal) = both().await;
+    let mut sockets = Vec::new();
+    for _ in 0..20 {
+        let authorization = [("authorization", "Bearer token-ada")];
+        sockets.push(portal.socket("/ws/status/", &authorization).await.unwrap());
+    }
+    let are_open = "paved_portal_streams 20\n";
+    portal.until("/metrics", |answer| String::from_utf8_lossy(&answer.body).contains(are_open)).await;
+    assert_eq!(portal.stop().await, 0);
+    for socket in &mut sockets {
+        assert_eq!(told(socket).await, json!({"closed": 1012}));
+    }
 }
 
 #[tokio::test]

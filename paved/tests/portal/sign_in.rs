@@ -207,6 +207,59 @@ async fn signing_out_ends_the_session_and_its_streams_in_every_replica() {
 }
 
 #[tokio::test]
+async fn streams_end_with_the_session() {
+    let World { cluster, provider, portal, .. } = world().await;
+    cluster.put(&at("stockpools", "team-vision", "adas"), environment("StockPool", "ada"));
+    let session = provider.session_that_ends("ada", &["vision"], 4);
+    let cookie = [("cookie", session.as_str())];
+    let mut events = portal.events(&cookie).await;
+    assert_eq!(events.synced().await.len(), 2);
+    assert_eq!(events.next().await, Some(("reset".to_owned(), json!({"reason": "expired"}))));
+    assert_eq!(events.next().await, None);
+    assert_eq!(portal.send("GET", "/api/v1/me", &cookie, "").await.status, 401);
+}
+
+/// Where sessions that were ended are noted.
+const ENDED: &str = "/api/v1/namespaces/portal/configmaps/paved-portal-revoked";
+
+async fn sign_out(portal: &Portal, session: &str) -> u16 {
+    let origin = portal.url("");
+    let headers = [("cookie", session), ("origin", origin.as_str())];
+    portal.send("POST", "/auth/sign-out", &headers, "").await.status.as_u16()
+}
+
+#[tokio::test]
+async fn what_is_noted_of_sessions_that_were_ended_stays_small() {
+    let World { cluster, provider, portal, .. } = world().await;
+    for _ in 0..3 {
+        let session = provider.session(&portal, "ada", &[]).await;
+        assert_eq!(sign_out(&portal, &session).await, 204);
+    }
+    let map = cluster.get(ENDED).unwrap();
+    let managers = map["metadata"]["managedFields"].as_array().map_or(0, Vec::len);
+    assert!(map["data"].as_object().unwrap().len() == 3 && managers <= 1, "{map}");
+}
+
+#[tokio::test]
+async fn whoever_cannot_be_signed_out_everywhere_may_sign_in_anew() {
+    let World { cluster, provider, portal, .. } = world().await;
+    let old = provider.session(&portal, "ada", &[]).await;
+    cluster.grant("portal", &format!("update {ENDED}"), false);
+    let (begun, state) = provider.begin(&portal, "/").await;
+    let both = format!("{old}; {begun}");
+    let path = format!("/auth/callback?code=c&state={state}");
+    let answer = portal.send("GET", &path, &[("cookie", &both)], "").await;
+    assert_eq!(answer.status, 303, "{:?}", answer.body);
+    assert_eq!(
+        portal.send("GET", "/api/v1/me", &[("cookie", &old)], "").await.status,
+        401,
+        "it has ended here"
+    );
+    let new = cookie(&answer, "__Host-paved-session");
+    assert_eq!(sign_out(&portal, &new).await, 503, "whoever signs out is told");
+}
+
+#[tokio::test]
 async fn each_request_of_a_session_is_made_under_its_person() {
     let world = world().await;
     let World { cluster, provider, portal, .. } = &world;
@@ -271,6 +324,19 @@ async fn groups_that_the_portal_may_not_act_for_are_left_out() {
         .into_iter()
         .filter(|(who, _, path)| who == "portal" && path.ends_with("accessreviews"));
     assert_eq!(reviews.count(), 3, "the user and two groups, once");
+}
+
+#[tokio::test]
+async fn groups_that_do_not_count_take_no_room_in_a_session() {
+    let World { cluster, provider, portal, .. } = world().await;
+    let many: Vec<String> = (0..300).map(|number| format!("00000000-0000-0000-0000-{number:012}")).collect();
+    for group in &many {
+        cluster.grant("portal", &format!("impersonate groups/{group}"), false);
+    }
+    let groups: Vec<&str> = many.iter().map(String::as_str).chain(["vision"]).collect();
+    let session = provider.session(&portal, "ada", &groups).await;
+    let me = portal.send("GET", "/api/v1/me", &[("cookie", session.as_str())], "").await.json();
+    assert_eq!(me["groups"], json!(["vision"]));
 }
 
 #[tokio::test]

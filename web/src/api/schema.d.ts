@@ -389,7 +389,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether requests can be answered: every kind's watch stands. */
+        /** Whether requests can be answered: every kind has been seen whole, and the cluster is not out of reach. */
         get: operations["isReady"];
         put?: never;
         post?: never;

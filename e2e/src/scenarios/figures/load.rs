@@ -24,8 +24,19 @@ const PEOPLE: usize = 10;
 /// How long the changes go on before a portal is killed.
 const BEFORE: Duration = Duration::from_secs(2);
 
+/// How long 99 of a hundred events may take, from before the change is written.
+const WAIT: Duration = Duration::from_millis(500);
+
+/// How long streams may take to come back whose portal is killed.
+const BACK: Duration = Duration::from_secs(5);
+
+/// The most memory of a portal, in KiB.
+const MEMORY: u64 = 200 * 1024;
+
 /// How much there is of everything.
 pub struct Size {
+    /// Whether this much is promised, and so what it may cost.
+    is_promised: bool,
     environments: usize,
     streams: usize,
     /// In a second.
@@ -36,20 +47,28 @@ pub struct Size {
 impl Size {
     /// `PAVED_ROAD_LOAD=ENVIRONMENTS,STREAMS,CHANGES,SECONDS`, or what is promised.
     fn wanted() -> Result<Self> {
-        let text = env::var("PAVED_ROAD_LOAD").unwrap_or_else(|_| "2000,1000,50,60".to_owned());
+        let asked = env::var("PAVED_ROAD_LOAD").ok();
+        let is_promised = asked.is_none();
+        let text = asked.unwrap_or_else(|| "2000,1000,50,60".to_owned());
         let numbers: Option<Vec<usize>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
         let Some([environments, streams, changes, seconds]) = numbers.as_deref() else {
             bail!("PAVED_ROAD_LOAD: found {text:?}; four numbers are needed, as 2000,1000,50,60");
         };
-        let size =
-            Self { environments: *environments, streams: *streams, changes: *changes, seconds: *seconds };
+        let size = Self {
+            is_promised,
+            environments: *environments,
+            streams: *streams,
+            changes: *changes,
+            seconds: *seconds,
+        };
         let fits = size.environments >= PEOPLE && size.streams >= 2 && size.changes >= 1;
         ensure!(fits, "PAVED_ROAD_LOAD: found {text:?}; at least {PEOPLE},2,1 is needed");
         Ok(size)
     }
 }
 
-/// Nothing is missed, nothing comes twice, and each portal watches each kind once, however many listen; what it costs is printed.
+/// Nothing is missed, nothing comes twice, and each portal watches each kind once, however many listen. What it costs is printed, and
+/// bounded where it is of the size that is promised.
 pub(in crate::scenarios) async fn streams_hear_of_every_change(stage: Stage) -> Result<()> {
     let size = Size::wanted()?;
     allow_many_files()?;
@@ -66,8 +85,11 @@ pub(in crate::scenarios) async fn streams_hear_of_every_change(stage: Stage) -> 
     let (count, took) = world.change(&size).await?;
     caught_up(&world, &crowd).await?;
     let at = format!("{} streams at two portals", size.streams);
-    report(&at, &world, &crowd, &told, (count, took)).await?;
-    println!("    most memory: {} and {}", memory(&replicas[0]), memory(&replicas[1]));
+    let first = Round { what: &at, count, took, killed: None };
+    first.report(&world, &crowd, &told, &size).await?;
+    for replica in &replicas {
+        has_memory(replica, &size)?;
+    }
 
     let killing = async {
         sleep(BEFORE).await;
@@ -79,9 +101,11 @@ pub(in crate::scenarios) async fn streams_hear_of_every_change(stage: Stage) -> 
     let back = crowd.iter().filter(|one| one.begins_at == 0).filter_map(|one| one.heard().synced);
     let back = back.map(|synced| synced.saturating_duration_since(killed)).max().unwrap_or_default();
     println!("    a portal is killed: all of its streams are back after {:.2} s", back.as_secs_f64());
+    ensure!(!size.is_promised || back <= BACK, "streams are back after {back:?}; {BACK:?} is promised");
     let at = format!("{} streams at one portal", size.streams);
-    report(&at, &world, &crowd, &told, (count, took)).await?;
-    println!("    most memory: {}", memory(&replicas[1]));
+    let second = Round { what: &at, count, took, killed: Some(0) };
+    second.report(&world, &crowd, &told, &size).await?;
+    has_memory(&replicas[1], &size)?;
     one_watch_each(&world, &others, 1).await?;
     let doubled: Vec<String> = crowd.iter().flat_map(|one| one.heard().doubled.clone()).take(10).collect();
     ensure!(doubled.is_empty(), "what was told does not follow on what was told before: {doubled:?}");
@@ -155,61 +179,67 @@ async fn one_watch_each(world: &World, others: &Watches, portals: usize) -> Resu
     Ok(())
 }
 
-/// Prints how long changes took from the API server's own watch to each of the streams. Whoever was told nothing anew has heard of each
-/// change once.
-async fn report(
-    what: &str,
-    world: &World,
-    crowd: &[Listener],
-    told: &Told,
-    (count, took): (usize, Duration),
-) -> Result<()> {
-    // The watch that is compared with is a client as the others are, and may be the last one.
-    eventually("the API server's own watch has told everything", async || {
-        Ok((told.count() >= count).then_some(()))
-    })
-    .await?;
-    let told = told.take();
-    let mut expected: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    for (version, (namespace, _)) in &told {
-        expected.entry(namespace).or_default().push(*version);
-    }
-    let mut waited = Vec::new();
-    let (mut anew, none) = (0, Vec::new());
-    for one in crowd {
-        let mut heard = one.heard();
-        let changes = std::mem::take(&mut heard.changes);
-        let since = |(version, at): &(u64, Instant)| {
-            told.get(version).map(|(_, told)| at.saturating_duration_since(*told))
-        };
-        waited.extend(changes.iter().filter_map(since));
-        if std::mem::take(&mut heard.snapshots) > 0 {
-            anew += 1;
-            continue;
+/// Changes, and who heard of them.
+struct Round<'r> {
+    what: &'r str,
+    count: usize,
+    took: Duration,
+    /// The portal that was killed amid them: whoever listened there begins anew.
+    killed: Option<usize>,
+}
+
+impl Round<'_> {
+    /// Prints how long changes took to each of the streams. Whoever was told nothing anew has heard of each once.
+    async fn report(&self, world: &World, crowd: &[Listener], told: &Told, size: &Size) -> Result<()> {
+        // The watch that is compared with is a client as the others are, and may be the last one.
+        eventually("the API server's own watch has told everything", async || {
+            Ok((told.count() >= self.count).then_some(()))
+        })
+        .await?;
+        let told = told.take();
+        let mut expected: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+        for (version, namespace) in &told {
+            expected.entry(namespace).or_default().push(*version);
         }
-        let mut versions: Vec<u64> = changes.iter().map(|(version, _)| *version).collect();
-        versions.sort_unstable();
-        let namespace = world.namespaces[one.person].as_str();
-        let expected = expected.get(namespace).unwrap_or(&none);
-        ensure!(
-            versions == *expected,
-            "person {} heard {} of {}",
-            one.person,
-            versions.len(),
-            expected.len()
+        let mut waited = Vec::new();
+        let (mut anew, none) = (0, Vec::new());
+        for one in crowd {
+            let mut heard = one.heard();
+            let changes = std::mem::take(&mut heard.changes);
+            waited.extend(changes.iter().map(|(_, waited)| *waited));
+            let person = one.person;
+            if std::mem::take(&mut heard.snapshots) > 0 {
+                let has_cause = self.killed == Some(one.begins_at) || !size.is_promised;
+                ensure!(has_cause, "person {person} began anew at a portal that stands");
+                anew += 1;
+                continue;
+            }
+            let mut versions: Vec<u64> = changes.iter().map(|(version, _)| *version).collect();
+            versions.sort_unstable();
+            let namespace = world.namespaces[person].as_str();
+            let expected = expected.get(namespace).unwrap_or(&none);
+            let (all, of) = (versions.len(), expected.len());
+            ensure!(versions == *expected, "person {person} heard {all} of {of}");
+        }
+        waited.sort_unstable();
+        self.print(&waited, anew);
+        let p99 = share(&waited, 99);
+        ensure!(!size.is_promised || p99 <= WAIT, "the p99 is {p99:?}; {WAIT:?} is promised");
+        Ok(())
+    }
+
+    fn print(&self, waited: &[Duration], anew: usize) {
+        #[expect(clippy::cast_precision_loss, reason = "for people")]
+        let rate = self.count as f64 / self.took.as_secs_f64();
+        println!(
+            "    {}, {rate:.0} changes a second: {} events, p50 {:?}, p99 {:?}, max {:?}; {anew} began anew",
+            self.what,
+            waited.len(),
+            share(waited, 50),
+            share(waited, 99),
+            share(waited, 100)
         );
     }
-    waited.sort_unstable();
-    #[expect(clippy::cast_precision_loss, reason = "for people")]
-    let rate = count as f64 / took.as_secs_f64();
-    println!(
-        "    {what}, {rate:.0} changes a second: {} events, p50 {:?}, p99 {:?}, max {:?}; {anew} began anew",
-        waited.len(),
-        share(&waited, 50),
-        share(&waited, 99),
-        share(&waited, 100)
-    );
-    Ok(())
 }
 
 /// What so many of a hundred do not exceed, in sorted times.
@@ -218,12 +248,14 @@ fn share(sorted: &[Duration], percent: usize) -> Duration {
     sorted.get(index).copied().unwrap_or_default()
 }
 
-fn memory(replica: &Replica) -> String {
-    let peak = replica.process.peak_memory().unwrap_or_default();
-    format!("{} MiB", peak / 1024)
+fn has_memory(replica: &Replica, size: &Size) -> Result<()> {
+    let peak = replica.process.peak_memory().context("the portal has ended")?;
+    println!("    most memory: {} MiB", peak / 1024);
+    ensure!(!size.is_promised || peak <= MEMORY, "{peak} KiB of memory; {MEMORY} is promised");
+    Ok(())
 }
 
-/// Each stream is an open file, here and at the portal.
+/// Each stream is an open file, here as at the portal, which sees to it itself.
 fn allow_many_files() -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit { current: limit.maximum, maximum: limit.maximum };

@@ -34,12 +34,12 @@ const AT_ONCE: usize = 2;
 
 /// The places where claims are composed.
 pub(in crate::portal) struct Preview {
-    places: Semaphore,
+    places: Arc<Semaphore>,
 }
 
 impl Default for Preview {
     fn default() -> Self {
-        Self { places: Semaphore::new(AT_ONCE) }
+        Self { places: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 }
 
@@ -86,10 +86,15 @@ pub(in crate::portal) async fn preview(
         return Err(Problem::forbidden(format!("You may not create {kind} in namespace {namespace}.")));
     }
     let step = step(&portal.clients.own(), &draft).await?;
-    let _place =
-        portal.preview.places.acquire().await.map_err(|_| Problem::bad_request("The portal stops."))?;
+    let places = Arc::clone(&portal.preview.places);
+    let place = places.acquire_owned().await.map_err(|_| Problem::bad_request("The portal stops."))?;
     let document = draft.document();
-    let composed = tokio::task::spawn_blocking(move || compose(&document, step)).await;
+    // It goes on where nobody waits for it any more, and keeps its place until it is done.
+    let composed = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        compose(&document, step)
+    });
+    let composed = composed.await;
     composed.unwrap_or_else(|_| Err(Problem::bad_request("This claim cannot be composed."))).map(Answer)
 }
 

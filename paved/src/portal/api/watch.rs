@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -9,14 +10,20 @@ use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tracing::Instrument as _;
 
 use crate::portal::Portal;
-use crate::portal::live::{Action, Next, Reader};
+use crate::portal::live::{Action, End, Next, Reader};
 use crate::portal::problem::{Crowded, Problem, Refusals};
 use crate::portal::who::SignedIn;
 
-/// How long a browser waits before it comes back, in milliseconds.
-const RETRY: u64 = 1000;
+/// How long a browser waits before it comes back.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// How long a client may take to read an event before it counts as slow.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Environments as they change, as Server-Sent Events.
 ///
@@ -33,19 +40,10 @@ pub(in crate::portal) async fn watch(
 ) -> Result<Response, Problem> {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let reader = Reader::new(&portal, &person, last).await?;
-    let events = stream::unfold(Some(reader), move |reader| {
-        let portal = Arc::clone(&portal);
-        async move {
-            let mut reader = reader?;
-            let next = reader.next().await;
-            let event = event(&next, &reader);
-            if let Next::End(end) = next {
-                portal.metrics.ended(end);
-                return Some((Ok::<_, Infallible>(event), None));
-            }
-            Some((Ok(event), Some(reader)))
-        }
-    });
+    // An event, and the last word.
+    let (events, mut told) = mpsc::channel(2);
+    tokio::spawn(tell(portal, reader, events).in_current_span());
+    let events = stream::poll_fn(move |cx| told.poll_recv(cx).map(|event| event.map(Ok::<_, Infallible>)));
     let mut response = Sse::new(events).into_response();
     // A proxy that gathers what it passes on would hold events back.
     let buffering = HeaderName::from_static("x-accel-buffering");
@@ -54,13 +52,34 @@ pub(in crate::portal) async fn watch(
     Ok(response)
 }
 
+/// Tells a client what a reader reads, for as long as the client takes it. A body cannot know: while the line is full, nobody asks it for
+/// more.
+async fn tell(portal: Arc<Portal>, mut reader: Reader, events: mpsc::Sender<Event>) {
+    // However full the line is, there is a place for why it ends.
+    let Ok(last) = events.clone().reserve_owned().await else { return };
+    let end = loop {
+        let next = tokio::select! {
+            next = reader.next() => next,
+            () = events.closed() => return,
+        };
+        if let Next::End(end) = next {
+            break end;
+        }
+        match timeout(PATIENCE, events.send(event(&next, &reader))).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return,
+            Err(_) => break End::Slow,
+        }
+    };
+    portal.metrics.ended(end);
+    last.send(event(&Next::End(end), &reader));
+}
+
 /// An event. Those of a snapshot have no id: whoever loses the line amid one begins anew.
 fn event(next: &Next, reader: &Reader) -> Event {
     let named = |name: &str| Event::default().event(name);
     match next {
-        Next::Snapshot(total) => named("snapshot")
-            .retry(std::time::Duration::from_millis(RETRY))
-            .data(json!({"total": total}).to_string()),
+        Next::Snapshot(total) => named("snapshot").retry(RETRY).data(json!({"total": total}).to_string()),
         Next::Present(entry) => named("added").data(&entry.text),
         Next::Synced => named("synced").id(reader.id()).data("{}"),
         Next::Beat => named("heartbeat").id(reader.id()).data("{}"),

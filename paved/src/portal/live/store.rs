@@ -291,7 +291,7 @@ impl Live {
     }
 
     /// How long nothing has been seen of any kind.
-    pub(super) fn unseen(&self) -> Duration {
+    pub(in crate::portal) fn unseen(&self) -> Duration {
         let inner = self.inner();
         let kinds = &self.synced.borrow().0;
         let since = kinds.iter().map(|kind| inner.interrupted.get(kind)).collect::<Option<Vec<_>>>();

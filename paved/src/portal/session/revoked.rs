@@ -3,20 +3,21 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use kube::api::{Patch, PatchParams};
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::runtime::watcher;
 use kube::runtime::watcher::{Config, Event};
-use kube::runtime::{WatchStreamExt, watcher};
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, anew};
 use crate::portal::problem::Problem;
 
 /// The ConfigMap.
@@ -31,18 +32,25 @@ pub(in crate::portal) struct Revoked {
     maps: Option<Api<ConfigMap>>,
     /// Whether those of other replicas have been read once.
     synced: AtomicBool,
+    /// Since when nothing is heard of other replicas.
+    interrupted: Mutex<Option<Instant>>,
 }
 
 impl Revoked {
     /// Those of all replicas.
     pub(in crate::portal) fn of(cluster: &Cluster) -> Self {
         let maps = Api::namespaced(cluster.client.clone(), &cluster.namespace);
-        Self { known: watch::channel(BTreeMap::new()).0, maps: Some(maps), synced: AtomicBool::new(false) }
+        Self { maps: Some(maps), synced: AtomicBool::new(false), ..Self::local() }
     }
 
-    #[cfg(test)]
+    /// Those of this replica, which is alone.
     pub(super) fn local() -> Self {
-        Self { known: watch::channel(BTreeMap::new()).0, maps: None, synced: AtomicBool::new(true) }
+        Self {
+            known: watch::channel(BTreeMap::new()).0,
+            maps: None,
+            synced: AtomicBool::new(true),
+            interrupted: Mutex::default(),
+        }
     }
 
     /// Whether a session was ended.
@@ -53,6 +61,21 @@ impl Revoked {
     /// Whether those of other replicas are known: before, a session that has ended could be played again.
     pub(in crate::portal) fn is_known(&self) -> bool {
         self.synced.load(Ordering::Acquire)
+    }
+
+    /// How long nothing has been heard of other replicas.
+    pub(in crate::portal) fn unheard(&self) -> Duration {
+        let since = *self.interrupted.lock().unwrap_or_else(PoisonError::into_inner);
+        since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn is_interrupted(&self) {
+        self.interrupted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
+    }
+
+    fn has_synced(&self) {
+        *self.interrupted.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.synced.store(true, Ordering::Release);
     }
 
     /// Waits until a session is ended.
@@ -67,11 +90,7 @@ impl Revoked {
             known.insert(id.to_owned(), expires);
         });
         let Some(maps) = &self.maps else { return Ok(()) };
-        let patch = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "data": {id: expires.to_string()}});
-        // A manager of its own for each entry: applying one does not take the others away.
-        let manager = format!("paved-portal-{}", &id[..16.min(id.len())]);
-        let patched = maps.patch(NAME, &PatchParams::apply(&manager), &Patch::Apply(&patch)).await;
-        patched.map(drop).map_err(|error| {
+        write(maps, id, expires).await.map_err(|error| {
             tracing::error!(%error, "other replicas cannot be told that a session has ended");
             let detail = "You are signed out here; other replicas of the portal may not know it before the session ends by itself.";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
@@ -82,15 +101,18 @@ impl Revoked {
     pub(in crate::portal) async fn follow(&self) {
         let Some(maps) = &self.maps else { return };
         let config = Config::default().fields(&format!("metadata.name={NAME}"));
-        let mut events = std::pin::pin!(watcher(maps.clone(), config).default_backoff());
+        let mut events = std::pin::pin!(anew(|| watcher(maps.clone(), config.clone()).boxed()));
         let mut prune = tokio::time::interval(PRUNE);
         loop {
             tokio::select! {
                 event = events.next() => match event {
                     Some(Ok(Event::Apply(map) | Event::InitApply(map))) => self.learn(map),
-                    Some(Ok(Event::InitDone)) => self.synced.store(true, Ordering::Release),
+                    Some(Ok(Event::InitDone)) => self.has_synced(),
                     Some(Ok(_)) => {}
-                    Some(Err(error)) => tracing::warn!(%error, "what other replicas have ended is not known just now"),
+                    Some(Err(error)) => {
+                        self.is_interrupted();
+                        tracing::warn!(%error, "what other replicas have ended is not known just now");
+                    }
                     None => return,
                 },
                 _ = prune.tick() => self.prune(maps).await,
@@ -128,5 +150,53 @@ impl Revoked {
         {
             tracing::warn!(%error, "sessions that have ended cannot be taken off the list");
         }
+    }
+}
+
+/// Writes an entry beside the others, under one manager: what the API server notes of each would soon be longer than the entries. The
+/// first entry of all makes the ConfigMap.
+async fn write(maps: &Api<ConfigMap>, id: &str, expires: i64) -> kube::Result<()> {
+    let data = BTreeMap::from([(id.to_owned(), expires.to_string())]);
+    let patch = Patch::Merge(json!({"data": data}));
+    let metadata = ObjectMeta {
+        name: Some(NAME.to_owned()),
+        namespace: maps.namespace().map(str::to_owned),
+        ..ObjectMeta::default()
+    };
+    let map = ConfigMap { metadata, data: Some(data), ..ConfigMap::default() };
+    match maps.patch(NAME, &PatchParams::default(), &patch).await {
+        Err(error) if is(&error, 404) => {}
+        answer => return answer.map(drop),
+    }
+    match maps.create(&PostParams::default(), &map).await {
+        // Another replica was first.
+        Err(error) if is(&error, 409) => maps.patch(NAME, &PatchParams::default(), &patch).await.map(drop),
+        answer => answer.map(drop),
+    }
+}
+
+fn is(error: &kube::Error, code: u16) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_heard_from_a_break_until_everything_was_read_again() {
+        let revoked = Revoked::local();
+        assert_eq!(revoked.unheard(), Duration::ZERO);
+        revoked.is_interrupted();
+        let first = *revoked.interrupted.lock().unwrap_or_else(PoisonError::into_inner);
+        revoked.is_interrupted();
+        assert_eq!(
+            *revoked.interrupted.lock().unwrap_or_else(PoisonError::into_inner),
+            first,
+            "since the first"
+        );
+        assert!(revoked.unheard() > Duration::ZERO && revoked.is_known(), "what is known still counts");
+        revoked.has_synced();
+        assert_eq!(revoked.unheard(), Duration::ZERO);
     }
 }

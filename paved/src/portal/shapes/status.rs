@@ -1,5 +1,6 @@
 //! `/ws/status/`: application environments of mine as they change, by WebSocket.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::time::timeout;
+use tracing::{Instrument as _, Span};
 
 use super::environments::{REQUEST, kinds};
 use crate::cluster::Kind;
@@ -44,15 +46,19 @@ pub(in crate::portal) async fn status(
     let upgrade = upgrade.map_err(|_| Problem::bad_request("Here is a WebSocket, and nothing else."))?;
     let known = person(&portal, &headers).await?;
     let upgrade = upgrade.max_message_size(LARGEST).max_frame_size(LARGEST).write_buffer_size(0);
-    Ok(upgrade.on_upgrade(move |socket| talk(portal, known, socket)))
+    let span = Span::current();
+    Ok(upgrade.on_upgrade(move |socket| talk(portal, known, socket).instrument(span)))
 }
 
 async fn talk(portal: Arc<Portal>, known: Option<Arc<Person>>, mut socket: WebSocket) {
     let person = match known {
         Some(person) => person,
         None => match introduced(&portal, &mut socket).await {
-            Some(person) => person,
-            None => return close(socket, UNAUTHORIZED, "a session or a token is needed").await,
+            Ok(person) => person,
+            Err(problem) if problem.status() == 401 => {
+                return close(socket, UNAUTHORIZED, "a session or a token is needed").await;
+            }
+            Err(_) => return close(socket, close_code::AGAIN, "unavailable").await,
         },
     };
     match Reader::new(&portal, &person, None).await {
@@ -63,7 +69,8 @@ async fn talk(portal: Arc<Portal>, known: Option<Arc<Person>>, mut socket: WebSo
 }
 
 /// Whoever the first message's token means.
-async fn introduced(portal: &Portal, socket: &mut WebSocket) -> Option<Arc<Person>> {
+async fn introduced(portal: &Portal, socket: &mut WebSocket) -> Result<Arc<Person>, Problem> {
+    let nobody = || Problem::unauthorized("The first message holds no token.");
     let first = timeout(FIRST, async {
         loop {
             match socket.recv().await? {
@@ -73,25 +80,17 @@ async fn introduced(portal: &Portal, socket: &mut WebSocket) -> Option<Arc<Perso
             }
         }
     });
-    let text = first.await.ok()??;
+    let text = first.await.ok().flatten().ok_or_else(nobody)?;
     let said: Option<Value> = serde_json::from_str(&text).ok();
     let token = said.as_ref().and_then(|said| said["token"].as_str()).map(str::trim);
-    let token =
-        token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()))?;
-    portal.bearers.person(&Token::new(token)).await.ok()
+    let token = token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));
+    portal.bearers.person(&Token::new(token.ok_or_else(nobody)?)).await
 }
 
 async fn follow(portal: &Portal, person: &Person, mut reader: Reader, mut socket: WebSocket) {
     let owner = Owner::of(person).label();
     let end = loop {
-        let next = tokio::select! {
-            next = reader.next() => next,
-            said = socket.recv() => match said {
-                // What clients say after their first message means nothing.
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
-                Some(Ok(_)) => continue,
-            },
-        };
+        let Some(next) = next(&mut reader, &mut socket).await else { return };
         let message = match next {
             Next::End(end) => break end,
             Next::Beat => Some(Message::Ping(Vec::new().into())),
@@ -113,6 +112,20 @@ async fn follow(portal: &Portal, person: &Person, mut reader: Reader, mut socket
         End::Slow | End::AccessChanged | End::Unavailable => close_code::AGAIN,
     };
     close(socket, code, end.word()).await;
+}
+
+/// What comes next; nothing where the client has gone. What clients say after their first message means nothing, and holds nothing up.
+async fn next(reader: &mut Reader, socket: &mut WebSocket) -> Option<Next> {
+    let mut read = pin!(reader.next());
+    loop {
+        tokio::select! {
+            next = &mut read => return Some(next),
+            said = socket.recv() => match said {
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
+                Some(Ok(_)) => {}
+            },
+        }
+    }
 }
 
 async fn close(mut socket: WebSocket, code: u16, reason: &'static str) {

@@ -318,7 +318,7 @@ async fn answer(
         ("GET", false) => one(&here, &path),
         ("POST", _) => create(&here, &path, sent, dry_run),
         ("PUT", _) => replace(&here, &path, sent, dry_run),
-        ("PATCH", _) => patch(&here, &path, &sent, headers[header::CONTENT_TYPE].to_str().unwrap()),
+        ("PATCH", _) => patch(&here, &path, &sent, headers[header::CONTENT_TYPE].to_str().unwrap(), query),
         ("DELETE", _) => delete(&here, &path, &sent),
         _ => status(405, "MethodNotAllowed", "no", &json!([])),
     }
@@ -492,7 +492,7 @@ fn replace(here: &Here, path: &str, sent: Value, dry_run: bool) -> Response {
     shown(&if dry_run { sent } else { here.put(path, sent) })
 }
 
-fn patch(here: &Here, path: &str, sent: &Value, media_type: &str) -> Response {
+fn patch(here: &Here, path: &str, sent: &Value, media_type: &str, query: &str) -> Response {
     let known = here.inner().objects.get(path).cloned();
     if known.is_none() && !media_type.contains("apply-patch") {
         return absent(path);
@@ -503,10 +503,22 @@ fn patch(here: &Here, path: &str, sent: &Value, media_type: &str) -> Response {
         return status(409, "Conflict", "the object has been modified", &json!([]));
     }
     merge(&mut object, sent);
+    note_manager(&mut object, query);
     if let Some(refused) = refused(&object) {
         return refused;
     }
     shown(&here.put(path, object))
+}
+
+/// Notes who wrote, once for each who says so.
+fn note_manager(object: &mut Value, query: &str) {
+    let Some(manager) = query.split('&').find_map(|part| part.strip_prefix("fieldManager=")) else { return };
+    let noted = &mut object["metadata"]["managedFields"];
+    let mut all = noted.as_array().cloned().unwrap_or_default();
+    if all.iter().all(|one| one["manager"] != manager) {
+        all.push(json!({"manager": manager}));
+    }
+    *noted = all.into();
 }
 
 fn merge(object: &mut Value, patch: &Value) {

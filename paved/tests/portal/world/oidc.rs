@@ -16,6 +16,9 @@ use tokio::net::TcpListener;
 
 use super::portal::{Answer, Portal};
 
+/// The key of the portal's sessions.
+const KEY: [u8; 64] = [7; 64];
+
 /// A provider, for as long as it is held.
 pub struct Provider {
     pub issuer: String,
@@ -64,7 +67,7 @@ impl Provider {
     /// Flags of a portal that signs in here. The folder holds its key.
     pub fn flags(&self, folder: &tempfile::TempDir) -> Vec<String> {
         let key = folder.path().join("key");
-        std::fs::write(&key, [7; 64]).unwrap();
+        std::fs::write(&key, KEY).unwrap();
         [
             "--oidc-issuer",
             &self.issuer,
@@ -105,6 +108,17 @@ impl Provider {
         let (cookie, state) = self.begin(portal, "/").await;
         self.says(claims, json!({}));
         portal.send("GET", &format!("/auth/callback?code=c&state={state}"), &[("cookie", &cookie)], "").await
+    }
+
+    /// A session of somebody that the portal has made a while ago, and that ends in so many seconds.
+    pub fn session_that_ends(&self, login: &str, groups: &[&str], seconds: i64) -> String {
+        let expires = jiff::Timestamp::now().as_second() + seconds;
+        let content = json!({"id": "i", "issuer": self.issuer, "username": login, "login": login, "groups": groups, "expires": expires});
+        let name = "__Host-paved-session";
+        let mut jar = ::cookie::CookieJar::new();
+        let session = ::cookie::Cookie::new(name, content.to_string());
+        jar.private_mut(&::cookie::Key::derive_from(&KEY)).add(session);
+        format!("{name}={}", jar.get(name).unwrap().value())
     }
 
     /// The session of somebody who has signed in.

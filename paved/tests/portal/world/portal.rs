@@ -69,7 +69,9 @@ impl Portal {
 
     /// With these flags alone; it waits until the portal is ready.
     pub async fn with(cluster: &ApiServer, token: &str, flags: &[&str]) -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_paved"))
+        // As few open files to begin with as a node may give.
+        let mut process = Command::new("sh")
+            .args(["-c", "ulimit -S -n 64 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_paved")])
             .args(["portal", "--listen", "127.0.0.1:0", "--kubeconfig"])
             .arg(cluster.kubeconfig(token))
             .args(flags)

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use jiff::Timestamp;
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -17,8 +18,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Heard {
     /// What there is: names and resource versions.
     pub known: BTreeMap<String, u64>,
-    /// Changes in the order in which they came: the resource version, and when.
-    pub changes: Vec<(u64, Instant)>,
+    /// Changes in the order in which they came: the resource version, and how long ago the change was begun.
+    pub changes: Vec<(u64, Duration)>,
     /// Events that cannot follow on what was told before.
     pub doubled: Vec<String>,
     /// How often everything was told anew.
@@ -35,6 +36,14 @@ pub struct Heard {
 struct View {
     name: String,
     resource_version: String,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Default, Deserialize)]
+struct Status {
+    /// When the change was begun, in microseconds since 1970.
+    available: Option<i64>,
 }
 
 impl Heard {
@@ -56,8 +65,8 @@ impl Heard {
     }
 
     fn change(&mut self, event: &str, data: &str) -> Result<()> {
-        let now = Instant::now();
-        let View { name, resource_version } = serde_json::from_str(data).context("an environment")?;
+        let now = Timestamp::now();
+        let View { name, resource_version, status } = serde_json::from_str(data).context("an environment")?;
         let version: u64 = resource_version.parse().context("a resource version")?;
         let line = format!("{event} {name} {version}");
         let before =
@@ -71,7 +80,8 @@ impl Heard {
             self.doubled.push(format!("{line} after {before:?}"));
         }
         if !self.is_partial {
-            self.changes.push((version, now));
+            let begun = Timestamp::from_microsecond(status.available.context("when it was begun")?)?;
+            self.changes.push((version, Duration::try_from(now.duration_since(begun)).unwrap_or_default()));
         }
         Ok(())
     }
@@ -147,7 +157,9 @@ mod tests {
     fn what_comes_twice_or_too_late_is_noticed() {
         let mut heard = Heard::default();
         let mut told = |event: &str, version: u64| {
-            let data = format!(r#"{{"name": "a", "resourceVersion": "{version}", "parts": []}}"#);
+            let data = format!(
+                r#"{{"name": "a", "resourceVersion": "{version}", "parts": [], "status": {{"available": 1}}}}"#
+            );
             heard.take(event, &data).unwrap();
             heard.doubled.len()
         };

@@ -2,6 +2,7 @@
 //! the portal before it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -58,9 +59,9 @@ pub struct Replica {
     pub address: String,
 }
 
-/// What the API server's own watch has told: by resource version, of which namespace, and when.
+/// What the API server's own watch has told: by resource version, of which namespace.
 #[derive(Clone, Default)]
-pub struct Told(Arc<Mutex<BTreeMap<u64, (String, Instant)>>>);
+pub struct Told(Arc<Mutex<BTreeMap<u64, String>>>);
 
 impl World {
     /// Makes it, with the status that a real pool came to.
@@ -103,11 +104,13 @@ impl World {
         self.stage.plane.inner.account_token(&self.namespaces[person], ACCOUNT).await
     }
 
-    /// Starts a portal.
+    /// Starts a portal, with the soft limit of open files that many a node sets, whatever ours is.
     pub async fn portal(&self, number: usize) -> Result<Replica> {
         let plane = &self.stage.plane;
         let address = format!("127.0.0.1:{}", ports::free()?);
-        let program = Program::new(format!("portal-load-{number}"), &released()?)
+        let program = Program::new(format!("portal-load-{number}"), Path::new("sh"))
+            .args(["-c", "ulimit -S -n 1024 && exec \"$0\" \"$@\""])
+            .arg(released()?.display().to_string())
             .args(["portal", "--auth", "none", "--log-level", "warn", "--listen", &address, "--kubeconfig"])
             .arg(plane.inner.kubeconfig.display().to_string());
         let process = Process::start(program, plane.folder(), &plane.ground().logs())?;
@@ -134,7 +137,8 @@ impl World {
         Ok(all)
     }
 
-    /// Changes pools, so many a second, one namespace after the other; how many were changed, and how long that took.
+    /// Changes pools, so many a second, one namespace after the other; how many were changed, and how long that took. Each says when it was
+    /// begun.
     pub async fn change(&self, size: &Size) -> Result<(usize, Duration)> {
         let begin = Instant::now();
         let count = size.changes * size.seconds;
@@ -192,17 +196,16 @@ impl Told {
             let mut events = std::pin::pin!(events);
             while let Some(event) = events.next().await {
                 let Ok(watcher::Event::Apply(object)) = event else { continue };
-                let now = Instant::now();
                 let namespace = object.metadata.namespace.clone().unwrap_or_default();
                 if let Some(version) = version(&object) {
-                    told.lock().unwrap_or_else(PoisonError::into_inner).insert(version, (namespace, now));
+                    told.lock().unwrap_or_else(PoisonError::into_inner).insert(version, namespace);
                 }
             }
         });
     }
 
     /// What was told since the last time.
-    pub fn take(&self) -> BTreeMap<u64, (String, Instant)> {
+    pub fn take(&self) -> BTreeMap<u64, String> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
