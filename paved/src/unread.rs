@@ -15,7 +15,8 @@ pub(crate) fn regardless(
         None => None,
     };
     let terminal = console.terminal.as_mut();
-    let terminal = terminal.map(|Terminal { size, controls }| Terminal { size: *size, controls: &mut **controls });
+    let terminal =
+        terminal.map(|Terminal { size, controls }| Terminal { size: *size, controls: &mut **controls });
     work(&mut Console {
         input: &mut *console.input,
         out: &mut Unread(&mut *console.out),
