@@ -132,7 +132,7 @@ async fn perform(
         match done {
             Ok(object) => {
                 tell(step, Some(&object), "", console)?;
-                applied.push(Found { kind: step.kind.clone(), object });
+                applied.push(Found { kind: step.kind.clone(), object, listed: None });
             }
             Err(failure) => {
                 let left: Vec<String> = steps[applied.len()..].iter().map(Step::title).collect();

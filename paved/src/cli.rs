@@ -115,6 +115,16 @@ pub(crate) enum Command {
     },
 }
 
+impl Command {
+    /// Whether there is nothing to it but what it prints: then it ends where nobody reads that.
+    pub(crate) fn only_prints(&self) -> bool {
+        matches!(
+            self,
+            Self::Preview(_) | Self::Status(_) | Self::List(_) | Self::Kinds(_) | Self::Completions { .. }
+        )
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   paved preview claim.yaml                             what a claim becomes

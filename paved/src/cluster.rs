@@ -22,7 +22,7 @@ pub(crate) use kinds::{Kind, Kinds, MARK};
 pub(crate) use reference::Reference;
 pub(crate) use search::{Found, find, find_all, find_each, pages};
 pub(crate) use trouble::{explain, is_denied, lacks_rights, refusal};
-pub(crate) use watch::{Seen, anew, cause, watch, while_allowed};
+pub(crate) use watch::{Seen, anew, cause, watch, watch_since, while_allowed};
 
 use crate::cli::Access;
 use crate::failure::Failure;
@@ -31,8 +31,9 @@ use pod::Pod;
 /// How long a cluster may take to take the call.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How long it may take between two bytes of an answer; a watch sends bookmarks, and is opened anew by then.
-const SILENCE: Duration = Duration::from_secs(295);
+/// How long it may take between two bytes of an answer; a watch is opened anew by then. Less than the patience with a part that
+/// is refused: what was seen before the connection broke without a word decides nothing.
+const SILENCE: Duration = Duration::from_mins(2);
 
 /// A cluster, in somebody's hands.
 #[derive(Clone)]

@@ -10,6 +10,7 @@ mod managed;
 mod shell;
 mod workspace;
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use kube::api::DynamicObject;
@@ -17,7 +18,7 @@ use serde_json::Value;
 
 use crate::Console;
 use crate::cli::{Connect, Goal};
-use crate::cluster::{Cluster, Kinds, find};
+use crate::cluster::{Cluster, Found, Kinds, find};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::wait;
@@ -31,18 +32,46 @@ pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(),
     let kinds = Kinds::discover(&cluster).await?;
     let found = find(&cluster, &kinds, &args.name).await?;
     let way = Way::of(found.kind.name(), args)?;
-    let object = found.object.clone();
-    let mut environment = Environment::of(&object);
-    if !(environment.is_ready() && environment.is_current()) {
-        let mut ready = wait::until(&cluster, vec![found], &Goal::Ready, args.patience, console).await?;
-        environment = ready.pop().unwrap_or(environment);
-    }
+    let object = ready(&cluster, found, args, console).await?;
+    let environment = Environment::of(&object);
     let target = Target { cluster, object, environment, end };
     match way {
         Way::Workspace => workspace::connect(&target, args, console).await,
         Way::Database => database::connect(&target, args, console).await,
         Way::Cluster => entry::connect(&target, args, console).await,
     }
+}
+
+/// What was found, as it is once it is ready. How that goes is no output: where nobody looks at a terminal, it is told on standard
+/// error, and standard output is left to what a program reads there.
+async fn ready(
+    cluster: &Cluster,
+    found: Found,
+    args: &Connect,
+    console: &mut Console<'_>,
+) -> Result<DynamicObject, Failure> {
+    let environment = Environment::of(&found.object);
+    if environment.is_ready() && environment.is_current() {
+        return Ok(found.object);
+    }
+    let api = found.kind.api(&cluster.client, Some(&environment.namespace));
+    let (goal, patience) = (Goal::Ready, args.patience);
+    if console.terminal.is_some() {
+        wait::until(cluster, vec![found], &goal, patience, console).await?;
+    } else {
+        let mut nothing = io::sink();
+        let mut aside = Console {
+            input: &mut *console.input,
+            out: &mut *console.err,
+            err: &mut nothing,
+            terminal: None,
+            answer: None,
+        };
+        wait::until(cluster, vec![found], &goal, patience, &mut aside).await?;
+    }
+    // Others have written to it meanwhile, its spec as well.
+    let act = || format!("read {}", environment.title());
+    api.get(&environment.name).await.map_err(|error| cluster.explain(&error, &act()))
 }
 
 /// What there is to do with a kind of environment. Kinds keep their names in every group and flavour.

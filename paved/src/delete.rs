@@ -2,13 +2,15 @@
 
 mod parts;
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use jiff::Timestamp;
 use kube::api::{DeleteParams, Preconditions, PropagationPolicy};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::Console;
 use crate::cli::Delete;
@@ -23,6 +25,9 @@ pub(crate) use parts::Parts;
 /// How often the parts are looked at while they go: functions do not run then, so that the status says nothing of them.
 const LOOK: Duration = Duration::from_secs(3);
 
+/// The longest that one environment's parts are asked for at a time.
+const LONGEST: Duration = Duration::from_secs(30);
+
 /// Asks on a terminal, deletes, and with `--wait` stays until all are gone.
 pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), Failure> {
     let cluster = Cluster::connect(&args.access).await?;
@@ -33,10 +38,19 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
     }
     let mut parts = Vec::new();
     for one in found.iter().filter(|_| args.wait) {
-        parts.push(Parts::of(&cluster, one).await?);
+        let late = |_| {
+            let title = Environment::of(&one.object).title();
+            let after = spell(LONGEST);
+            Failure::TimedOut(format!("{title}: its parts are not known after {after}: nothing was deleted"))
+        };
+        parts.push(timeout(LONGEST, Parts::of(&cluster, one)).await.map_err(late)??);
     }
-    for one in &found {
-        delete(&cluster, one).await?;
+    for (done, one) in found.iter().enumerate() {
+        if let Err(failure) = delete(&cluster, one).await {
+            let left = found[done..].iter().map(|one| Environment::of(&one.object).title());
+            writeln!(console.err, "note: not deleted: {}", left.collect::<Vec<_>>().join(", "))?;
+            return Err(failure);
+        }
         writeln!(console.out, "{} is being deleted", Environment::of(&one.object).title())?;
     }
     if args.wait { until_gone(&cluster, &found, parts, args.timeout, console).await } else { Ok(()) }
@@ -91,24 +105,26 @@ async fn until_gone(
     cluster: &Cluster,
     found: &[Found],
     mut parts: Vec<Parts>,
-    timeout: Duration,
+    longest: Duration,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let begin = Instant::now();
     let mut watched = Watched::new(found);
     let mut events = watched.events(cluster);
+    // Beside the rest: what answers late, or not at all, holds up nothing.
+    let mut looking = pin!(looked(parts.clone(), Duration::ZERO));
     let mut show = Show::default();
-    let mut tick = interval(LOOK);
+    let mut tick = interval(Duration::from_secs(1));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = tick.tick() => {
-                for parts in &mut parts {
-                    parts.look().await;
-                }
+            _ = tick.tick() => {}
+            seen = &mut looking => {
+                parts = seen;
+                looking.set(looked(parts.clone(), LOOK));
             }
-            Some((group, event)) = events.next() => {
-                if let Some(note) = watched.take(group, event, cluster)? {
+            Some(changes) = events.next() => {
+                for note in watched.take(changes, cluster)? {
                     show.say(&note, console)?;
                 }
             }
@@ -121,17 +137,27 @@ async fn until_gone(
             writeln!(console.out, "{} gone after {}", are(&names), spell(begin.elapsed()))?;
             return Ok(());
         }
-        if begin.elapsed() >= timeout {
+        if begin.elapsed() >= longest {
             let told: Vec<String> = left()
                 .map(|(seen, parts)| format!("{}: {}", seen.environment.title(), parts.told()))
                 .collect();
             return Err(Failure::TimedOut(format!(
                 "after {} there is still {}",
-                spell(timeout),
+                spell(longest),
                 told.join("; ")
             )));
         }
     }
+}
+
+/// The parts as they are after a pause.
+async fn looked(mut parts: Vec<Parts>, pause: Duration) -> Vec<Parts> {
+    sleep(pause).await;
+    for one in &mut parts {
+        // What was not told in time stays as it was.
+        _ = timeout(LONGEST, one.look()).await;
+    }
+    parts
 }
 
 fn are(names: &[String]) -> String {
@@ -142,7 +168,7 @@ fn are(names: &[String]) -> String {
 #[derive(Default)]
 struct Show {
     live: Live,
-    said: Vec<String>,
+    said: BTreeSet<String>,
 }
 
 impl Show {
@@ -170,7 +196,7 @@ impl Show {
                 self.say(line, console)?;
             }
         }
-        self.said = lines;
+        self.said = lines.into_iter().collect();
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::Console;
 use crate::failure::Failure;
+use crate::paint::harmless_name;
 
 /// A document and where it comes from.
 #[derive(Clone, Debug)]
@@ -18,9 +19,22 @@ pub(crate) struct Document {
     pub(crate) value: Value,
 }
 
+impl Document {
+    /// File, kind and name, as messages name it.
+    pub(crate) fn title(&self) -> String {
+        let kind = self.value["kind"].as_str().unwrap_or("a document without kind");
+        let name = self.value["metadata"]["name"].as_str().unwrap_or("without name");
+        format!("{}: {}", shown(&self.file), harmless_name(&format!("{kind} {name}")))
+    }
+}
+
 /// A path as messages name it.
 pub(crate) fn shown(path: &Path) -> String {
-    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+    if path == Path::new("-") {
+        "standard input".to_owned()
+    } else {
+        harmless_name(&path.display().to_string())
+    }
 }
 
 /// A file's text.
@@ -55,7 +69,7 @@ pub(crate) fn texts(path: &Path, console: &mut Console<'_>) -> Result<Vec<Result
     }
     let (files, folders) = inside(path)?;
     if !folders.is_empty() {
-        let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        let folders: Vec<String> = folders.iter().map(|folder| shown(folder)).collect();
         writeln!(console.err, "note: folders inside are left alone: {}", folders.join(", "))?;
     }
     Ok(files.iter().map(|file| text_of(file, true)).collect())
@@ -63,7 +77,7 @@ pub(crate) fn texts(path: &Path, console: &mut Console<'_>) -> Result<Vec<Result
 
 fn text_of(path: &Path, found: bool) -> Result<Text, Failure> {
     let text = fs::read_to_string(path)
-        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
+        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", shown(path))))?;
     Ok(Text { file: path.to_owned(), found, content: without_mark(text) })
 }
 
@@ -113,7 +127,7 @@ fn located(error: &serde_saphyr::Error, path: &Path) -> String {
 
 /// A folder's YAML and JSON files, and its folders, both sorted; hidden folders are left out.
 fn inside(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
-    let unreadable = |error| Failure::Usage(format!("cannot read {}: {error}", folder.display()));
+    let unreadable = |error| Failure::Usage(format!("cannot read {}: {error}", shown(folder)));
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
@@ -129,4 +143,20 @@ fn inside(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     files.sort();
     folders.sort();
     Ok((files, folders))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_of_others_stay_in_their_line() {
+        let value = json!({"kind": "Pod\u{1b}[2J", "metadata": {"name": "a\n::error::b"}});
+        let document = Document { file: "c\n::error::d.yaml".into(), found: true, value };
+        assert_eq!(document.title(), "c ::error::d.yaml: Pod[2J a ::error::b");
+        let bare = Document { file: "-".into(), found: false, value: json!({"kind": 3}) };
+        assert_eq!(bare.title(), "standard input: a document without kind without name");
+    }
 }

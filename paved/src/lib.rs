@@ -28,6 +28,7 @@ mod publish;
 mod status;
 mod subject;
 mod suggest;
+mod unread;
 mod validate;
 mod wait;
 
@@ -48,7 +49,8 @@ pub struct Console<'a> {
     pub out: &'a mut dyn io::Write,
     /// Standard error.
     pub err: &'a mut dyn io::Write,
-    /// Standard output as a terminal, where it is one: it decides what is printed, a tree or YAML.
+    /// Standard output as a terminal, where somebody looks at one: it decides what is printed, a tree or YAML, and whether secrets
+    /// are.
     pub terminal: Option<Terminal<'a>>,
     /// Reads a line of what somebody types, where somebody sits at a terminal.
     pub answer: Option<&'a mut dyn FnMut() -> io::Result<String>>,
@@ -63,13 +65,32 @@ pub struct Terminal<'a> {
 }
 
 /// Runs the program and gives its exit code: 0 done, 1 usage, 2 refused input, 3 refused by the composition, 4 provisioning
-/// failed, 5 timed out, 6 no access, 130 ended by Ctrl-C. A reader that closed the pipe is no failure.
+/// failed, 5 timed out, 6 no access, 130 ended by Ctrl-C. A reader that closed the pipe ends what only prints, with 0; anything
+/// else goes on, and its exit code is what it would have been.
 pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> u8 {
     let command = match parse(args.into_iter().collect()) {
         Ok(Cli { command }) => command,
         Err(message) => return said(&message, console),
     };
-    let done = match command {
+    let only_prints = command.only_prints();
+    let done = if only_prints {
+        perform(command, console)
+    } else {
+        unread::regardless(console, |console| perform(command, console))
+    };
+    match done {
+        Ok(()) => 0,
+        Err(Failure::Output(error)) if only_prints && error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(failure) => {
+            // Whoever cannot be told still gets the exit code.
+            let _ = failure.print(console.err);
+            failure.code()
+        }
+    }
+}
+
+fn perform(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
+    match command {
         Command::Portal(args) => portal(&args, console),
         Command::Preview(args) => preview::run(&args, console),
         Command::Validate(args) => validate::run(&args, console),
@@ -81,15 +102,6 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
             console.out.write_all(&script).map_err(Failure::from)
         }
         online => on_a_cluster(online, console),
-    };
-    match done {
-        Ok(()) => 0,
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
-        Err(failure) => {
-            // Whoever cannot be told still gets the exit code.
-            let _ = failure.print(console.err);
-            failure.code()
-        }
     }
 }
 

@@ -114,6 +114,11 @@ pub(crate) fn harmless(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || *c == '\n').collect()
 }
 
+/// A name that a user gave, fit for a message: it can neither move the cursor nor begin a line of its own.
+pub(crate) fn harmless_name(name: &str) -> String {
+    harmless(name).replace('\n', " ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +126,7 @@ mod tests {
     #[test]
     fn a_message_cannot_move_the_cursor() {
         assert_eq!(harmless("a\u{1b}[2Jb\r\nc\u{9b}1A"), "a[2Jb\nc1A");
+        assert_eq!(harmless_name("a\u{1b}[2Jb\r\nc\u{9b}1A"), "a[2Jb c1A");
     }
 
     #[test]

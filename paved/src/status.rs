@@ -82,8 +82,8 @@ async fn follow(
         loop {
             tokio::select! {
                 _ = tick.tick(), if ticking => break,
-                Some((group, event)) = events.next() => {
-                    if let Some(note) = watched.take(group, event, cluster)? {
+                Some(changes) = events.next() => {
+                    for note in watched.take(changes, cluster)? {
                         live.leave();
                         writeln!(console.err, "note: {note}")?;
                     }

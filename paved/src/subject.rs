@@ -14,7 +14,7 @@ use simulator::schema::{Schemas, Violation};
 use crate::Console;
 use crate::cli::Sources;
 use crate::failure::Failure;
-use crate::files::{Document, shown};
+use crate::files::Document;
 use discreet::discreet;
 use kind::Target;
 use step::Step;
@@ -48,7 +48,7 @@ impl Subject {
         seen: &[Value],
         console: &mut Console<'_>,
     ) -> Result<Self, Failure> {
-        let refused = |violations| Failure::Refused { what: title(document), violations };
+        let refused = |violations| Failure::Refused { what: document.title(), violations };
         let stored = Stored::of(&document.value, seen).map_err(|violation| refused(vec![violation]))?;
         if !stored.violations.is_empty() {
             return Err(refused(stored.violations));
@@ -59,10 +59,10 @@ impl Subject {
             writeln!(
                 console.err,
                 "note: {}: a preview does not run {other}, another step of the Composition",
-                title(document)
+                document.title()
             )?;
         }
-        Ok(stored.among(composite, step, title(document)))
+        Ok(stored.among(composite, step, document.title()))
     }
 
     /// A fatal failure of this subject.
@@ -83,13 +83,6 @@ impl Subject {
         }
         Err(self.fatal(fatal.message.clone()))
     }
-}
-
-/// File, kind and name of a document.
-fn title(document: &Document) -> String {
-    let kind = document.value["kind"].as_str().unwrap_or("a document without kind");
-    let name = document.value["metadata"]["name"].as_str().unwrap_or("without name");
-    format!("{}: {kind} {name}", shown(&document.file))
 }
 
 /// A composite, and what is observed of it.

@@ -1,7 +1,8 @@
-//! `paved wait`: until environments are ready, have failed for good, or are gone. By watch: nothing is asked twice.
+//! `paved wait`: until environments are ready, have failed for good, or are gone. By watch: nothing is asked again and again.
 
 mod advice;
 mod course;
+mod courses;
 mod report;
 mod watched;
 
@@ -17,7 +18,7 @@ use crate::cluster::{Cluster, Found, Kinds, find_each};
 use crate::environment::{Environment, spell};
 use crate::failure::Failure;
 use crate::outputs;
-use course::{Course, Verdict};
+use courses::Courses;
 use report::Report;
 pub(crate) use watched::{Seen, Watched};
 
@@ -64,59 +65,61 @@ pub(crate) async fn until(
 ) -> Result<Vec<Environment>, Failure> {
     let begin = Instant::now();
     let mut watched = Watched::new(&targets);
-    let mut courses: Vec<Course> =
-        targets.iter().map(|_| Course::new(goal.clone(), patience.patience, begin)).collect();
+    let mut courses = Courses::new(targets.len(), goal, patience.patience, begin);
     drop(targets);
     let mut events = watched.events(cluster);
     let mut report = Report::new(begin);
     let mut tick = interval(Duration::from_secs(1));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        tokio::select! {
-            _ = tick.tick() => {}
-            Some((group, event)) = events.next() => {
-                if let Some(note) = watched.take(group, event, cluster)? {
+        let ticked = tokio::select! {
+            _ = tick.tick() => true,
+            Some(changes) = events.next() => {
+                for note in watched.take(changes, cluster)? {
                     report.note(&note, console)?;
                 }
                 // What has arrived together is shown together.
                 if watched.is_listing() {
                     continue;
                 }
+                false
             }
-        }
+        };
         let (now, clock) = (Instant::now(), Timestamp::now());
-        report.show(&watched.seen, clock, now, console)?;
-        let verdicts: Vec<Verdict> = watched
-            .seen
-            .iter()
-            .zip(&mut courses)
-            .map(|(seen, course)| course.judge(seen, now, clock))
-            .collect();
-        if let Some(failure) = verdicts.iter().find_map(Verdict::failure) {
+        let news = watched.news();
+        report.show(&watched.seen, &news, clock, now, console)?;
+        if watched.is_lost() {
+            courses.lose_sight();
+        } else if ticked {
+            courses.judge(0..watched.seen.len(), &watched.seen, now, clock);
+        } else {
+            courses.judge(news, &watched.seen, now, clock);
+        }
+        if let Some(failure) = courses.failure() {
             report.end(&watched.seen, goal, false, now, console)?;
             return Err(failure);
         }
-        if verdicts.iter().all(|verdict| matches!(verdict, Verdict::Done)) {
+        if courses.are_done() {
             report.end(&watched.seen, goal, true, now, console)?;
             return Ok(watched.seen.into_iter().map(|seen| seen.environment).collect());
         }
         if now.duration_since(begin) >= patience.timeout {
             report.end(&watched.seen, goal, false, now, console)?;
-            return Err(timed_out(&watched, &verdicts, goal, patience.timeout));
+            return Err(timed_out(&watched, &courses, goal, patience.timeout));
         }
     }
 }
 
 /// What was waited for in vain, and what it still does.
-fn timed_out(watched: &Watched, verdicts: &[Verdict], goal: &Goal, after: Duration) -> Failure {
-    let late = watched.seen.iter().zip(verdicts).filter(|(_, verdict)| !matches!(verdict, Verdict::Done));
+fn timed_out(watched: &Watched, courses: &Courses, goal: &Goal, after: Duration) -> Failure {
+    let late = watched.seen.iter().enumerate().filter(|(place, _)| !courses.is_done(*place));
     let what = match goal {
         Goal::Ready => "not ready".to_owned(),
         Goal::Deleted => "still there".to_owned(),
         Goal::Condition { kind, status } => format!("not {kind}={status}"),
     };
     let told: Vec<String> = late
-        .map(|(seen, _)| {
+        .map(|(_, seen)| {
             let one = &seen.environment;
             format!("{} is {what} after {}: {}", one.title(), spell(after), report::state(one))
         })

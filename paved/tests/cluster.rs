@@ -191,6 +191,42 @@ async fn delete(cluster: &Cluster, flags: &[&str], typed: Option<&'static str>) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_part_of_which_nothing_is_told_holds_up_nothing() {
+    let part = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "a"});
+    let pool = ready("StockPool", json!({"resourceRefs": [part]}), json!({}));
+    let served = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": [
+        {"name": "configmaps", "singularName": "configmap", "namespaced": true, "kind": "ConfigMap", "verbs": ["get"]}]});
+    let others = [
+        ("/api/v1", served),
+        ("/api/v1/namespaces/team/configmaps/a", Value::Null),
+        ("DELETE /apis/platform.acme.io/v1alpha1/namespaces/team/stockpools/shop", pool.clone()),
+    ];
+    for (others, flag, code, words) in [
+        (&others[..2], "1m", 0, "StockPool team/shop is gone after"),
+        (&others, "2s", 5, "timed out: after 2s there is still StockPool team/shop"),
+    ] {
+        let cluster = Cluster::with(pool.clone(), others).await;
+        let args = ["delete", "shop", "--yes", "--wait", "--timeout", flag];
+        let told = timeout(Duration::from_secs(20), paved(&args, &cluster.kubeconfig())).await.unwrap();
+        assert_eq!(told.code, code, "{}", told.told());
+        assert!(told.told().contains(words), "{}", told.told());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_deleted_is_named() {
+    let mut other = pool();
+    other["metadata"]["name"] = "other".into();
+    let path = "/apis/platform.acme.io/v1alpha1/namespaces/team/stockpools/other";
+    let denied = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "reason": "Forbidden",
+        "message": "stockpools \"other\" is forbidden: User \"ada\" cannot delete resource \"stockpools\""});
+    let cluster = Cluster::with(pool(), &[(path, other), (&format!("DELETE {path}"), denied)]).await;
+    let told = paved(&["delete", "shop", "other", "--yes"], &cluster.kubeconfig()).await;
+    assert_eq!((told.code, told.out.as_str()), (6, "StockPool team/shop is being deleted\n"), "{}", told.err);
+    assert!(told.err.starts_with("note: not deleted: StockPool team/other\n"), "{}", told.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_sits_at_a_terminal_is_asked_before_anything_is_deleted() {
     let part =
         json!({"slot": "deployment", "kind": "Deployment", "ready": true, "since": "2026-01-01T10:00:00Z"});

@@ -10,11 +10,12 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::kubernetes::{Cluster, ready};
+use support::kubernetes::{Cluster, ready, waiting};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::Command;
+use tokio::time::sleep;
 
 /// A cluster with an environment, and a home folder to sit in.
 struct Seat {
@@ -71,6 +72,13 @@ impl Seat {
         Ran { code: output.status.code().unwrap(), told }
     }
 
+    /// Installs a program.
+    fn program(&self, name: &str, script: &str) {
+        let path = self.home.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
     fn config(&self) -> PathBuf {
         self.home.path().join(".kube/config")
     }
@@ -106,15 +114,24 @@ async fn without_a_public_address_the_aws_cli_takes_over() {
     let seat = Seat::with(workspace(json!({"instanceId": "i-0abc", "connection": line})), &[]).await;
     seat.connect(&[]).await.is(1, &["aws is not installed", "Session Manager plugin"]);
 
-    let aws = seat.home.path().join("aws");
-    fs::write(&aws, "#!/bin/sh\nprintf '%s\\n' \"$@\"\nexit 7\n").unwrap();
-    fs::set_permissions(&aws, fs::Permissions::from_mode(0o755)).unwrap();
+    seat.program("aws", "printf '%s\\n' \"$@\"\nexit 7");
     let told = seat.connect(&["--", "nvidia-smi", "-L"]).await.is(7, &["AWS-StartInteractiveCommand"]);
     for part in ["/var/lib/paved/ready", "nvidia-smi -L", "sudo -Hu developer"] {
         assert!(told.contains(part), "{part} is missing: {told}");
     }
     let told = seat.connect(&["--unprepared"]).await.is(7, &["start-session\n--target\ni-0abc"]);
     assert!(!told.contains("/var/lib/paved"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_does_not_wait_until_it_is_prepared_does_not_wait_until_it_answers() {
+    // Nobody ever answers there.
+    let line = "ssh developer@203.0.113.7";
+    let status = json!({"instanceId": "i-0abc", "publicIp": "203.0.113.7", "connection": line});
+    let seat = Seat::with(workspace(status), &[]).await;
+    seat.program("ssh", "exit 7");
+    let told = ["ssh -o HostKeyAlias=i-0abc developer@203.0.113.7"];
+    seat.connect(&["--unprepared", "--timeout", "1s"]).await.is(7, &told);
 }
 
 const DATABASE: [(&str, &str); 5] = [
@@ -156,6 +173,45 @@ async fn connection_details_lie_where_the_flavour_has_them() {
     let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
     let half = Seat::with(ready("EnvironmentClaim", spec, json!({})), &DATABASE[..3]).await;
     half.connect(&[]).await.is(4, &["Secret conn has no password nor db_password yet"]);
+}
+
+/// Connects to what is ready after a while only; gives standard output and standard error.
+async fn connect_early(seat: &Seat, args: &[&str], environment: Value) -> (String, String) {
+    let becomes = async {
+        sleep(Duration::from_secs(2)).await;
+        seat.cluster.becomes(environment);
+    };
+    let mut command = seat.command(args);
+    let (output, ()) = tokio::join!(command.output(), becomes);
+    let output = output.unwrap();
+    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    (out, err)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_reads_what_it_asked_for_and_nothing_of_the_wait() {
+    let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
+    let environment = ready("EnvironmentClaim", spec, json!({}));
+    for (args, lines, begin) in
+        [(&["--export"][..], 7, "export "), (&["--export=dotenv"], 7, ""), (&["--print"], 1, "psql ")]
+    {
+        let seat = Seat::with(waiting(environment.clone()), &DATABASE).await;
+        let (out, err) = connect_early(&seat, args, environment.clone()).await;
+        assert_eq!(out.lines().count(), lines, "{out}");
+        assert!(out.lines().all(|line| line.starts_with(begin) && line.contains('=')), "{out}");
+        assert!(err.contains("Provisioning") && err.contains("is ready after"), "{err}");
+        assert!(!err.contains("secret"), "{err}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_crossplane_writes_into_its_spec_meanwhile_counts() {
+    let environment = ready("UnifiedEnvironment", json!({"crossplane": {}}), json!({}));
+    let fresh = waiting(ready("UnifiedEnvironment", json!({}), json!({})));
+    let seat = Seat::with(fresh, &DATABASE).await;
+    let (out, _) = connect_early(&seat, &[], environment).await;
+    assert!(out.contains("psql "), "{out}");
 }
 
 /// A kubeconfig as a provider writes it, with a token that soon is none.
@@ -238,6 +294,17 @@ async fn a_virtual_cluster_behind_a_load_balancer_is_reached_there() {
         (&cluster["server"], &cluster["tls-server-name"]),
         (&json!("https://203.0.113.9"), &json!("preview-x.host.svc"))
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_virtual_cluster_that_is_nowhere_is_not_written_down() {
+    let details = kubeconfig("https://preview-x.host.svc:443");
+    for endpoint in [Value::Null, "".into()] {
+        let status = json!({"type": "vcluster", "url": "https://preview-x.host.svc", "endpoint": endpoint});
+        let seat = Seat::with(virtual_environment(status), &[("kubeconfig", &details)]).await;
+        seat.connect(&[]).await.is(4, &["its status names no endpoint"]);
+        assert!(!seat.config().exists());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -122,8 +122,9 @@ fn what_stands_in_a_broken_document_is_shown_by_nobody() {
 #[test]
 fn folders_in_a_folder_are_left_alone_and_said() {
     let folder = folder(&[("a.yaml", WRONG)]);
-    std::fs::create_dir_all(folder.path().join("team")).unwrap();
-    let run = paved(&["validate", &within(&folder, "")]);
+    std::fs::create_dir_all(folder.path().join("team\n::error::x")).unwrap();
+    let run = paved(&["validate", &within(&folder, ""), "-o", "github"]);
+    assert!(run.err.lines().all(|line| !line.starts_with("::")), "{}", run.err);
     assert!(
         run.err.contains("folders inside are left alone: ") && run.err.contains("team"),
         "{}",

@@ -10,7 +10,7 @@ use serde_json::json;
 use support::kubernetes::{Cluster, ready, waiting};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// A run that goes on.
 struct Watching {
@@ -25,6 +25,7 @@ impl Watching {
             .args(args)
             .arg("--kubeconfig")
             .arg(cluster.kubeconfig())
+            .env_remove("GITHUB_OUTPUT")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -105,6 +106,24 @@ async fn a_list_that_goes_on_does_so_too() {
         cluster.comes_back();
         run.says("Provisioning").await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_decides_nothing_by_what_was_before_the_connection_was_lost() {
+    let mut refused = waiting(pool());
+    refused["status"]["resources"] = json!([{"slot": "deployment", "kind": "Deployment", "name": "shop-x",
+        "ready": false, "reason": "Failed", "message": "exceeded quota", "since": "2026-01-01T10:00:00Z"}]);
+    let cluster = Cluster::with(refused, &[]).await;
+    let mut run = Watching::start(&cluster, &["wait", "shop", "--patience", "4s", "--timeout", "1m"]);
+    run.says("exceeded quota").await;
+    cluster.answers(false);
+    run.says("does not answer: trying again").await;
+    sleep(Duration::from_secs(5)).await;
+    cluster.becomes(pool());
+    cluster.answers(true);
+    run.says("answers again").await;
+    run.says("is ready after").await;
+    assert_eq!(run.child.wait().await.unwrap().code(), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,6 +11,7 @@ use crate::Console;
 use crate::cluster::{A_NAME, Cluster, Kind, Kinds, is_name};
 use crate::failure::Failure;
 use crate::files::{self, Document, shown};
+use crate::paint::harmless_name;
 
 /// One document, and what the API server says of it.
 pub(super) struct Step {
@@ -61,8 +62,7 @@ pub(super) fn steps(
     for document in documents {
         let text = |path: &str| document.value.pointer(path).and_then(Value::as_str).unwrap_or_default();
         if document.found && !kinds.may_be_meant(text("/apiVersion"), text("/kind")) {
-            let what = [text("/kind"), text("/metadata/name")].join(" ");
-            writeln!(console.err, "note: {}: {what} is left alone: no environment", shown(&document.file))?;
+            writeln!(console.err, "note: {} is left alone: no environment", document.title())?;
             continue;
         }
         match step(&document, kinds, &cluster.namespace, asked) {
@@ -136,10 +136,9 @@ fn step(document: &Document, kinds: &Kinds, default: &str, asked: Option<&str>) 
 }
 
 fn refused(document: &Document, path: &str, message: String) -> Failure {
-    let kind = document.value["kind"].as_str().unwrap_or("a document without kind");
-    let name = document.value["metadata"]["name"].as_str().unwrap_or("without name");
+    let message = harmless_name(&message);
     Failure::Refused {
-        what: format!("{}: {kind} {name}", shown(&document.file)),
+        what: document.title(),
         violations: vec![Violation { path: path.to_owned(), message }],
     }
 }
@@ -176,6 +175,22 @@ mod tests {
         let object = planned(&claim(), None).unwrap().object;
         assert_eq!(object["metadata"], json!({"name": "ada", "namespace": "default"}));
         assert!(object.get("status").is_none());
+    }
+
+    #[test]
+    fn a_refusal_says_nothing_that_a_terminal_obeys() {
+        for kind in ["Gpu\u{9b}2J\n::error::", "GpuDevWorkspaceClaim"] {
+            let strange = json!({"apiVersion": "platform.acme.io/v1\u{1b}[2J", "kind": kind,
+                "metadata": {"name": "a\u{1b}[1A"}});
+            let mut told = Vec::new();
+            planned(&strange, None).err().unwrap().print(&mut told).unwrap();
+            let told = String::from_utf8(told).unwrap();
+            assert!(
+                ["\u{1b}[2J", "\u{1b}[1A", "\u{9b}"].iter().all(|control| !told.contains(control)),
+                "{told:?}"
+            );
+            assert_eq!(told.lines().count(), 2, "{told:?}");
+        }
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(crate) struct Connect {
     #[arg(long, help_heading = "Workspaces")]
     pub(crate) ssm: bool,
 
-    /// A workspace: do not wait until it is prepared.
+    /// A workspace: wait neither until it answers nor until it is prepared.
     #[arg(long, help_heading = "Workspaces")]
     pub(crate) unprepared: bool,
 
@@ -64,7 +64,7 @@ pub(crate) struct Connect {
         help_heading = "Databases")]
     pub(crate) export: Option<Export>,
 
-    /// A database: print the password although standard output is no terminal.
+    /// A database: print the password although nobody sits at a terminal.
     #[arg(long, help_heading = "Databases")]
     pub(crate) show_secrets: bool,
 

@@ -1,10 +1,11 @@
 //! Whether the API server answers, as watches show it: told when it does not any more, and when it does again.
 
-use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use kube::api::DynamicObject;
 use kube::runtime::watcher::Event;
+use tokio::time::Instant;
 
 use super::Cluster;
 use crate::failure::Failure;
@@ -15,12 +16,16 @@ const STARTING: Duration = Duration::from_secs(45);
 /// What several watches know of the API server.
 #[derive(Default)]
 pub(crate) struct Contact {
-    /// The watches that are broken.
-    lost: BTreeSet<usize>,
-    since: Option<Instant>,
+    /// The watches that are broken, and since when each has only been refused.
+    lost: BTreeMap<usize, Option<Instant>>,
 }
 
 impl Contact {
+    /// Whether a watch is broken: then what is known is what was.
+    pub(crate) fn is_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
     /// A watch has brought something; gives what there is to say once none is broken any more.
     pub(crate) fn heard(
         &mut self,
@@ -30,11 +35,8 @@ impl Contact {
     ) -> Option<String> {
         // That a list begins is said before anybody is asked, and a page of it is not all of it.
         let answered = matches!(event, Event::InitDone | Event::Apply(_) | Event::Delete(_));
-        if !(answered && self.lost.remove(&watch) && self.lost.is_empty()) {
-            return None;
-        }
-        self.since = None;
-        Some(format!("{} answers again", cluster.server))
+        let is_back = answered && self.lost.remove(&watch).is_some() && self.lost.is_empty();
+        is_back.then(|| format!("{} answers again", cluster.server))
     }
 
     /// A watch broke: it begins anew by itself. What the caller may not do will not be allowed by trying, unless the watch had
@@ -56,10 +58,15 @@ impl Contact {
             return Ok(None);
         }
         let first = self.lost.is_empty();
-        self.lost.insert(watch);
-        let since = *self.since.get_or_insert_with(Instant::now);
-        if [401, 403, 404].contains(&code) && (!listed || since.elapsed() > STARTING) {
-            return Err(cluster.explain(error, act));
+        let refused = self.lost.entry(watch).or_default();
+        if [401, 403, 404].contains(&code) {
+            let since = *refused.get_or_insert_with(Instant::now);
+            if !listed || since.elapsed() > STARTING {
+                return Err(cluster.explain(error, act));
+            }
+        } else {
+            // It starts only now, if at all.
+            *refused = None;
         }
         let what = match code {
             401 => "does not take your credentials just now",
@@ -74,6 +81,7 @@ impl Contact {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use serde_json::json;
+    use tokio::time::advance;
 
     use super::*;
     use crate::cluster::tests::nowhere;
@@ -100,6 +108,21 @@ mod tests {
             assert_eq!(contact.heard(watch, &event, &cluster).is_some(), told, "{watch} {event:?}");
         }
         assert!(broke(&mut contact, 0), "another time is news again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_that_a_start_takes_begins_when_it_starts() {
+        let (cluster, mut contact) = (nowhere(), Contact::default());
+        let goes_on =
+            |contact: &mut Contact, code| contact.broke(0, &api(code), true, "watch X", &cluster).is_ok();
+        assert!(goes_on(&mut contact, 403), "it goes down");
+        assert!(goes_on(&mut contact, 503));
+        advance(STARTING * 2).await;
+        assert!(goes_on(&mut contact, 503) && goes_on(&mut contact, 403), "it was away for long");
+        advance(STARTING).await;
+        assert!(goes_on(&mut contact, 403));
+        advance(Duration::from_secs(1)).await;
+        assert!(!goes_on(&mut contact, 401), "nothing takes as long to start");
     }
 
     #[tokio::test]

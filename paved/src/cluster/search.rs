@@ -1,9 +1,10 @@
 //! Which environment a name means.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
 
-use futures::{Stream, StreamExt, stream};
-use kube::api::{DynamicObject, ListParams, TypeMeta};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use kube::api::{DynamicObject, ListParams, ObjectList, TypeMeta};
 
 use super::{A_NAME, Cluster, Kind, Kinds, is_denied, is_name};
 use crate::failure::Failure;
@@ -19,6 +20,8 @@ const FEW: usize = 8;
 pub(crate) struct Found {
     pub(crate) kind: Kind,
     pub(crate) object: DynamicObject,
+    /// The version of the list that it stands in, if it was listed: a watch can go on from there.
+    pub(crate) listed: Option<String>,
 }
 
 /// The environments that the names mean, each `NAME` or `KIND/NAME`; all that cannot be found are told at once.
@@ -59,7 +62,7 @@ pub(crate) async fn find_each(
 fn once(mut each: Vec<Result<Found, Failure>>) -> Vec<Result<Found, Failure>> {
     let mut known = BTreeSet::new();
     each.retain(|one| match one {
-        Ok(Found { kind, object }) => known.insert((kind.full_name(), object.metadata.name.clone())),
+        Ok(Found { kind, object, .. }) => known.insert((kind.full_name(), object.metadata.name.clone())),
         Err(_) => true,
     });
     each
@@ -77,7 +80,7 @@ pub(crate) async fn find(cluster: &Cluster, kinds: &Kinds, text: &str) -> Result
     let mut denied = None;
     for (kind, answer) in answers {
         match answer {
-            Ok(object) => found.extend(object.map(|object| Found { kind, object })),
+            Ok(object) => found.extend(object.map(|object| Found { kind, object, listed: None })),
             Err(error) => {
                 let failure = cluster.explain(
                     &error,
@@ -118,43 +121,59 @@ async fn among(
             wanted.entry(kind.full_name()).or_default().insert(name);
         }
     }
-    let mut found: BTreeMap<(String, String), DynamicObject> = BTreeMap::new();
+    let asked = kinds.all().iter().filter_map(|kind| Some((kind, wanted.get(&kind.full_name())?)));
+    let lists =
+        stream::iter(asked).map(|(kind, names)| async move { (kind, named(cluster, kind, names).await) });
+    let mut lists = lists.buffered(AT_ONCE);
+    let mut found: BTreeMap<(String, String), Found> = BTreeMap::new();
     let mut denied: BTreeMap<String, kube::Error> = BTreeMap::new();
-    for kind in kinds.all() {
-        let Some(names) = wanted.get(&kind.full_name()) else { continue };
-        let mut pages = std::pin::pin!(pages(cluster, kind, Some(&cluster.namespace)));
-        while let Some(page) = pages.next().await {
-            match page {
-                Ok(page) => found.extend(page.into_iter().filter_map(|object| {
-                    let name = object.metadata.name.clone().filter(|name| names.contains(name.as_str()))?;
-                    Some(((kind.full_name(), name), object))
-                })),
-                Err(error) if is_denied(&error) => drop(denied.insert(kind.full_name(), error)),
-                Err(error) => return Err(cluster.explain(&error, &format!("list {}", kind.name()))),
-            }
+    while let Some((kind, list)) = lists.next().await {
+        match list {
+            Ok(all) => found.extend(all.into_iter().map(|(name, one)| ((kind.full_name(), name), one))),
+            Err(error) if is_denied(&error) => drop(denied.insert(kind.full_name(), error)),
+            Err(error) => return Err(cluster.explain(&error, &format!("list {}", kind.name()))),
         }
     }
+    drop(lists);
     let one = |(text, meant): (&String, Result<(Vec<Kind>, &str), Failure>)| {
         let (candidates, name) = meant?;
         let refused = candidates.iter().find_map(|kind| Some((kind, denied.get(&kind.full_name())?)));
         let refused = refused.map(|(kind, error)| {
             cluster.explain(error, &format!("list {} in namespace {}", kind.name(), cluster.namespace))
         });
-        let there = candidates.into_iter().filter_map(|kind| {
-            let object = found.get(&(kind.full_name(), name.to_owned()))?.clone();
-            Some(Found { kind, object })
-        });
+        let there = candidates.iter();
+        let there = there.filter_map(|kind| found.get(&(kind.full_name(), name.to_owned())).cloned());
         pick(&cluster.namespace, text, there.collect(), refused)
     };
     Ok(meant.into_iter().map(one).collect())
 }
 
-/// A kind's environments, a page at a time: a page is held in memory whole.
+/// Those of a kind that have one of these names, under their names.
+async fn named(
+    cluster: &Cluster,
+    kind: &Kind,
+    names: &BTreeSet<&str>,
+) -> kube::Result<BTreeMap<String, Found>> {
+    let mut found = BTreeMap::new();
+    let mut pages = pin!(pages(cluster, kind, Some(&cluster.namespace)));
+    while let Some(page) = pages.try_next().await? {
+        let listed = page.metadata.resource_version;
+        for object in page.items {
+            let name = object.metadata.name.clone().unwrap_or_default();
+            if names.contains(name.as_str()) {
+                found.insert(name, Found { kind: kind.clone(), object, listed: listed.clone() });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A kind's environments, a page at a time: a page is held in memory whole. All pages are of one version.
 pub(crate) fn pages(
     cluster: &Cluster,
     kind: &Kind,
     namespace: Option<&str>,
-) -> impl Stream<Item = kube::Result<Vec<DynamicObject>>> {
+) -> impl Stream<Item = kube::Result<ObjectList<DynamicObject>>> {
     const PAGE: u32 = 100;
     let api = kind.api(&cluster.client, namespace);
     let types = TypeMeta { api_version: kind.resource.api_version.clone(), kind: kind.name().to_owned() };
@@ -162,12 +181,14 @@ pub(crate) fn pages(
         let (api, types) = (api.clone(), types.clone());
         async move {
             let Some(params) = params else { return Ok(None) };
-            let page = api.list(&params).await?;
-            let next = page.metadata.continue_.filter(|token| !token.is_empty());
+            let mut page = api.list(&params).await?;
+            let next = page.metadata.continue_.take().filter(|token| !token.is_empty());
             let next = next.map(|token| ListParams::default().limit(PAGE).continue_token(&token));
             // A list says once what its items are.
-            let complete = |object| DynamicObject { types: Some(types.clone()), ..object };
-            Ok(Some((page.items.into_iter().map(complete).collect(), next)))
+            for object in &mut page.items {
+                object.types = Some(types.clone());
+            }
+            Ok(Some((page, next)))
         }
     })
 }
@@ -205,7 +226,7 @@ mod tests {
 
     fn found(kind: &str) -> Found {
         let kind = kinds().called(kind).unwrap().remove(0);
-        Found { object: DynamicObject::new("ada", &kind.resource), kind }
+        Found { object: DynamicObject::new("ada", &kind.resource), kind, listed: None }
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Watching environments: one watch for each kind and namespace, which outlives restarts of the API server.
 
+use std::future::ready;
 use std::time::Duration;
 
 use futures::stream::{self, BoxStream};
-use futures::{Stream, StreamExt};
-use kube::api::DynamicObject;
+use futures::{Stream, StreamExt, TryStreamExt};
+use kube::Api;
+use kube::api::{DynamicObject, WatchEvent, WatchParams};
 use kube::runtime::watcher;
 use kube::runtime::watcher::{Config, Error, Event};
 use tokio::time::sleep;
@@ -13,6 +15,10 @@ use super::{Cluster, Kind};
 
 /// Objects of one page of the list that a watch begins with: a page is held in memory whole.
 const PAGE: u32 = 100;
+
+/// Seconds that a watch stays open: then the API server ends it, and it is opened anew. Where nothing changes it may say nothing
+/// at all before that, so this is less than the longest silence.
+const OPEN: u32 = 90;
 
 /// What a watch brings.
 pub(crate) type Seen = Result<Event<DynamicObject>, Error>;
@@ -25,17 +31,65 @@ pub(crate) fn watch(
     namespace: Option<&str>,
     name: Option<&str>,
 ) -> impl Stream<Item = Seen> + Send + use<> {
-    let config = Config::default().page_size(PAGE);
-    let config = match name {
-        Some(name) => config.fields(&format!("metadata.name={name}")),
-        None => config,
-    };
-    let api = kind.api(&cluster.client, namespace);
-    anew(move || watcher(api.clone(), config.clone()).boxed())
+    let begin = listing(kind.api(&cluster.client, namespace), name);
+    anew(begin(), begin)
 }
 
-/// A stream that is replaced by another after each of its errors.
-pub(crate) fn anew<S, K>(begin: impl Fn() -> S) -> impl Stream<Item = Result<Event<K>, Error>>
+/// The same without the list that was read already: every change since that `version` of it.
+pub(crate) fn watch_since(
+    cluster: &Cluster,
+    kind: &Kind,
+    namespace: Option<&str>,
+    name: Option<&str>,
+    version: &str,
+) -> impl Stream<Item = Seen> + Send + use<> {
+    let api = kind.api(&cluster.client, namespace);
+    let begin = listing(api.clone(), name);
+    let params = WatchParams::default().timeout(OPEN);
+    let params = match name {
+        Some(name) => params.fields(&only(name)),
+        None => params,
+    };
+    let first = changes(api, params, version.to_owned()).chain(begin()).boxed();
+    anew(first, begin)
+}
+
+/// Begins watches, each with a list.
+fn listing(
+    api: Api<DynamicObject>,
+    name: Option<&str>,
+) -> impl Fn() -> BoxStream<'static, Seen> + Send + use<> {
+    let config = Config::default().page_size(PAGE).timeout(OPEN);
+    let config = match name {
+        Some(name) => config.fields(&only(name)),
+        None => config,
+    };
+    move || watcher(api.clone(), config.clone()).boxed()
+}
+
+/// The objects that have this name.
+fn only(name: &str) -> String {
+    format!("metadata.name={name}")
+}
+
+/// What changes after a version, until the API server ends the watch.
+fn changes(api: Api<DynamicObject>, params: WatchParams, version: String) -> impl Stream<Item = Seen> + Send {
+    let opened = async move {
+        let events = api.watch(&params, &version).await.map_err(Error::WatchStartFailed)?;
+        Ok::<_, Error>(events.map_err(Error::WatchFailed))
+    };
+    stream::once(opened).try_flatten().try_filter_map(|event| {
+        ready(match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => Ok(Some(Event::Apply(object))),
+            WatchEvent::Deleted(object) => Ok(Some(Event::Delete(object))),
+            WatchEvent::Bookmark(_) => Ok(None),
+            WatchEvent::Error(status) => Err(Error::WatchError(status)),
+        })
+    })
+}
+
+/// A stream that is replaced by another after each error.
+pub(crate) fn anew<S, K>(first: S, begin: impl Fn() -> S) -> impl Stream<Item = Result<Event<K>, Error>>
 where
     S: Stream<Item = Result<Event<K>, Error>> + Unpin,
 {
@@ -44,7 +98,7 @@ where
         pause: Option<Duration>,
         steps: Steps,
     }
-    let first = Watching { events: begin(), pause: None, steps: Steps::default() };
+    let first = Watching { events: first, pause: None, steps: Steps::default() };
     stream::unfold((first, begin), |(mut now, begin)| async move {
         if let Some(pause) = now.pause.take() {
             sleep(pause).await;
@@ -117,7 +171,7 @@ mod tests {
                 if begun.borrow().len() < 4 { Err(Error::NoResourceVersion) } else { Ok(Event::InitDone) };
             stream::iter([Ok(Event::Init), last])
         };
-        let events = anew(watch).take(8).collect::<Vec<Seen>>().await;
+        let events = anew(watch(), watch).take(8).collect::<Vec<Seen>>().await;
         assert_eq!(events.iter().filter(|event| event.is_err()).count(), 3);
         assert_eq!(*begun.borrow(), [0, 250, 750, 1750]);
     }

@@ -17,7 +17,7 @@ struct Way {
     name: String,
 }
 
-/// Shows it. The password goes to a terminal, or where the caller asks for it, and nowhere else.
+/// Shows it. The password goes to a terminal at which somebody sits, or where the caller asks for it, and nowhere else.
 pub(super) async fn connect(
     target: &Target,
     args: &Connect,
@@ -39,7 +39,7 @@ pub(super) async fn connect(
         return Ok(());
     }
     writeln!(console.out, "{BOLD}{}{BOLD:#}", target.environment.title())?;
-    if args.show_secrets || console.terminal.is_some() {
+    if args.show_secrets || (console.terminal.is_some() && console.answer.is_some()) {
         writeln!(console.out, "PGPASSWORD={} {command}", quote(&way.password))?;
     } else {
         writeln!(console.out, "{command}")?;

@@ -75,7 +75,8 @@ async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failu
         _ => {
             let place = target.field("url").and_then(forward::Place::of);
             let place = place.ok_or_else(|| target.missing("url inside the cluster"))?;
-            let endpoint = target.field("endpoint").unwrap_or_default();
+            let endpoint = target.field("endpoint").filter(|endpoint| !endpoint.is_empty());
+            let endpoint = endpoint.ok_or_else(|| target.missing("endpoint"))?;
             if endpoint.contains(&place.host()) {
                 return Ok((entry, Some(place)));
             }

@@ -40,7 +40,8 @@ pub(super) async fn connect(
         writeln!(console.out, "{}", quoted(&way.command(bare.as_deref(), terminal)))?;
         return Ok(());
     }
-    if let Some(address) = address {
+    // Whoever does not wait may have a way of their own there, as by a ProxyJump.
+    if let Some(address) = address.filter(|_| !args.unprepared) {
         reach(target, address, target.left()).await?;
     }
     let words = way.command(remote(args, target.left()).as_deref(), terminal);
@@ -138,7 +139,7 @@ async fn reach(target: &Target, address: &str, longest: Duration) -> Result<(), 
         if begin.elapsed() >= longest {
             return Err(Failure::TimedOut(format!(
                 "{}: {address} port 22 has not answered within {}: {failed}; check that your address is among \
-                 spec.parameters.allowedCidrs, or use --ssm",
+                 spec.parameters.allowedCidrs, or use --ssm; --unprepared leaves that to ssh",
                 target.environment.title(),
                 spell(longest)
             )));

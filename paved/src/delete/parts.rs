@@ -39,6 +39,7 @@ const USUAL: [&str; 4] = [
 ];
 
 /// The parts of one environment.
+#[derive(Clone)]
 pub(crate) struct Parts {
     all: Vec<Part>,
     /// Since when they are looked at.
@@ -47,6 +48,7 @@ pub(crate) struct Parts {
     hidden: BTreeSet<String>,
 }
 
+#[derive(Clone)]
 struct Part {
     kind: String,
     name: String,
@@ -114,22 +116,24 @@ impl Parts {
         Ok(Self { all: parts.collect(), since: Instant::now(), hidden })
     }
 
-    /// Looks at all that were not gone. What cannot be read keeps its state: it is looked at again.
+    /// Looks at all that were not gone. What cannot be read keeps its state: it is looked at again. Whoever gives up waiting has
+    /// what was read until then.
     pub(crate) async fn look(&mut self) {
-        let left = self.all.iter().filter(|part| part.state != State::Gone);
-        let asked = left.map(|part| {
+        let left = self.all.iter().enumerate().filter(|(_, part)| part.state != State::Gone);
+        let asked = left.map(|(index, part)| {
             let (api, name) = (part.api.clone(), part.name.clone());
             async move {
                 match api {
-                    Some(api) => Some(api.get_opt(&name).await),
-                    None => None,
+                    Some(api) => (index, Some(api.get_opt(&name).await)),
+                    None => (index, None),
                 }
             }
         });
         let asked: Vec<_> = asked.collect();
-        let answers: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        let mut answers = stream::iter(asked).buffer_unordered(AT_ONCE);
         let waited = self.since.elapsed();
-        for (part, answer) in self.all.iter_mut().filter(|part| part.state != State::Gone).zip(answers) {
+        while let Some((index, answer)) = answers.next().await {
+            let part = &mut self.all[index];
             match answer {
                 Some(Ok(Some(object))) => part.state = State::of(&object).after(waited, &part.kind),
                 Some(Ok(None)) => part.state = State::Gone,
@@ -183,13 +187,9 @@ impl Parts {
 
     /// How many are left, and what cannot be seen.
     pub(super) fn head(&self) -> String {
-        if self.all.is_empty() && self.hidden.is_empty() {
-            return "is being deleted".to_owned();
-        }
-        let seen = self.all.iter().filter(|part| part.state != State::Unknown).count();
-        if seen == 0 && !self.hidden.is_empty() {
-            return "is being deleted; you may not read its parts, so what is left of them is not shown"
-                .to_owned();
+        if !self.is_seen() {
+            let hidden = "; you may not read its parts, so what is left of them is not shown";
+            return format!("is being deleted{}", if self.hidden.is_empty() { "" } else { hidden });
         }
         let hidden: Vec<&str> = self.hidden.iter().map(String::as_str).collect();
         let hidden = if hidden.is_empty() {

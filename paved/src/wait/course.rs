@@ -87,6 +87,12 @@ impl Course {
         }
     }
 
+    /// What was seen last says nothing of what comes next: how it stands is not known until it is seen again.
+    pub(super) fn lose_sight(&mut self) {
+        self.refused.clear();
+        self.decided = None;
+    }
+
     /// Done, or refused by the composition; not while the status may be that of an older spec.
     fn decided(&mut self, seen: &Environment, now: Instant, clock: Timestamp) -> Option<Verdict> {
         let refused = seen.refused().map(|condition| format!("{}: {}", condition.reason, condition.message));
@@ -238,6 +244,16 @@ mod tests {
         }
         ends = ends.or(play.after(20, &half_made(&refused_leaf())));
         assert_eq!(ends, Some(4));
+    }
+
+    #[test]
+    fn what_nobody_could_see_was_not_refused_meanwhile() {
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(170, &half_made(&refused_leaf())), None);
+        play.course.lose_sight();
+        assert_eq!(play.after(100, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(180, &half_made(&refused_leaf())), Some(4));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a wait shows: a live tree on a terminal, a line with the time for each change elsewhere.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -19,20 +20,22 @@ const SILENCE: Duration = Duration::from_mins(1);
 /// What was shown last.
 pub(super) struct Report {
     begin: Instant,
-    shown: Vec<Option<Environment>>,
+    /// By their places.
+    shown: BTreeMap<usize, Environment>,
     spoke: Instant,
     live: Live,
 }
 
 impl Report {
     pub(super) fn new(begin: Instant) -> Self {
-        Self { begin, shown: Vec::new(), spoke: begin, live: Live::default() }
+        Self { begin, shown: BTreeMap::new(), spoke: begin, live: Live::default() }
     }
 
-    /// Shows how everything stands, as far as it is news.
+    /// Shows how everything stands: on a terminal all of it, else what in these places is news.
     pub(super) fn show(
         &mut self,
         seen: &[Seen],
+        places: &BTreeSet<usize>,
         clock: Timestamp,
         now: Instant,
         console: &mut Console<'_>,
@@ -41,11 +44,10 @@ impl Report {
             let frame = frame(seen, clock)?;
             return self.live.draw(&frame, console);
         }
-        self.shown.resize(seen.len(), None);
         let mut news = Vec::new();
-        for (seen, shown) in seen.iter().zip(&mut self.shown) {
-            news.extend(lines(shown.as_ref(), seen));
-            *shown = Some(seen.environment.clone());
+        for place in places {
+            news.extend(lines(self.shown.get(place), &seen[*place]));
+            self.shown.insert(*place, seen[*place].environment.clone());
         }
         if news.is_empty() && now.duration_since(self.spoke) >= SILENCE {
             let late = seen.iter().filter(|seen| !seen.environment.is_ready() && !seen.gone);

@@ -1,15 +1,18 @@
 //! What is waited for, as watches show it: one watch for each kind and namespace, whatever their number.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use futures::stream::{self, BoxStream, SelectAll};
-use futures::{StreamExt, stream::select_all};
+use futures::StreamExt;
+use futures::stream::{self, BoxStream, ReadyChunks, SelectAll, select_all};
 use kube::api::DynamicObject;
 use kube::runtime::watcher::Event;
 
-use crate::cluster::{self, Cluster, Contact, Found, Kind, cause, watch};
+use crate::cluster::{self, Cluster, Contact, Found, Kind, cause, watch, watch_since};
 use crate::environment::Environment;
 use crate::failure::Failure;
+
+/// How many events are taken in at once.
+const AT_ONCE: usize = 100;
 
 /// An environment that is waited for.
 pub(crate) struct Seen {
@@ -20,6 +23,8 @@ pub(crate) struct Seen {
 /// All of them, and the watches that show them.
 pub(crate) struct Watched {
     pub(crate) seen: Vec<Seen>,
+    /// Places in `seen` of those that are news since somebody asked.
+    news: BTreeSet<usize>,
     groups: Vec<Group>,
     contact: Contact,
 }
@@ -28,8 +33,10 @@ pub(crate) struct Watched {
 struct Group {
     kind: Kind,
     namespace: String,
-    /// Places in [`Watched::seen`].
-    members: Vec<usize>,
+    /// Their places in [`Watched::seen`], by uid.
+    members: BTreeMap<String, usize>,
+    /// The version of the list that they come from, if they do.
+    version: Option<String>,
     /// Those that a list has not shown yet, while one is under way.
     missing: Option<BTreeSet<usize>>,
     listed: bool,
@@ -41,37 +48,40 @@ impl Watched {
     pub(crate) fn new(targets: &[Found]) -> Self {
         let mut groups: Vec<Group> = Vec::new();
         for (index, found) in targets.iter().enumerate() {
-            let namespace = found.object.metadata.namespace.clone().unwrap_or_default();
-            match groups.iter_mut().find(|group| group.kind == found.kind && group.namespace == namespace) {
-                Some(group) => group.members.push(index),
-                None => groups.push(Group {
-                    kind: found.kind.clone(),
-                    namespace,
-                    members: vec![index],
-                    missing: None,
-                    listed: false,
-                }),
-            }
+            let metadata = &found.object.metadata;
+            let namespace = metadata.namespace.clone().unwrap_or_default();
+            let known =
+                groups.iter().position(|group| group.kind == found.kind && group.namespace == namespace);
+            let known = known.unwrap_or_else(|| {
+                groups.push(Group::of(found, namespace));
+                groups.len() - 1
+            });
+            groups[known].members.insert(metadata.uid.clone().unwrap_or_default(), index);
         }
         let seen = |found: &Found| Seen { environment: Environment::of(&found.object), gone: false };
-        Self { seen: targets.iter().map(seen).collect(), groups, contact: Contact::default() }
+        let seen: Vec<Seen> = targets.iter().map(seen).collect();
+        Self { news: (0..seen.len()).collect(), seen, groups, contact: Contact::default() }
     }
 
-    /// The watches' events, each with the number of its group.
-    pub(crate) fn events(&self, cluster: &Cluster) -> SelectAll<BoxStream<'static, Change>> {
+    /// The watches' events, as many together as have arrived, each with the number of its group.
+    pub(crate) fn events(&self, cluster: &Cluster) -> ReadyChunks<SelectAll<BoxStream<'static, Change>>> {
         let watches = self.groups.iter().enumerate().map(|(index, group)| {
-            let only = match group.members.as_slice() {
-                [one] => Some(self.seen[*one].environment.name.as_str()),
+            let mut members = group.members.values();
+            let only = match (members.next(), members.next()) {
+                (Some(one), None) => Some(self.seen[*one].environment.name.as_str()),
                 _ => None,
             };
             let namespace = Some(group.namespace.as_str()).filter(|name| !name.is_empty());
-            let events = watch(cluster, &group.kind, namespace, only);
+            let events = match &group.version {
+                Some(version) => watch_since(cluster, &group.kind, namespace, only, version).boxed(),
+                None => watch(cluster, &group.kind, namespace, only).boxed(),
+            };
             events.map(move |event| (index, event)).boxed()
         });
         let mut all: SelectAll<BoxStream<'static, Change>> = select_all(watches);
         // With nothing to watch there is nothing to come, rather than an end.
         all.push(stream::pending().boxed());
-        all
+        all.ready_chunks(AT_ONCE)
     }
 
     /// Whether a list is under way, of which more is to come at once.
@@ -79,8 +89,26 @@ impl Watched {
         self.groups.iter().any(|group| group.missing.is_some())
     }
 
-    /// Takes in an event; gives what there is to say of the connection.
-    pub(crate) fn take(
+    /// Whether a watch is broken: then this is how it was.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.contact.is_lost()
+    }
+
+    /// The places of those that are news since this was asked last; at first all are.
+    pub(crate) fn news(&mut self) -> BTreeSet<usize> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Takes in what has arrived; gives what there is to say of the connection.
+    pub(crate) fn take(&mut self, changes: Vec<Change>, cluster: &Cluster) -> Result<Vec<String>, Failure> {
+        let mut notes = Vec::new();
+        for (group, event) in changes {
+            notes.extend(self.take_one(group, event, cluster)?);
+        }
+        Ok(notes)
+    }
+
+    fn take_one(
         &mut self,
         group: usize,
         event: cluster::Seen,
@@ -101,19 +129,21 @@ impl Watched {
     }
 
     fn change(&mut self, group: usize, event: Event<DynamicObject>) {
-        let members: BTreeSet<usize> = self.groups[group].members.iter().copied().collect();
         match event {
-            Event::Init => self.groups[group].missing = Some(members),
+            Event::Init => {
+                let group = &mut self.groups[group];
+                group.missing = Some(group.members.values().copied().collect());
+            }
             Event::InitApply(object) | Event::Apply(object) => self.update(group, &object),
             Event::Delete(object) => {
-                if let Some(index) = self.place(group, &object) {
-                    self.seen[index].gone = true;
+                if let Some(index) = self.groups[group].place(&object) {
+                    self.lose(index);
                 }
             }
             Event::InitDone => {
                 self.groups[group].listed = true;
                 for index in self.groups[group].missing.take().unwrap_or_default() {
-                    self.seen[index].gone = true;
+                    self.lose(index);
                 }
             }
         }
@@ -121,16 +151,37 @@ impl Watched {
 
     /// One of the same name that was made anew is another: it stays missing.
     fn update(&mut self, group: usize, object: &DynamicObject) {
-        let Some(index) = self.place(group, object) else { return };
-        self.seen[index].environment = Environment::of(object);
-        if let Some(missing) = &mut self.groups[group].missing {
+        let group = &mut self.groups[group];
+        let Some(index) = group.place(object) else { return };
+        if let Some(missing) = &mut group.missing {
             missing.remove(&index);
+        }
+        self.seen[index].environment = Environment::of(object);
+        self.news.insert(index);
+    }
+
+    fn lose(&mut self, index: usize) {
+        self.seen[index].gone = true;
+        self.news.insert(index);
+    }
+}
+
+impl Group {
+    /// One like this, without members.
+    fn of(found: &Found, namespace: String) -> Self {
+        Self {
+            kind: found.kind.clone(),
+            namespace,
+            members: BTreeMap::new(),
+            version: found.listed.clone(),
+            missing: None,
+            listed: found.listed.is_some(),
         }
     }
 
-    fn place(&self, group: usize, object: &DynamicObject) -> Option<usize> {
-        let uid = object.metadata.uid.as_deref().unwrap_or_default();
-        self.groups[group].members.iter().copied().find(|index| self.seen[*index].environment.uid == uid)
+    /// The place of this very object.
+    fn place(&self, object: &DynamicObject) -> Option<usize> {
+        self.members.get(object.metadata.uid.as_deref().unwrap_or_default()).copied()
     }
 }
 
@@ -152,13 +203,25 @@ mod tests {
 
     fn two() -> Watched {
         let kind = kinds().called("gpuws").unwrap().remove(0);
-        let found = |name, uid| Found { kind: kind.clone(), object: object(name, uid) };
+        let found = |name, uid| Found { kind: kind.clone(), object: object(name, uid), listed: None };
         Watched::new(&[found("ada", "1"), found("grace", "2")])
     }
 
     #[test]
     fn a_kind_in_a_namespace_is_watched_once() {
         assert_eq!(two().groups.len(), 1);
+    }
+
+    #[test]
+    fn at_first_all_is_news_and_then_what_has_changed() {
+        let mut two = two();
+        assert_eq!(two.news(), BTreeSet::from([0, 1]));
+        two.change(0, Event::Apply(object("other", "3")));
+        assert_eq!(two.news(), BTreeSet::new());
+        two.change(0, Event::Apply(object("grace", "2")));
+        assert_eq!(two.news(), BTreeSet::from([1]));
+        two.change(0, Event::Delete(object("ada", "1")));
+        assert_eq!((two.news(), two.news()), (BTreeSet::from([0]), BTreeSet::new()));
     }
 
     #[test]

@@ -24,6 +24,7 @@ use tokio_tungstenite::tungstenite::http::HeaderValue;
 pub struct Cluster {
     folder: TempDir,
     shown: Sender<Shown>,
+    asked: Arc<Mutex<Vec<String>>>,
     server: tokio::task::JoinHandle<()>,
 }
 
@@ -43,8 +44,9 @@ impl Drop for Cluster {
 }
 
 impl Cluster {
-    /// With this environment, and further objects under their paths, or others in place of it, such as `/api/v1/namespaces/team/secrets/x`; a Status is an
-    /// answer with its code.
+    /// With this environment, and further objects under their paths, or others in place of it, such as `/api/v1/namespaces/team/secrets/x`, or
+    /// `DELETE /api/…` for a method alone; a Status is an answer with its code, and `null` is none for ever. Watches are of the
+    /// environment, whatever is listed.
     pub async fn with(environment: Value, others: &[(&str, Value)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -52,8 +54,9 @@ impl Cluster {
         let others = others.iter().map(|(path, object)| ((*path).to_owned(), object.clone())).collect();
         let listener =
             Door { listener, forwarding: Arc::new(Mutex::new(JoinSet::new())), seen: seen.clone() };
-        let router =
-            Router::new().fallback(answer).with_state(Arc::new(Here { shown: shown.clone(), seen, others }));
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let here = Here { shown: shown.clone(), seen, others, asked: Arc::clone(&asked) };
+        let router = Router::new().fallback(answer).with_state(Arc::new(here));
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         let folder = tempfile::tempdir().unwrap();
         let named = |kind: &str, body: Value| json!({"name": "c", kind: body});
@@ -64,7 +67,7 @@ impl Cluster {
             "contexts": [named("context", json!({"cluster": "c", "user": "c", "namespace": "team"}))],
         });
         fs::write(folder.path().join("kubeconfig"), kubeconfig.to_string()).unwrap();
-        Self { folder, shown, server }
+        Self { folder, shown, asked, server }
     }
 
     /// The way to it.
@@ -85,6 +88,11 @@ impl Cluster {
     /// It is there again.
     pub fn comes_back(&self) {
         self.shown.send_modify(|shown| shown.is_there = true);
+    }
+
+    /// What was asked of it so far: method, path and query of each request.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
     }
 
     /// Whether the environment is there.
@@ -129,9 +137,11 @@ struct Here {
     shown: Sender<Shown>,
     seen: Receiver<Shown>,
     others: std::collections::BTreeMap<String, Value>,
+    asked: Arc<Mutex<Vec<String>>>,
 }
 
-async fn answer(State(here): State<Arc<Here>>, method: Method, uri: Uri) -> Response {
+async fn answer(State(here): State<Arc<Here>>, method: Method, uri: Uri, _: Bytes) -> Response {
+    here.asked.lock().unwrap().push(format!("{method} {uri}"));
     let now = here.seen.borrow().clone();
     let kind = now.environment["kind"].as_str().unwrap();
     let plural = format!("{}s", kind.to_lowercase());
@@ -139,7 +149,11 @@ async fn answer(State(here): State<Arc<Here>>, method: Method, uri: Uri) -> Resp
     let everywhere = format!("/apis/platform.acme.io/v1alpha1/{plural}");
     let watches = uri.query().unwrap_or_default().contains("watch=");
     let listed = |path: &str| path == all || path == everywhere;
-    if let Some(other) = here.others.get(uri.path()) {
+    let of_method = here.others.get(&format!("{method} {}", uri.path()));
+    if let Some(other) = of_method.or_else(|| here.others.get(uri.path())).filter(|_| !watches) {
+        if other.is_null() {
+            std::future::pending::<()>().await;
+        }
         let code = other["code"].as_u64().and_then(|code| StatusCode::from_u16(code.try_into().ok()?).ok());
         return (code.unwrap_or_default(), object(other)).into_response();
     }

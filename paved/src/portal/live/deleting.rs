@@ -51,7 +51,7 @@ async fn read(cluster: &Cluster, entry: &Entry, known: Option<Parts>) -> Option<
     } else {
         let api = entry.kind.api(&cluster.client, Some(&entry.key.namespace));
         let object = api.get_opt(&entry.key.name).await.ok()??;
-        let found = Found { kind: (*entry.kind).clone(), object };
+        let found = Found { kind: (*entry.kind).clone(), object, listed: None };
         Parts::of(cluster, &found).await.ok()?
     };
     parts.look().await;

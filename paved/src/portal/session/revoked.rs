@@ -101,7 +101,8 @@ impl Revoked {
     pub(in crate::portal) async fn follow(&self) {
         let Some(maps) = &self.maps else { return };
         let config = Config::default().fields(&format!("metadata.name={NAME}"));
-        let mut events = std::pin::pin!(anew(|| watcher(maps.clone(), config.clone()).boxed()));
+        let begin = || watcher(maps.clone(), config.clone()).boxed();
+        let mut events = std::pin::pin!(anew(begin(), begin));
         let mut prune = tokio::time::interval(PRUNE);
         loop {
             tokio::select! {
