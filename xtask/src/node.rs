@@ -22,7 +22,7 @@ pub fn install(folder: &Path) -> Result<()> {
     if fs::read(&installed).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    is_new_enough()?;
+    check_version()?;
     let mut command = Command::new("npm");
     command.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(folder);
     let done = command.output().with_context(|| format!("starting npm, which comes with {WANTED}"))?;
@@ -31,7 +31,7 @@ pub fn install(folder: &Path) -> Result<()> {
 }
 
 /// An error unless the Node.js on the PATH can build the pages.
-fn is_new_enough() -> Result<()> {
+fn check_version() -> Result<()> {
     let found = Command::new("node").arg("--version").output();
     let found = found.with_context(|| format!("starting node: {WANTED} is needed"))?;
     let version = String::from_utf8_lossy(&found.stdout);

@@ -24,11 +24,10 @@ impl Breakers {
 
     /// An error where one has opened since then; a core that was started again has counted from zero.
     pub fn have_not_opened_since(&self, before: &Self) -> Result<()> {
-        let of_the_same = |what: &str| before.opened.get(what).filter(|_| before.core == self.core);
-        let opened = self.opened.iter().filter(|(what, count)| {
-            let before = of_the_same(what).copied().unwrap_or_default();
-            before < **count
-        });
+        let nothing = BTreeMap::new();
+        let before = if before.core == self.core { &before.opened } else { &nothing };
+        let count_before = |what: &String| before.get(what).copied().unwrap_or_default();
+        let opened = self.opened.iter().filter(|(what, count)| count_before(what) < **count);
         let opened: Vec<_> = opened.map(|(what, count)| format!("{what}: {count}")).collect();
         ensure!(opened.is_empty(), "circuit breakers of core have opened: {}", opened.join(", "));
         Ok(())

@@ -52,6 +52,7 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
         std::fs::create_dir_all(new)?;
     }
     std::os::unix::fs::symlink(&ground.tools.cli, programs.join("crossplane"))?;
+
     let blocks = operations::blocks("README.md")?;
     let block = blocks.iter().find(|block| block.contains("crossplane xpkg push"));
     let block = block.context("README.md pushes no packages")?;
