@@ -4,6 +4,7 @@
 //! registry, our function and Configurations installed from packages, provider-kubernetes and provider-helm, and a second API server
 //! for what lies inside virtual clusters. Several control planes can run on one machine.
 
+mod breakers;
 pub mod charts;
 mod clouds;
 mod cluster;
@@ -36,6 +37,7 @@ use tokio::{sync::Mutex, try_join};
 use xtask::{package, workspace, yaml};
 
 pub use self::{
+    breakers::Breakers,
     cluster::Cluster,
     crossplane::CoreVersion,
     function::Function,
@@ -72,6 +74,8 @@ pub struct Options {
     pub quiet: bool,
     /// Leave the folder, with the logs, where it is.
     pub keep: bool,
+    /// Where logs are copied to when something has failed: each control plane's into a folder of its own.
+    pub logs: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -84,6 +88,7 @@ impl Default for Options {
             pace: Duration::from_secs(1),
             quiet: false,
             keep: false,
+            logs: None,
         }
     }
 }
@@ -111,6 +116,7 @@ pub struct ControlPlane {
     /// The PostgreSQL server on which provider-sql's kinds are played, where one is installed.
     pub postgres: Option<Postgres>,
     ground: Arc<Ground>,
+    options: Options,
     _inside: inside::Inside,
 }
 
@@ -149,6 +155,7 @@ impl ControlPlane {
             standing: Mutex::default(),
             postgres,
             ground,
+            options: options.clone(),
             _inside: inside,
         };
         if options.install {
@@ -176,6 +183,24 @@ impl ControlPlane {
     /// Where everything is that this control plane writes.
     pub fn folder(&self) -> &Path {
         self.ground.folder()
+    }
+
+    /// How another one is started that a scenario has for itself: small and quiet, and what this one leaves behind is left of it too.
+    pub fn beside(&self) -> Options {
+        let Options { keep, logs, .. } = self.options.clone();
+        Options { replicas: 1, quiet: true, keep, logs, ..Options::default() }
+    }
+
+    /// Copies its logs to where they outlive it, if somebody asked for that, into a folder of this name; says where they are.
+    pub fn leave_logs(&self, name: &str) -> Result<String> {
+        let logs = self.ground.logs();
+        let Some(folder) = &self.options.logs else {
+            let fate = if self.options.keep { "are" } else { "were, as nobody said --keep," };
+            return Ok(format!("the logs of {name} {fate} in {}", logs.display()));
+        };
+        let left = folder.join(name);
+        copy(&logs, &left).with_context(|| format!("copying logs to {}", left.display()))?;
+        Ok(format!("the logs of {name} are in {}", left.display()))
     }
 
     /// Whether that folder stays when it is dropped.
@@ -261,6 +286,21 @@ fn rights() -> Result<Vec<Value>> {
         rights.extend(yaml::read(&entry?.path())?);
     }
     Ok(rights)
+}
+
+/// Copies a folder with all that is in it.
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
 }
 
 /// The folder in which a control plane that was started in the background leaves word of itself.

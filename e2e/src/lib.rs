@@ -14,6 +14,7 @@ pub mod playwright;
 pub mod portal;
 pub mod remote;
 pub mod scenarios;
+pub mod signals;
 pub mod stage;
 pub mod stand_in;
 pub mod up;

@@ -24,7 +24,7 @@ async fn main() -> ExitCode {
     let done = match Task::parse() {
         Task::Up(args) => up::up(&args).await,
         Task::Down => up::down().await,
-        Task::E2e(args) => scenarios::run(&args).await,
+        Task::E2e(args) => scenarios::e2e(&args).await,
         Task::StandIn(args) => stand_in::main(args).await,
     };
     match done {

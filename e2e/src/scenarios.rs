@@ -18,18 +18,18 @@ mod refusals;
 mod rights;
 mod upgrade;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail};
 use function_paved_road::apis::Flavour;
 use futures::future::{LocalBoxFuture, try_join_all};
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 
-use crate::control_plane::{ControlPlane, Options};
+use crate::control_plane::{Breakers, ControlPlane, Options};
+use crate::signals;
 use crate::stage::Stage;
 
 /// How many scenarios run at once: most of the time goes by waiting, and Crossplane looks every 30 s only whether what a Usage waits
@@ -151,19 +151,41 @@ pub struct Args {
     /// Leave the folder with the logs where it is.
     #[arg(long)]
     keep: bool,
+    /// Copy the logs there, in folders of their own, when a scenario fails.
+    #[arg(long, value_name = "FOLDER")]
+    logs: Option<PathBuf>,
 }
 
-/// Starts a control plane, and plays the scenarios on it.
-pub async fn run(args: &Args) -> Result<()> {
+/// Starts a control plane, and plays the scenarios on it. Told to end before, it leaves nothing behind.
+pub async fn e2e(args: &Args) -> Result<()> {
+    let told = signals::told()?;
+    tokio::select! {
+        done = run(args) => done,
+        () = told => Err(anyhow!("interrupted")),
+    }
+}
+
+async fn run(args: &Args) -> Result<()> {
     let pace = Duration::from_secs(args.pace.into());
-    let options = Options { packages: args.packages.clone(), keep: args.keep, pace, ..Options::default() };
+    let options = Options {
+        packages: args.packages.clone(),
+        keep: args.keep,
+        logs: args.logs.clone(),
+        pace,
+        ..Options::default()
+    };
     let plane = Arc::new(ControlPlane::start(&options).await?);
     println!("logs are in {}", plane.folder().display());
-    play(plane, &args.only).await
+    let played = play(plane.clone(), &args.only).await;
+    if played.is_err() {
+        println!("{}", left_logs(&plane, "control-plane"));
+    }
+    played
 }
 
-/// Plays the scenarios whose names contain one of `only`; prints a line for each, and how many hold.
-pub async fn play(plane: Arc<ControlPlane>, only: &[String]) -> Result<()> {
+/// Plays the scenarios whose names contain one of `only`; prints a line for each, how many hold, and once more what is to be seen of
+/// those that do not: the lines of others stand between.
+async fn play(plane: Arc<ControlPlane>, only: &[String]) -> Result<()> {
     let is_chosen = |scenario: &&Scenario| {
         let is_named = only.iter().any(|part| scenario.name.contains(part));
         is_named || only.is_empty() && scenario.when != When::Asked
@@ -182,47 +204,70 @@ pub async fn play(plane: Arc<ControlPlane>, only: &[String]) -> Result<()> {
         let scenarios = chosen.iter().filter(|scenario| scenario.when == when);
         let played = stream::iter(scenarios).map(|scenario| perform(plane.clone(), scenario));
         let mut played = played.buffer_unordered(at_once);
-        while let Some((name, good, parts)) = played.next().await {
-            failed.extend((!good).then_some(name));
-            freed += parts;
+        while let Some(outcome) = played.next().await {
+            failed.extend(outcome.failure.map(|failure| (outcome.name, failure)));
+            freed += outcome.freed;
         }
     }
     let (count, time) = (chosen.len(), begin.elapsed().as_secs());
     println!("{} of {count} scenarios hold, {time} s{}", count - failed.len(), by_hand(freed));
-    if failed.is_empty() { Ok(()) } else { bail!("these do not: {}", failed.join(", ")) }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    for (name, failure) in &failed {
+        println!("\n{name} does not:\n{failure}");
+    }
+    let names: Vec<_> = failed.iter().map(|(name, _)| *name).collect();
+    bail!("these do not: {}", names.join(", "))
 }
 
-/// Plays one; prints a line, and on failure what is to be seen of its environments. Its name, whether it holds, and how many parts
-/// somebody had to delete by hand.
-async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> (&'static str, bool, usize) {
+/// How a scenario went.
+struct Outcome {
+    name: &'static str,
+    /// Why it does not hold, and what is to be seen of its environments; nothing where it holds.
+    failure: Option<String>,
+    /// How many parts somebody had to delete by hand.
+    freed: usize,
+}
+
+/// Plays one; prints a line, and of one that fails why.
+async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> Outcome {
     let begin = Instant::now();
-    let (result, freed) = match Stage::set(plane, scenario.name).await {
-        Ok(stage) => {
-            let result = tokio::time::timeout(LIMIT, listened_to(&stage, scenario)).await;
-            let result =
-                result.unwrap_or_else(|_| Err(anyhow::anyhow!("took longer than {} s", LIMIT.as_secs())));
-            if result.is_err() {
-                portray(&stage, scenario.when).await;
-            }
-            (result, stage.freed())
-        }
-        Err(error) => (Err(error), 0),
+    let (failure, freed) = match Stage::set(plane, scenario.name).await {
+        Ok(stage) => (failure(&stage, scenario).await, stage.freed()),
+        Err(error) => (Some(format!("    {error:#}")), 0),
     };
-    let verdict = if result.is_ok() { "ok" } else { "FAILED" };
+    let verdict = if failure.is_none() { "ok" } else { "FAILED" };
     let verdict = format!("{verdict}{}", by_hand(freed));
     println!("{:60} {verdict:6} {:5.1} s", scenario.name, begin.elapsed().as_secs_f64());
-    if let Err(error) = &result {
-        println!("    {error:#}");
+    if let Some(failure) = &failure {
+        println!("{failure}");
     }
-    (scenario.name, result.is_ok(), freed)
+    Outcome { name: scenario.name, failure, freed }
 }
 
-/// Prints what is to be seen of the environments that a scenario has made, and of those that looked on.
-async fn portray(stage: &Stage, when: When) {
-    println!("{}", stage.portrait().await);
-    if let (When::Apart | When::Alone, Ok(standing)) = (when, stage.looking_on().await) {
-        println!("{}", standing.portrait().await);
+/// Plays one in the time that it may take; where it fails, why, and what is to be seen of the environments that it has made, and of those
+/// that looked on.
+async fn failure(stage: &Stage, scenario: &Scenario) -> Option<String> {
+    let result = tokio::time::timeout(LIMIT, listened_to(stage, scenario)).await;
+    let result = result.unwrap_or_else(|_| Err(anyhow!("took longer than {} s", LIMIT.as_secs())));
+    let mut text = format!("    {:#}\n{}", result.err()?, stage.portrait().await);
+    if let (When::Apart | When::Alone, Ok(standing)) = (scenario.when, stage.looking_on().await) {
+        text += &standing.portrait().await;
     }
+    Some(text)
+}
+
+/// What failed on a control plane that a scenario has for itself: with what is to be seen there, and where its logs are.
+async fn portrayed(result: Result<()>, stage: &Stage, name: &str) -> Result<()> {
+    let Err(error) = result else { return Ok(()) };
+    let logs = left_logs(&stage.plane, name);
+    bail!("{error:#}\n{}{logs}", stage.portrait().await)
+}
+
+/// Where a control plane's logs are from now on, or why they are nowhere.
+fn left_logs(plane: &ControlPlane, name: &str) -> String {
+    plane.leave_logs(name).unwrap_or_else(|error| format!("{error:#}"))
 }
 
 /// What a line says of parts that were deleted by hand; nothing where there were none.
@@ -233,22 +278,10 @@ fn by_hand(freed: usize) -> String {
 /// Plays one, during which core must not stop listening to what it composed: its circuit breakers count how often they opened.
 /// What it made goes in the end, and all of it must.
 async fn listened_to(stage: &Stage, scenario: &Scenario) -> Result<()> {
-    let (start, before) = opened(&stage.plane).await?;
+    let before = Breakers::of(&stage.plane).await?;
     (scenario.play)(stage.clone()).await?;
     stage.clear().await.context("what the scenario made does not go")?;
-    let (now, after) = opened(&stage.plane).await?;
-    // A core that was started again counts from zero.
-    let before = if now == start { before } else { BTreeMap::new() };
-    let opened = after.iter().filter(|(of, count)| before.get(*of).is_none_or(|before| before < *count));
-    let opened: Vec<_> = opened.map(|(of, count)| format!("{of}: {count}")).collect();
-    ensure!(opened.is_empty(), "circuit breakers of core have opened: {}", opened.join(", "));
-    Ok(())
-}
-
-/// Which start of core it is, by its process id, and how often each of its circuit breakers has opened since.
-async fn opened(plane: &ControlPlane) -> Result<(Option<u32>, BTreeMap<String, f64>)> {
-    let counted = plane.metrics.samples("circuit_breaker_opens_total").await?;
-    Ok((plane.process("crossplane")?.pid(), counted))
+    Breakers::of(&stage.plane).await?.have_not_opened_since(&before)
 }
 
 /// A name of its own for the namespaced one of two examples in a namespace: both stock pools would be one Deployment, over which they

@@ -2,13 +2,13 @@
 
 mod background;
 
-use std::{path::PathBuf, time::Duration};
+use std::{fmt::Write as _, path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
-use tokio::signal::unix::{SignalKind, signal};
 use xtask::workspace;
 
 use crate::control_plane::{ControlPlane, CoreVersion, Options};
+use crate::signals;
 use background::State;
 
 /// Flags of `up`.
@@ -43,11 +43,7 @@ pub struct Args {
 
 /// Starts a control plane, and stays until it is told to end.
 pub async fn up(args: &Args) -> Result<()> {
-    let mut term = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let told = async {
-        tokio::select! { _ = term.recv() => (), _ = interrupt.recv() => () }
-    };
+    let told = signals::told()?;
     if args.detach {
         return background::start(args, told).await;
     }
@@ -65,7 +61,7 @@ pub async fn down() -> Result<()> {
 
 async fn run(args: &Args) -> Result<()> {
     let plane = ControlPlane::start(&args.options()).await?;
-    println!("{}", usage(&plane));
+    println!("{}", usage(&plane, !args.no_install));
     if args.background {
         State::of_this(&plane)?.write()?;
     }
@@ -86,18 +82,20 @@ impl Args {
     }
 }
 
-/// What to do with it.
-fn usage(plane: &ControlPlane) -> String {
+/// What to do with it. Where our packages are not installed, there are none of our kinds.
+fn usage(plane: &ControlPlane, is_installed: bool) -> String {
     let memory: u64 = plane.processes().iter().filter_map(|process| process.memory()).sum();
-    let example = workspace::root().join("examples/stock-pool/claim.yaml");
-    format!(
-        "\nThe control plane runs: {} processes, {} MiB. Logs: {}\n\n  export KUBECONFIG={}\n  alias kubectl={}\n  \
-         kubectl apply -f {}\n  kubectl get paved -A\n",
+    let mut text = format!(
+        "\nThe control plane runs: {} processes, {} MiB. Logs: {}\n\n  export KUBECONFIG={}\n  alias kubectl={}\n",
         plane.processes().len(),
         memory / 1024,
         plane.folder().join("logs").display(),
         plane.kubeconfig().display(),
         plane.kubectl_path().display(),
-        example.display(),
-    )
+    );
+    if is_installed {
+        let example = workspace::root().join("examples/stock-pool/claim.yaml");
+        _ = writeln!(text, "  kubectl apply -f {}\n  kubectl get paved -A", example.display());
+    }
+    text
 }

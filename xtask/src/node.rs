@@ -8,6 +8,9 @@ use anyhow::{Context, Result, ensure};
 
 use crate::workspace;
 
+/// What Vite and ESLint run on; `.ci/run` asks for the same.
+const WANTED: &str = "Node.js 20.19, 22.13, or 24 and later";
+
 /// Installs what a folder's package-lock.json names into its `node_modules`, where that is not there yet; whoever wants it meanwhile
 /// waits.
 pub fn install(folder: &Path) -> Result<()> {
@@ -19,11 +22,30 @@ pub fn install(folder: &Path) -> Result<()> {
     if fs::read(&installed).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
+    check_version()?;
     let mut command = Command::new("npm");
     command.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(folder);
-    let done = command.output().context("starting npm; Node.js is needed")?;
+    let done = command.output().with_context(|| format!("starting npm, which comes with {WANTED}"))?;
     ensure!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
     fs::write(installed, wanted).context("marking packages as installed")
+}
+
+/// An error unless the Node.js on the PATH can build the pages.
+fn check_version() -> Result<()> {
+    let found = Command::new("node").arg("--version").output();
+    let found = found.with_context(|| format!("starting node: {WANTED} is needed"))?;
+    let version = String::from_utf8_lossy(&found.stdout);
+    ensure!(is_wanted(version.trim()), "node is {}: {WANTED} is needed", version.trim());
+    Ok(())
+}
+
+/// Whether Node.js calls itself by a version that will do: `v20.19.0`.
+fn is_wanted(version: &str) -> bool {
+    let mut numbers = version.trim_start_matches('v').split('.').map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => matches!((major, minor), (20, 19..) | (22, 13..) | (24.., _)),
+        _ => false,
+    }
 }
 
 /// The turn to use npm, for as long as it is held.
@@ -33,4 +55,19 @@ pub(crate) fn lock() -> Result<File> {
     let lock = File::create(all.join("npm.lock")).context("making a lock")?;
     lock.lock().context("waiting for npm")?;
     Ok(lock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debians_node_is_too_old() {
+        for good in ["v20.19.0", "v20.20.2", "v22.13.1", "v24.0.0", "v26.10.0"] {
+            assert!(is_wanted(good), "{good}");
+        }
+        for bad in ["", "v18.20.4", "v20.18.0", "v21.7.3", "v22.12.0", "v23.11.0", "node"] {
+            assert!(!is_wanted(bad), "{bad}");
+        }
+    }
 }

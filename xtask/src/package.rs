@@ -12,6 +12,7 @@ pub mod function;
 pub mod image;
 pub mod index;
 pub mod names;
+mod npm;
 pub mod portal;
 pub mod providers;
 pub mod rbac;
@@ -65,7 +66,7 @@ pub struct Args {
     /// Build everything again, from a copy of the sources in another folder, and compare: minutes more.
     #[arg(long)]
     pub twice: bool,
-    /// Where to write (default: target/packages).
+    /// Where to write (default: target/packages). What an earlier run built there goes first.
     #[arg(long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
 }
@@ -104,45 +105,50 @@ pub enum Architecture {
 pub fn run(args: &Args) -> Result<()> {
     let start = Instant::now();
     let output = args.output()?;
-    build(args, &Place::here(), &output)?;
-    let sums = sums::write(&output)?;
+    sums::forget(&output)?;
+    let built = build(args, &Place::here(), &output)?;
+    let sums = sums::write(&output, &built)?;
     print!("{sums}");
     println!("{:.1} s, in {}", start.elapsed().as_secs_f64(), output.display());
-    if args.twice { again(args, &output) } else { Ok(()) }
+    if args.twice { again(args, &built) } else { Ok(()) }
 }
 
-/// Builds the parts that the flags ask for from the sources in a place.
-fn build(args: &Args, place: &Place, output: &Path) -> Result<()> {
-    for architecture in args.architectures() {
-        if args.wants(Part::Function) {
-            function::package(args, architecture, place, output)?;
-        }
-        if args.wants(Part::Paved) {
-            archive::write(architecture, place, output)?;
-        }
-    }
-    if args.wants(Part::Portal) {
-        portal::image(args, place, output)?;
-        chart::write(args, output)?;
-    }
+/// Builds the parts that the flags ask for from the sources in a place; gives their files. What takes the fewest programs comes first:
+/// only the last of them take Node.js.
+fn build(args: &Args, place: &Place, output: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
     if args.wants(Part::Configurations) {
-        configuration::packages(args, output)?;
+        files.extend(configuration::packages(args, output)?);
     }
     if args.wants(Part::Sbom) {
         for package in ["function-paved-road", "paved"] {
-            sbom::write(package, output)?;
+            files.push(sbom::write(package, output)?);
         }
     }
-    Ok(())
+    if args.wants(Part::Function) {
+        for architecture in args.architectures() {
+            files.push(function::package(args, architecture, place, output)?);
+        }
+    }
+    if args.wants(Part::Paved) {
+        for architecture in args.architectures() {
+            files.push(archive::write(architecture, place, output)?);
+        }
+    }
+    if args.wants(Part::Portal) {
+        files.extend(portal::image(args, place, output)?);
+        files.push(chart::write(args, output)?);
+    }
+    Ok(files)
 }
 
 /// Builds all of it once more, elsewhere, and fails unless every file is the same.
-fn again(args: &Args, output: &Path) -> Result<()> {
+fn again(args: &Args, built: &[PathBuf]) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let second = folder.path().join("packages");
     fs::create_dir(&second)?;
-    build(args, &Place::copy(folder.path())?, &second)?;
-    let differing = sums::differing(output, &second)?;
+    let again = build(args, &Place::copy(folder.path())?, &second)?;
+    let differing = sums::differing(built, &again)?;
     ensure!(differing.is_empty(), "built twice, these differ: {}", differing.join(", "));
     println!("built twice, every file is the same");
     Ok(())

@@ -39,7 +39,7 @@ pub fn build_in(root: &Path) -> Result<()> {
     eprintln!("building the pages in {} …", home.display());
     let mut command = Command::new("npm");
     command.args(["run", "build"]).current_dir(&home);
-    let done = command.output().context("starting npm; Node.js is needed")?;
+    let done = command.output().context("starting npm")?;
     let said = [done.stdout, done.stderr].concat();
     ensure!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&said));
     File::create(built).context("marking the pages as built").map(drop)

@@ -45,7 +45,8 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion
     let begin = Instant::now();
     let source = version.source()?;
     let webhooks = ports::free()?;
-    cluster.apply(&chart(ground, &source, webhooks).await?).await?;
+    let (objects, start) = chart(ground, version, &source, webhooks).await?;
+    cluster.apply(&objects).await?;
     let account = cluster.account(NAMESPACE, "crossplane").await?.display().to_string();
     init(ground, version, &source, &account, webhooks).await?;
     ground.tell("crossplane init", begin);
@@ -58,8 +59,8 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion
     let (health, metrics) = (ports::free()?, ports::free()?);
     let cache = |name: &str| Ok::<_, anyhow::Error>(ground.subfolder(name)?.display().to_string());
     let core = Program::new("crossplane", &ground.tools.core)
-        .args(["core", "start", "--package-runtime=External", POLL])
-        .args(version.start_flags().iter().copied())
+        .args(start)
+        .args(["--package-runtime=External", POLL])
         .arg(format!("--webhook-port={webhooks}"))
         .arg(format!("--metrics-port={metrics}"))
         .arg(format!("--health-probe-port={health}"))
@@ -76,15 +77,23 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion
     Ok(Core { authority: Authority::of(&root.chain, &root.key)?, metrics: Metrics::at(metrics)? })
 }
 
-/// The chart's objects but for what runs in pods, as processes are run instead. Its Service leads to the process.
-async fn chart(ground: &Ground, source: &Path, webhooks: u16) -> Result<Vec<Value>> {
+/// The chart's objects but for what runs in pods, as processes are run instead, and the arguments with which core would run there. Its
+/// Service leads to the process.
+async fn chart(
+    ground: &Ground,
+    version: CoreVersion,
+    source: &Path,
+    webhooks: u16,
+) -> Result<(Vec<Value>, Vec<String>)> {
     let chart = source.join("charts/crossplane").display().to_string();
-    let program =
-        Program::new("helm", &ground.tools.helm).args(["template", "crossplane", &chart, "-n", NAMESPACE]);
-    let rendered = ground.run(program).await?;
+    let program = Program::new("helm", &ground.tools.helm).args(["template", "crossplane", &chart]);
+    let rendered = ground.run(program.args(version.helm_flags()?)).await?;
+    let mut start = None;
     let mut objects = vec![json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})];
     for object in serde_saphyr::from_multiple::<Value>(&rendered).context("reading Crossplane's chart")? {
+        let is_core = object["metadata"]["name"] == "crossplane";
         match object["kind"].as_str() {
+            Some("Deployment") if is_core => start = Some(arguments(&object)?),
             None | Some("Deployment") => {}
             Some("Service") => objects.push(service(&object, webhooks)),
             Some(_) => objects.push(object),
@@ -95,7 +104,13 @@ async fn chart(ground: &Ground, source: &Path, webhooks: u16) -> Result<Vec<Valu
     {
         object["metadata"]["namespace"] = NAMESPACE.into();
     }
-    Ok(objects)
+    Ok((objects, start.context("Crossplane's chart has no Deployment `crossplane`")?))
+}
+
+/// The arguments of a Deployment's container.
+fn arguments(deployment: &Value) -> Result<Vec<String>> {
+    let arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"].clone();
+    serde_json::from_value(arguments).context("the arguments of Crossplane's container")
 }
 
 /// An API server asks the process that a Service of this type names: there is no network of pods here.

@@ -6,25 +6,15 @@ use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::{APIS, Flavour};
 use futures::future::try_join_all;
 
-use super::{bulk, claims, deletion};
+use super::{bulk, claims, deletion, portrayed};
 use crate::control_plane::{ControlPlane, CoreVersion, Options};
 use crate::stage::Stage;
 
 pub(super) async fn the_claims_flavour_works_on_crossplane_1_20(stage: Stage) -> Result<()> {
-    let options = Options {
-        core: CoreVersion::Old,
-        replicas: 1,
-        quiet: true,
-        keep: stage.plane.keeps_folder(),
-        ..Options::default()
-    };
+    let options = Options { core: CoreVersion::Old, ..stage.plane.beside() };
     let plane = ControlPlane::start(&options).await.context("a control plane with Crossplane 1.20")?;
     let old = Stage::set(Arc::new(plane), "compatibility").await?;
-    let result = come_and_go(&old).await;
-    if result.is_err() {
-        println!("{}\nlogs were in {}", old.portrait().await, old.plane.folder().display());
-    }
-    result
+    portrayed(come_and_go(&old).await, &old, "compatibility").await
 }
 
 /// One claim of each kind: ready, with all that its owner is promised; then deleted, and nothing is left.

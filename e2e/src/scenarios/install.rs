@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use clap::Parser;
 use function_paved_road::apis::{APIS, Flavour};
 use futures::future::try_join_all;
 use serde_json::{Value, json};
-use xtask::package::{self, Args, composed, names};
+use xtask::package::{self, Args, Part, composed, names};
 use xtask::yaml;
 
 use super::operations;
@@ -34,8 +35,15 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
     Ok(())
 }
 
-/// Both architectures under one tag, and all Configurations. What the programs in them do does not count here: two files stand for
-/// the binaries, which take minutes to build.
+/// `cargo xtask package`, as README has it.
+#[derive(Parser)]
+struct Documented {
+    #[command(flatten)]
+    args: Args,
+}
+
+/// Both architectures under one tag, and all Configurations, of exactly the parts that are built before. What the programs in them do
+/// does not count here: two files stand for the binaries, which take minutes to build.
 pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Result<()> {
     let ground = stage.plane.ground();
     let folder = ground.subfolder("as-the-readme-says")?;
@@ -44,22 +52,29 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
         std::fs::create_dir_all(new)?;
     }
     std::os::unix::fs::symlink(&ground.tools.cli, programs.join("crossplane"))?;
-    let args = Args::default();
-    for architecture in args.architectures() {
-        package::function::pack(architecture.name().as_bytes(), &args, architecture, &built)?;
-    }
-    package::configuration::packages(&args, &built)?;
 
     let blocks = operations::blocks("README.md")?;
     let block = blocks.iter().find(|block| block.contains("crossplane xpkg push"));
     let block = block.context("README.md pushes no packages")?;
     let here = format!("{}/readme", stage.plane.registry.address);
-    let push: Vec<_> = block.lines().filter(|line| !line.starts_with("cargo xtask package ")).collect();
+    let (build, push): (Vec<_>, Vec<_>) =
+        block.lines().partition(|line| line.starts_with("cargo xtask package "));
     let push = push.join("\n").replacen("registry.example.org/paved-road", &here, 1);
-    ensure!(
-        push.contains(&here) && push.len() < block.len(),
-        "README.md has other commands by now:\n{block}"
-    );
+    ensure!(build.len() == 1 && push.contains(&here), "README.md has other commands by now:\n{block}");
+    let build = build[0].replace("$REGISTRY", &here);
+    let Documented { args } = Documented::try_parse_from(build.split_whitespace().skip(2))?;
+    ensure!(!args.parts.is_empty(), "README.md has all that is released built, which takes Node.js: {build}");
+    for part in &args.parts {
+        match part {
+            Part::Function => {
+                for architecture in args.architectures() {
+                    package::function::pack(architecture.name().as_bytes(), &args, architecture, &built)?;
+                }
+            }
+            Part::Configurations => drop(package::configuration::packages(&args, &built)?),
+            other => bail!("README.md has {other:?} built, and pushes none of it: {build}"),
+        }
+    }
     operations::run(&push, &folder, &programs, &[]).await?;
 
     let manifest = async |name: &str| -> Result<Value> {

@@ -5,44 +5,47 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use function_paved_road::apis::{APIS, Flavour};
-use serde_json::Value;
+use anyhow::{Context, Result, anyhow, ensure};
+use function_paved_road::apis::{APIS, Flavour, find};
+use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::time::sleep;
 use xtask::package::{Args, names};
 use xtask::workspace;
 
+use super::portrayed;
 use super::upgrade::{self, NEXT};
-use crate::control_plane::{ControlPlane, Function, Options, packages, runtime};
-use crate::environment::condition;
-use crate::later;
+use crate::control_plane::{Breakers, ControlPlane, Function, Options, packages, runtime};
+use crate::environment::{condition, reference};
 use crate::objects::Objects;
 use crate::stage::{Stage, eventually};
+use crate::{examples, later};
 
 /// From nothing but Crossplane: first one flavour comes and goes, then the other, which finds the providers there.
 pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
-    let options = Options {
-        install: false,
-        replicas: 1,
-        quiet: true,
-        keep: stage.plane.keeps_folder(),
-        ..Options::default()
-    };
+    let options = Options { install: false, ..stage.plane.beside() };
     let plane = ControlPlane::start(&options).await.context("a control plane with Crossplane alone")?;
-    let team = Team::with(Arc::new(plane)).await?;
+    let plane = Arc::new(plane);
+    let stage = Stage::set(plane.clone(), "operations").await?;
+    let team = Team::with(plane.clone()).await?;
     let result = async {
         for flavour in [Flavour::Namespaced, Flavour::Claims] {
             team.follows_the_guide(flavour).await.with_context(|| format!("{flavour}"))?;
         }
-        anyhow::Ok(())
+        Breakers::of(&plane).await?.have_not_opened_since(&Breakers::default())
     };
-    let result = result.await;
-    if result.is_err() {
-        println!("logs were in {}", team.plane.folder().display());
-    }
-    result
+    let result = match result.await {
+        Err(error) => {
+            let packages = plane.kubectl(&["get", "pkg"]).await.unwrap_or_else(|error| format!("{error:#}"));
+            Err(anyhow!("{error:#}\n{packages}"))
+        }
+        done => done,
+    };
+    portrayed(result, &stage.in_namespace(TEAM), "operations").await
 }
+
+/// The namespace of the guide's team.
+const TEAM: &str = "team-vision";
 
 /// Who has the guide, and a cluster.
 struct Team {
@@ -73,13 +76,17 @@ impl Team {
         let variables = variables(&blocks.next().context("docs/operations.md has no commands")?, flavour)?;
         let mut looked = 0;
         for block in blocks {
-            let script = format!("{variables}\n{block}");
-            let environment = [("KUBECONFIG", self.plane.kubeconfig())];
-            let printed = run(&script, workspace::root(), &self.programs, &environment).await?;
+            let printed = self.runs(&format!("{variables}\n{block}")).await?;
             looked += usize::from(self.look(&block, &printed, flavour).await.context(block)?);
         }
         ensure!(looked == 6, "{looked} blocks of docs/operations.md were recognized: it has others by now");
         Ok(())
+    }
+
+    /// As the cluster's administrator, in the clone.
+    async fn runs(&self, script: &str) -> Result<String> {
+        let environment = [("KUBECONFIG", self.plane.kubeconfig())];
+        run(script, workspace::root(), &self.programs, &environment).await
     }
 
     /// Looks at what a block has led to; whether it is one that something is known of.
@@ -90,6 +97,9 @@ impl Team {
             _ if block.contains(NEXT) => self.upgraded(flavour).await?,
             _ if block.starts_with("kubectl get paved") => {
                 ensure!(printed.trim().is_empty(), "somebody is left:\n{printed}");
+                if flavour == Flavour::Claims {
+                    self.shows_what_no_claim_has(block).await?;
+                }
             }
             _ if block.contains("delete configurations") => self.without_apis(flavour).await?,
             _ if block.contains("delete functions") => self.without_function().await?,
@@ -143,6 +153,24 @@ impl Team {
             );
         }
         Ok(())
+    }
+
+    /// The guide's command names a composite without a claim too, which would go with its kind.
+    async fn shows_what_no_claim_has(&self, block: &str) -> Result<()> {
+        let info = find("XStockPool").context("there are no stock pools")?.info();
+        let mut composite = examples::example(info.name, Flavour::Claims, TEAM)?;
+        composite["kind"] = info.composite.kind.into();
+        // Nothing has to be made for it.
+        composite["metadata"] =
+            json!({"name": "without-claim", "annotations": {"crossplane.io/paused": "true"}});
+        self.objects.apply(&composite).await?;
+        let printed = self.runs(block).await?;
+        self.objects.delete(&composite).await?;
+        ensure!(printed.contains("without-claim"), "a composite without a claim is not shown:\n{printed}");
+        eventually("the composite is gone", async || {
+            Ok(self.objects.referred(&reference(&composite), "").await?.is_none().then_some(()))
+        })
+        .await
     }
 
     /// The flavour's kinds go, and the Compositions, that nobody is left who uses the function.

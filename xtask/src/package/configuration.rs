@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{Args, composed, names, rbac, xpkg};
 use crate::{tools, workspace, yaml};
 
-/// Builds the packages that the flags ask for; gives their files.
+/// Builds the packages that the flags ask for, and the roles of a group of one's own; gives their files.
 pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     let crossplane = tools::path(&tools::CLI)?;
     let mut files = Vec::new();
@@ -26,7 +26,9 @@ pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     if let (Some(flavour), Some(group)) = (args.flavour, &args.group) {
-        yaml::write(&output.join("people.yaml"), &rbac::people(flavour, group)?)?;
+        let people = output.join("people.yaml");
+        yaml::write(&people, &rbac::people(flavour, group)?)?;
+        files.push(people);
     }
     Ok(files)
 }

@@ -27,8 +27,8 @@ const AUTHORITIES: &str = "etc/ssl/certs/ca-certificates.crt";
 /// The crate that those come from, of which the bill tells.
 const AUTHORITIES_FROM: &str = "webpki-root-certs";
 
-/// Builds the image; gives its file.
-pub fn image(args: &Args, place: &Place, output: &Path) -> Result<PathBuf> {
+/// Builds the image, and its bill; gives their files.
+pub fn image(args: &Args, place: &Place, output: &Path) -> Result<[PathBuf; 2]> {
     let images = args.architectures().into_iter().map(|architecture| {
         let binary = binary(args, architecture, place)?;
         let binary = fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
@@ -37,8 +37,7 @@ pub fn image(args: &Args, place: &Place, output: &Path) -> Result<PathBuf> {
     let layout = index::layout(&images.collect::<Result<Vec<_>>>()?, &args.release)?;
     let file = output.join(format!("{NAME}.oci.tar"));
     fs::write(&file, layout).with_context(|| format!("writing {}", file.display()))?;
-    sbom::write_with(NAME, &["paved", AUTHORITIES_FROM], output)?;
-    Ok(file)
+    Ok([file, sbom::write_with(NAME, &["paved", AUTHORITIES_FROM], output)?])
 }
 
 /// It writes no file. It asks an OpenID provider who people are, whose certificate is a public authority's as a rule.
@@ -132,7 +131,7 @@ mod tests {
         let names = bill["components"].as_array().unwrap().iter().map(|one| one["name"].clone());
         let names: Vec<_> = names.collect();
         assert!(
-            ["paved", AUTHORITIES_FROM, "kube"].iter().all(|name| names.contains(&json!(name))),
+            ["paved", AUTHORITIES_FROM, "kube", "react"].iter().all(|name| names.contains(&json!(name))),
             "{names:?}"
         );
     }

@@ -1,8 +1,8 @@
 //! What a binary is made of, as CycloneDX has it.
 //!
 //! Cargo tells exactly which crates go into one binary of the workspace (`cargo metadata`, from which other tools read, mixes
-//! the features of all of them), and Cargo.lock has their digests. No serial number and no time: the same sources have the
-//! same bill.
+//! the features of all of them), and Cargo.lock has their digests. `paved` embeds the portal's pages, and so npm's packages too. No
+//! serial number and no time: the same sources have the same bill.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Architecture;
+use super::npm::{self, Pages};
 use crate::workspace;
 
 /// Version of the CycloneDX schema.
@@ -32,7 +33,9 @@ pub fn write_with(image: &str, crates: &[&str], output: &Path) -> Result<PathBuf
 
 fn save(name: &str, graph: &Graph, output: &Path) -> Result<PathBuf> {
     let file = output.join(format!("{name}.cdx.json"));
-    let bill = bill(graph, &digests()?)?;
+    let embeds = graph.needs.keys().any(Crate::embeds_pages);
+    let pages = if embeds { npm::pages()? } else { Pages::default() };
+    let bill = bill(graph, &digests()?, &pages)?;
     fs::write(&file, serde_json::to_vec_pretty(&bill)?)
         .with_context(|| format!("writing {}", file.display()))?;
     Ok(file)
@@ -118,26 +121,37 @@ impl Crate {
         })
     }
 
+    /// Whether the portal's pages are in it.
+    fn embeds_pages(&self) -> bool {
+        self.ours && self.name == "paved"
+    }
+
     fn reference(&self) -> String {
         let scheme = if self.ours { "" } else { "pkg:cargo/" };
         format!("{scheme}{}@{}", self.name, self.version)
     }
 }
 
-fn bill(graph: &Graph, digests: &BTreeMap<(String, String), String>) -> Result<Value> {
+fn bill(graph: &Graph, digests: &BTreeMap<(String, String), String>, pages: &Pages) -> Result<Value> {
     let crates = graph.needs.keys().filter(|found| **found != graph.root);
-    let components = crates.map(|found| component(found, digests, "library")).collect::<Result<Vec<_>>>()?;
+    let crates = crates.map(|found| component(found, digests, "library")).collect::<Result<Vec<_>>>()?;
     let needs = |(found, needed): (&Crate, &BTreeSet<Crate>)| {
-        let needed: Vec<_> = needed.iter().map(Crate::reference).collect();
+        let mut needed: Vec<_> = needed.iter().map(Crate::reference).collect();
+        if found.embeds_pages() {
+            needed.extend_from_slice(&pages.needed);
+        }
         json!({"ref": found.reference(), "dependsOn": needed})
     };
+    let needs: Vec<_> = graph.needs.iter().map(needs).collect();
+    let components = [crates.as_slice(), pages.components.as_slice()].concat();
+    let dependencies = [needs.as_slice(), pages.dependencies.as_slice()].concat();
     Ok(json!({
         "bomFormat": "CycloneDX",
         "specVersion": SPEC,
         "version": 1,
         "metadata": {"component": component(&graph.root, digests, "application")?},
         "components": components,
-        "dependencies": graph.needs.iter().map(needs).collect::<Vec<_>>(),
+        "dependencies": dependencies,
     }))
 }
 
@@ -197,7 +211,8 @@ mod tests {
     fn bill_of(tree: &str) -> Result<Value> {
         let digests = [("serde", "1.0.0"), ("core", "2.0.0"), ("other", "3.0.0")];
         let digests = digests.map(|(name, version)| ((name.to_owned(), version.to_owned()), "ab".repeat(32)));
-        bill(&Graph::read(tree)?, &digests.into())
+        let pages = Pages { needed: vec!["pkg:npm/react@19.0.0".to_owned()], ..Pages::default() };
+        bill(&Graph::read(tree)?, &digests.into(), &pages)
     }
 
     #[test]
@@ -225,6 +240,23 @@ mod tests {
         assert_eq!((graph.root.name.as_str(), graph.root.version.as_str()), ("image", "0.1.0"));
         assert_eq!(needed("image"), ["app", "core"]);
         assert_eq!((needed("serde"), needed("core")), (vec!["core"], vec!["other"]));
+    }
+
+    #[test]
+    fn the_command_line_needs_what_the_pages_need() {
+        let bill = bill_of("0 app v0.1.0 (/x)|MIT|\n1 paved v0.1.0 (/y)|MIT|\n2 core v2.0.0||\n").unwrap();
+        let paved =
+            json!({"ref": "paved@0.1.0", "dependsOn": ["pkg:cargo/core@2.0.0", "pkg:npm/react@19.0.0"]});
+        assert!(bill["dependencies"].as_array().unwrap().contains(&paved), "{bill}");
+    }
+
+    #[test]
+    fn pages_are_in_the_bill_of_what_embeds_them() {
+        let folder = tempfile::tempdir().unwrap();
+        for (package, embeds) in [("paved", true), ("function-paved-road", false)] {
+            let bill = fs::read_to_string(write(package, folder.path()).unwrap()).unwrap();
+            assert_eq!(bill.contains("pkg:npm/react@"), embeds, "{package}");
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! `SHA256SUMS`: the digests of everything in a folder, as `sha256sum --check` reads them.
+//! `SHA256SUMS`: the digests of what was built into a folder, as `sha256sum --check` reads them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -12,10 +13,33 @@ use super::image;
 /// The file's name.
 const SUMS: &str = "SHA256SUMS";
 
-/// Writes the file; gives what is in it.
-pub fn write(folder: &Path) -> Result<String> {
+/// Removes what an earlier run has listed, and the list: packages of another flavour, or for another registry, would be taken for
+/// those of the next. What is not listed is somebody else's, and stays.
+pub fn forget(folder: &Path) -> Result<()> {
+    let list = folder.join(SUMS);
+    if !list.is_file() {
+        return Ok(());
+    }
+    let text = fs::read_to_string(&list).with_context(|| format!("reading {}", list.display()))?;
+    let names = text.lines().filter_map(|line| line.split_once("  ")).map(|(_, name)| name);
+    // A name, and no path that leads elsewhere.
+    for name in names.filter(|name| !name.contains('/')) {
+        remove(&folder.join(name))?;
+    }
+    remove(&list)
+}
+
+fn remove(file: &Path) -> Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        done => done.with_context(|| format!("removing {}", file.display())),
+    }
+}
+
+/// Writes the file about those that were built; gives what is in it.
+pub fn write(folder: &Path, built: &[PathBuf]) -> Result<String> {
     let mut text = String::new();
-    for (name, digest) in digests(folder)? {
+    for (name, digest) in digests(built)? {
         writeln!(text, "{digest}  {name}")?;
     }
     let file = folder.join(SUMS);
@@ -23,24 +47,20 @@ pub fn write(folder: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// The files of `second` that are not in `first` byte by byte.
-pub fn differing(first: &Path, second: &Path) -> Result<Vec<String>> {
-    let first: BTreeSet<_> = digests(first)?.into_iter().collect();
-    let second = digests(second)?.into_iter();
-    Ok(second.filter(|file| !first.contains(file)).map(|(name, _)| name).collect())
+/// The files of two builds that are not in the other byte by byte.
+pub fn differing(first: &[PathBuf], second: &[PathBuf]) -> Result<Vec<String>> {
+    let (first, second) = (digests(first)?, digests(second)?);
+    let names = first.keys().chain(second.keys().filter(|name| !first.contains_key(*name)));
+    Ok(names.filter(|name| first.get(*name) != second.get(*name)).cloned().collect())
 }
 
-fn digests(folder: &Path) -> Result<BTreeMap<String, String>> {
-    let mut digests = BTreeMap::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
-        let file = entry?.path();
+fn digests(files: &[PathBuf]) -> Result<BTreeMap<String, String>> {
+    let digest = |file: &PathBuf| {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if file.is_file() && name != SUMS {
-            let content = fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
-            digests.insert(name, image::sha256(&content));
-        }
-    }
-    Ok(digests)
+        let content = fs::read(file).with_context(|| format!("reading {}", file.display()))?;
+        Ok((name, image::sha256(&content)))
+    };
+    files.iter().map(digest).collect()
 }
 
 #[cfg(test)]
@@ -49,19 +69,39 @@ mod tests {
 
     use super::*;
 
+    fn built(folder: &Path, files: &[(&str, &str)]) -> Vec<PathBuf> {
+        let write = |(name, content): &(&str, &str)| {
+            let file = folder.join(name);
+            fs::write(&file, content).unwrap();
+            file
+        };
+        files.iter().map(write).collect()
+    }
+
     #[test]
-    fn a_file_that_changed_is_named() {
+    fn a_file_that_changed_or_is_there_once_is_named() {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-        for folder in &folders {
-            fs::write(folder.path().join("same"), "x").unwrap();
-        }
-        fs::write(folders[1].path().join("other"), "y").unwrap();
-        write(folders[0].path()).unwrap();
-        assert_eq!(differing(folders[0].path(), folders[1].path()).unwrap(), ["other"]);
-        let sums = write(folders[1].path()).unwrap();
-        assert!(
-            sums.contains("2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881  same\n"),
-            "{sums}"
-        );
+        let first = built(folders[0].path(), &[("same", "x"), ("changed", "y"), ("gone", "x")]);
+        let second = built(folders[1].path(), &[("same", "x"), ("changed", "z"), ("new", "x")]);
+        assert_eq!(differing(&first, &second).unwrap(), ["changed", "gone", "new"]);
+        let sums = write(folders[0].path(), &first[..1]).unwrap();
+        assert_eq!(sums, "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881  same\n");
+    }
+
+    #[test]
+    fn what_an_earlier_run_built_goes_and_nothing_else() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("packages");
+        fs::create_dir(&folder).unwrap();
+        let outside = built(home.path(), &[("outside", "x")]);
+        let files = built(&folder, &[("function-amd64.xpkg", "x"), ("notes", "y")]);
+        write(&folder, &files[..1]).unwrap();
+        let list = fs::read_to_string(folder.join(SUMS)).unwrap();
+        fs::write(folder.join(SUMS), format!("{list}00  ../outside\n00  gone\n")).unwrap();
+        forget(&folder).unwrap();
+        let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["notes"]);
+        assert!(outside[0].is_file());
+        forget(&folder).unwrap();
     }
 }

@@ -1,14 +1,15 @@
 //! The versions of Crossplane that a control plane can have, and what differs between them.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use function_paved_road::apis::Flavour;
 use xtask::tools::{self, Tool};
+use xtask::workspace;
 
-/// What docs/operations.md tells people to start core with. Core counts every update of a composed resource twice, and by default stops
-/// listening at the 51st at once: five for each of an environment's 23 resources are more than that.
-const BREAKER: [&str; 2] = ["--circuit-breaker-burst=1000", "--circuit-breaker-refill-rate=10"];
+/// The guide by which people install Crossplane, and how it begins to say that.
+const GUIDE: &str = "docs/operations.md";
+const INSTALLING: &str = "helm upgrade --install crossplane crossplane-stable/crossplane ";
 
 /// Which core a control plane has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -56,13 +57,23 @@ impl CoreVersion {
         }
     }
 
-    /// Flags of `core start`. Only the newer one has circuit breakers.
-    pub(super) fn start_flags(self) -> &'static [&'static str] {
-        match self {
-            Self::New => &BREAKER,
-            Self::Old => &[],
+    /// Flags for Helm, as docs/operations.md gives them. What is set there is for the newer one, which has circuit breakers.
+    pub(super) fn helm_flags(self) -> Result<Vec<String>> {
+        let path = workspace::root().join(GUIDE);
+        let guide = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let mut flags = flags(&guide).with_context(|| format!("{GUIDE} does not say `{INSTALLING}…`"))?;
+        if self == Self::Old {
+            flags.retain(|flag| !flag.starts_with("--set="));
         }
+        Ok(flags)
     }
+}
+
+/// The flags with which a guide has Crossplane's chart installed, as a shell reads them.
+fn flags(guide: &str) -> Option<Vec<String>> {
+    let (_, command) = guide.split_once(INSTALLING)?;
+    let command = command.split("\n```").next()?.replace("\\\n", " ").replace('\'', "");
+    Some(command.split_whitespace().map(str::to_owned).collect())
 }
 
 #[cfg(test)]
@@ -71,6 +82,16 @@ mod tests {
     use clap::ValueEnum;
 
     use super::*;
+
+    #[test]
+    fn crossplane_is_installed_as_the_guide_says() {
+        let guide =
+            format!("```console\n{INSTALLING}--namespace=a \\\n  --set='args={{--b=1,--c=2}}'\n```\nand on");
+        assert_eq!(flags(&guide).unwrap(), ["--namespace=a", "--set=args={--b=1,--c=2}"]);
+        let all = CoreVersion::New.helm_flags().unwrap();
+        let of_old = CoreVersion::Old.helm_flags().unwrap();
+        assert_eq!(all.len(), of_old.len() + 1, "{all:?}");
+    }
 
     #[test]
     fn a_core_is_called_by_the_version_of_its_tool() {

@@ -1,8 +1,8 @@
 //! What people do at the portal's pages. The specifications in `e2e/browser` say what that is; this gives them a portal on a real
 //! control plane to do it at.
 
-use anyhow::{Context, Result, ensure};
-use futures::future::try_join_all;
+use anyhow::{Context, Result, bail, ensure};
+use futures::future::{join_all, try_join_all};
 use serde_json::json;
 use xtask::pages;
 
@@ -36,14 +36,13 @@ async fn play(stage: &Stage, specification: &str, people: [&str; 2]) -> Result<(
     });
     let results = stage.plane.ground().logs().join(specification);
     let played = playwright::play(specification, &world, &results).await;
-    for team in &teams {
-        if played.is_err() {
-            println!("{}", team.portrait().await);
-        } else {
-            let left: Vec<_> = team.environments().await?;
-            ensure!(left.is_empty(), "{} has {} environments still", team.namespace, left.len());
-        }
+    if let Err(error) = played {
+        let seen = join_all(teams.iter().map(Stage::portrait)).await;
+        bail!("{error:#}\n{}", seen.concat());
     }
-    played?;
+    for team in &teams {
+        let left: Vec<_> = team.environments().await?;
+        ensure!(left.is_empty(), "{} has {} environments still", team.namespace, left.len());
+    }
     portal.uninstall(stage).await
 }

@@ -1,0 +1,180 @@
+//! What the portal's pages are made of: npm's packages, of which package-lock.json tells.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+use anyhow::{Context, Result};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::workspace;
+
+/// The packages in the pages, as a bill has them.
+#[derive(Default)]
+pub struct Pages {
+    /// Each package.
+    pub components: Vec<Value>,
+    /// Who needs whom.
+    pub dependencies: Vec<Value>,
+    /// What the pages themselves need.
+    pub needed: Vec<String>,
+}
+
+/// Those that web/package-lock.json locks, but for what builds and tests the pages.
+pub fn pages() -> Result<Pages> {
+    let file = workspace::root().join("web/package-lock.json");
+    let read = || Lock::read(&fs::read_to_string(&file)?)?.pages();
+    read().with_context(|| format!("reading {}", file.display()))
+}
+
+#[derive(Deserialize)]
+struct Lock {
+    /// By where they are installed: `node_modules/react`. The pages are there too, and are nowhere.
+    packages: BTreeMap<String, Package>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Package {
+    #[serde(default)]
+    version: String,
+    integrity: Option<String>,
+    /// An SPDX expression.
+    license: Option<String>,
+    #[serde(default)]
+    dev: bool,
+    /// Wanted by what is for development only, or by somebody who can do without: nobody installs it for that.
+    #[serde(default)]
+    dev_optional: bool,
+    #[serde(default)]
+    optional: bool,
+    #[serde(default)]
+    dependencies: BTreeMap<String, String>,
+}
+
+impl Lock {
+    fn read(text: &str) -> Result<Self> {
+        Ok(serde_json::from_str(text)?)
+    }
+
+    fn pages(&self) -> Result<Pages> {
+        let mut pages = Pages::default();
+        for (place, package) in &self.packages {
+            let needed = self.needed(place, package);
+            if place.is_empty() {
+                pages.needed = needed;
+            } else if package.is_in() {
+                let reference = package.reference(place);
+                pages.components.push(package.component(place).with_context(|| reference.clone())?);
+                pages.dependencies.push(json!({"ref": reference, "dependsOn": needed}));
+            }
+        }
+        Ok(pages)
+    }
+
+    /// What a package needs, each the nearest one of its name: beside those that the package has for itself, or further out.
+    fn needed(&self, place: &str, package: &Package) -> Vec<String> {
+        let found = package.dependencies.keys().filter_map(|name| {
+            let mut around = Some(place);
+            while let Some(folder) = around {
+                let inside = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+                let place = format!("{inside}node_modules/{name}");
+                if let Some(found) = self.packages.get(&place) {
+                    return Some(found.reference(&place));
+                }
+                let outer = || folder.rsplit_once("/node_modules/").map_or("", |(outer, _)| outer);
+                around = (!folder.is_empty()).then(outer);
+            }
+            None
+        });
+        found.collect()
+    }
+}
+
+impl Package {
+    /// Whether it is in the pages.
+    fn is_in(&self) -> bool {
+        !(self.dev || self.dev_optional || self.optional)
+    }
+
+    /// A package URL: `pkg:npm/%40mantine/core@9.7.4`.
+    fn reference(&self, place: &str) -> String {
+        format!("pkg:npm/{}@{}", name(place).replace('@', "%40"), self.version)
+    }
+
+    fn component(&self, place: &str) -> Result<Value> {
+        let reference = self.reference(place);
+        let mut component = json!({
+            "type": "library",
+            "bom-ref": reference,
+            "name": name(place),
+            "version": self.version,
+            "purl": reference,
+            "hashes": [{"alg": "SHA-512", "content": self.digest()?}],
+        });
+        if let Some(license) = &self.license {
+            component["licenses"] = json!([{"expression": license}]);
+        }
+        Ok(component)
+    }
+
+    /// As bills write digests: npm writes `sha512-` and Base64.
+    fn digest(&self) -> Result<String> {
+        let mut digests = self.integrity.iter().flat_map(|all| all.split(' '));
+        let digest = digests.find_map(|one| one.strip_prefix("sha512-"));
+        let mut hex = String::new();
+        for byte in STANDARD.decode(digest.context("has no SHA-512")?)? {
+            write!(hex, "{byte:02x}")?;
+        }
+        Ok(hex)
+    }
+}
+
+/// A package's name, by where it is installed.
+fn name(place: &str) -> &str {
+    place.rsplit_once("node_modules/").map_or(place, |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn what_people_load_is_in_and_what_builds_it_is_not() {
+        let pages = pages().unwrap();
+        let by_name: BTreeMap<_, _> =
+            pages.components.iter().map(|one| (one["name"].as_str().unwrap(), one)).collect();
+        let mantine = by_name["@mantine/core"];
+        assert_eq!(
+            mantine["purl"],
+            json!(format!("pkg:npm/%40mantine/core@{}", mantine["version"].as_str().unwrap()))
+        );
+        assert_eq!(mantine["licenses"], json!([{"expression": "MIT"}]));
+        assert_eq!(mantine["hashes"][0]["content"].as_str().unwrap().len(), 128);
+        assert!(by_name.contains_key("react"));
+        for tool in ["vitest", "vite", "typescript", "@babel/core"] {
+            assert!(!by_name.contains_key(tool), "{tool}");
+        }
+        assert!(pages.needed.iter().any(|one| one.starts_with("pkg:npm/react@")), "{:?}", pages.needed);
+    }
+
+    #[test]
+    fn who_has_a_package_for_itself_needs_that_one() {
+        let lock = r#"{"packages": {
+            "": {"dependencies": {"one": "1", "two": "1"}},
+            "node_modules/one": {"version": "1.0.0", "integrity": "sha512-AAE=", "dependencies": {"two": "2"}},
+            "node_modules/one/node_modules/two": {"version": "2.0.0", "integrity": "sha512-AAE="},
+            "node_modules/two": {"version": "1.0.0", "integrity": "sha1-AA== sha512-/wA="}
+        }}"#;
+        let pages = Lock::read(lock).unwrap().pages().unwrap();
+        assert_eq!(pages.needed, ["pkg:npm/one@1.0.0", "pkg:npm/two@1.0.0"]);
+        let one = json!({"ref": "pkg:npm/one@1.0.0", "dependsOn": ["pkg:npm/two@2.0.0"]});
+        assert_eq!(pages.dependencies[0], one);
+        let hashes = |index: usize| pages.components[index]["hashes"][0]["content"].clone();
+        assert_eq!([hashes(0), hashes(2)], ["0001", "ff00"]);
+    }
+}
