@@ -7,6 +7,7 @@ mod account;
 mod bucket;
 mod edges;
 mod folder;
+mod hashes;
 mod headers;
 mod parts;
 mod plan;
@@ -29,13 +30,15 @@ use account::Account;
 use bucket::Bucket;
 use edges::Edges;
 use folder::Folder;
+use hashes::Hashes;
 use headers::Rules;
 use plan::Plan;
 
 /// Publishes what the flags name.
 pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(), Failure> {
     let folder = Folder::open(&args.folder)?;
-    let rules = Rules::new(&args.immutable, &args.revalidate)?;
+    let hashes = Hashes::among(folder.files.iter().map(|file| file.key.as_str()));
+    let rules = Rules::new(&args.immutable, &args.revalidate, hashes)?;
     folder.notes(console)?;
     if args.delete && !folder.has_start() {
         return Err(Failure::Usage(format!(

@@ -197,7 +197,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_page_tells_what_went_wrong_and_is_no_place_for_anybodys_markup() {
-        let problem = Problem::forbidden("It says </script><script>alert(1)</script>.").at("/auth/callback", "0a");
+        let problem =
+            Problem::forbidden("It says </script><script>alert(1)</script>.").at("/auth/callback", "0a");
         let told = told::<Present>(&problem).unwrap();
         assert_eq!((told.status(), header(&told, "cache-control")), (StatusCode::FORBIDDEN, "no-store"));
         let page = body(told).await;

@@ -94,7 +94,10 @@ impl Reader {
     ) -> Result<Self, Problem> {
         let slot = portal.streams.take(person)?;
         if portal.live.unseen() > AWAY {
-            return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "The Kubernetes API does not answer just now."));
+            return Err(Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The Kubernetes API does not answer just now.",
+            ));
         }
         let mut beat = interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
