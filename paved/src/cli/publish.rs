@@ -46,7 +46,7 @@ pub(crate) struct Publish {
     #[arg(long)]
     pub(crate) delete: bool,
 
-    /// Let CloudFront forget what it keeps, although nothing has changed: after a run that ended before it could.
+    /// Let CloudFront forget what it keeps, although it was told of all that is there.
     #[arg(long)]
     pub(crate) invalidate: bool,
 
