@@ -24,7 +24,7 @@ pub(super) fn make(value: &mut Value, schema: &Value) {
             value.as_array_mut().into_iter().flatten().for_each(|item| make(item, &schema["items"]));
         }
         Some("string") if !value.is_string() => *value = json!(""),
-        Some("integer") if !(value.is_i64() || value.is_u64()) => *value = json!(0),
+        Some("integer") if value.as_f64().is_none_or(|number| number.fract() != 0.0) => *value = json!(0),
         Some("boolean") if !value.is_boolean() => *value = json!(false),
         _ => {}
     }
