@@ -195,7 +195,8 @@ impl<A: Api> AnyApi for Entry<A> {
     }
 
     fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error> {
-        let spec: A = crate::check::typed(&cx.xr.spec, "spec").map_err(Error::InvalidSpec)?;
+        let spec: A =
+            crate::check::typed(&cx.xr.spec, "spec").map_err(|field| Error::InvalidSpec(vec![field]))?;
         let section: A::Settings = settings.section(A::INFO.settings)?;
         match serde_json::to_value(spec.compose(&section, cx)?) {
             Ok(Value::Object(status)) => Ok(status),

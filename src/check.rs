@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 
+mod fields;
 pub mod kubernetes;
 pub mod location;
 mod ssh;
@@ -15,6 +16,7 @@ mod ssh;
 mod tests;
 mod typed;
 
+pub use fields::Fields;
 pub use ssh::ssh_public_key;
 pub use typed::typed;
 
@@ -114,19 +116,21 @@ pub fn unchanged(value: &str, running: Option<&str>, instead: &str) -> Result<()
     }
 }
 
-/// At most 100 networks in CIDR notation, each once; what comes back prints in canonical form. An error comes with the index of
-/// the entry that is refused, where it is one alone.
-pub fn cidrs(list: &[String]) -> Result<Vec<IpNet>, (Option<usize>, String)> {
-    count(list, 100).map_err(|error| (None, error.to_string()))?;
+/// At most 100 networks in CIDR notation, each once; what comes back prints in canonical form. `path` is the list's.
+pub fn cidrs(path: &str, list: &[String], fields: &mut Fields) -> Vec<IpNet> {
+    if fields.check(path, count(list, 100)).is_none() {
+        return Vec::new();
+    }
     let mut seen = HashSet::new();
-    let entry = |(index, text): (usize, &String)| {
-        let cidr = cidr(text).map_err(|error| (Some(index), error.to_string()))?;
+    let mut entry = |text: &str| {
+        let cidr = cidr(text).map_err(|refused| refused.to_string())?;
         if seen.insert(cidr) {
             return Ok(cidr);
         }
-        Err((Some(index), format!("found {cidr} twice; each network may be given once")))
+        Err(format!("found {cidr} twice; each network may be given once"))
     };
-    list.iter().enumerate().map(entry).collect()
+    let entries = list.iter().enumerate();
+    entries.filter_map(|(index, text)| fields.check(format!("{path}[{index}]"), entry(text))).collect()
 }
 
 /// A list of at most `most` entries.

@@ -1,16 +1,16 @@
-//! What can be wrong with a claim, with Settings or with an answer of ours: each becomes one FATAL result.
+//! What can be wrong with a claim, with Settings or with an answer of ours: each field, or else each error, becomes a FATAL result.
 
 use std::fmt;
 
-/// Why nothing was composed. Its text is the FATAL result's message, its [`reason`](Error::reason) that of `Provisioned=False`.
+/// Why nothing was composed. Its text is the message of `Provisioned=False`, its [`reason`](Error::reason) that condition's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A field of the claim or composite is wrong.
-    #[error("{0}")]
-    InvalidSpec(FieldError),
-    /// A field of the step's input, or of the EnvironmentConfig that it names, is wrong or missing.
-    #[error("{0}")]
-    InvalidSettings(FieldError),
+    /// Fields of the claim or composite are wrong.
+    #[error("{}", joined(.0))]
+    InvalidSpec(Vec<FieldError>),
+    /// Fields of the step's input, or of the EnvironmentConfig that it names, are wrong or missing.
+    #[error("{}", joined(.0))]
+    InvalidSettings(Vec<FieldError>),
     /// Composing left out resources of ours that exist and were not retired by name.
     #[error(
         "refusing to answer: this would delete {}, which {} not retired by name; \
@@ -42,12 +42,23 @@ pub enum Error {
 impl Error {
     /// A wrong field of the claim, by its path, with what was found and what is allowed.
     pub fn spec(path: impl Into<String>, message: impl fmt::Display) -> Self {
-        Self::InvalidSpec(FieldError { path: path.into(), message: message.to_string() })
+        Self::InvalidSpec(vec![FieldError { path: path.into(), message: message.to_string() }])
     }
 
     /// A wrong or missing field of Settings, by its path below `settings.`.
     pub fn settings(path: impl fmt::Display, message: impl fmt::Display) -> Self {
-        Self::InvalidSettings(FieldError { path: format!("settings.{path}"), message: message.to_string() })
+        Self::InvalidSettings(vec![FieldError {
+            path: format!("settings.{path}"),
+            message: message.to_string(),
+        }])
+    }
+
+    /// The fields that are wrong, where it is about any.
+    pub fn fields(&self) -> &[FieldError] {
+        match self {
+            Self::InvalidSpec(fields) | Self::InvalidSettings(fields) => fields,
+            _ => &[],
+        }
     }
 
     /// The reason that the condition `Provisioned` carries, in CamelCase.
@@ -69,6 +80,10 @@ pub struct FieldError {
     pub path: String,
     /// What was found and what is allowed.
     pub message: String,
+}
+
+fn joined(fields: &[FieldError]) -> String {
+    fields.iter().map(ToString::to_string).collect::<Vec<_>>().join("; also ")
 }
 
 fn quoted(slots: &[String]) -> String {

@@ -227,12 +227,19 @@ fn fill_composite(desired: &mut State, status: Object, ready: bool) {
     }
 }
 
-/// A FATAL result: core keeps everything as it is, but for the conditions.
+/// FATAL results, one for each field that is wrong: core keeps everything as it is, but for the conditions.
 fn refuse(response: &mut RunFunctionResponse, error: &Error) {
-    let message = crate::check::shown(&error.to_string());
-    tracing::debug!(reason = error.reason(), sentence = message, "refused");
-    response.results.push(result(Severity::Fatal, error.reason(), message.clone()));
-    response.conditions.push(condition(ConditionStatus::ConditionFalse, error.reason(), message));
+    let sentence = crate::check::shown(&error.to_string());
+    tracing::debug!(reason = error.reason(), sentence, "refused");
+    let fatal = |message: String| result(Severity::Fatal, error.reason(), message);
+    match error.fields() {
+        [] => response.results.push(fatal(sentence.clone())),
+        fields => {
+            let each = fields.iter().map(|field| fatal(crate::check::shown(&field.to_string())));
+            response.results.extend(each);
+        }
+    }
+    response.conditions.push(condition(ConditionStatus::ConditionFalse, error.reason(), sentence));
 }
 
 fn condition(status: ConditionStatus, reason: &str, message: String) -> Condition {

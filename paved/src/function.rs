@@ -1,7 +1,7 @@
 //! The function, run in this process.
 
 use function_paved_road::function::{Outside, run};
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
 use jiff::Timestamp;
 use serde_json::Value;
 use simulator::core::{RunError, World};
@@ -24,4 +24,11 @@ pub(crate) fn answer_with(
         RunError::Function(status) => status.message().to_owned(),
         RunError::Unstable => error.to_string(),
     })
+}
+
+/// Why a response composes nothing, in one line: all its fatal results.
+pub(crate) fn fatal(response: &RunFunctionResponse) -> Option<String> {
+    let fatal = response.results.iter().filter(|result| result.severity() == Severity::Fatal);
+    let messages: Vec<&str> = fatal.map(|result| result.message.as_str()).collect();
+    if messages.is_empty() { None } else { Some(messages.join("; also ")) }
 }

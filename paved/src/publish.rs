@@ -7,6 +7,7 @@ mod account;
 mod bucket;
 mod edges;
 mod folder;
+mod hashes;
 mod headers;
 mod parts;
 mod plan;
@@ -24,18 +25,21 @@ use crate::cli::{Goal, Publish};
 use crate::cluster::{Cluster, Kinds, find};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::paint::harmless;
 use crate::wait;
 use account::Account;
 use bucket::Bucket;
 use edges::Edges;
 use folder::Folder;
+use hashes::Hashes;
 use headers::Rules;
 use plan::Plan;
 
 /// Publishes what the flags name.
 pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(), Failure> {
     let folder = Folder::open(&args.folder)?;
-    let rules = Rules::new(&args.immutable, &args.revalidate)?;
+    let hashes = Hashes::among(folder.files.iter().map(|file| file.key.as_str()));
+    let rules = Rules::new(&args.immutable, &args.revalidate, hashes)?;
     folder.notes(console)?;
     if args.delete && !folder.has_start() {
         return Err(Failure::Usage(format!(
@@ -55,20 +59,22 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
     if args.dry_run {
         return plan.print(console);
     }
-    upload::all(&plan, &folder, &bucket, console).await?;
+    // One for all that follows: a new one would not hear what came in between.
+    let mut interrupt = std::pin::pin!(signal::ctrl_c());
+    upload::all(&plan, &folder, &bucket, interrupt.as_mut(), console).await?;
     tokio::select! {
         finished = finish(&plan, &site, &account, &bucket, (args.invalidate, left), console) => finished?,
-        _ = signal::ctrl_c() => {
-            let told = "everything is uploaded, but edges may serve what is older, and nothing stale is deleted: run it again \
-                        with --invalidate";
+        _ = &mut interrupt => {
+            let told = "everything is uploaded, but edges may serve what is older, and not all that is stale may be deleted: \
+                        run it again for the rest";
             return Err(Failure::Interrupted(told.to_owned()));
         }
     }
     plan.summary(&site, console)
 }
 
-/// What comes once the files are there: the edges serve them, asked for `always` or where there is something new, and waited for no
-/// longer than that; and what nobody names any more goes.
+/// What comes once the files are there: the edges serve them, asked for `always` or where they were not told of what is there, and
+/// waited for no longer than that; and what nobody names any more goes.
 async fn finish(
     plan: &Plan,
     site: &Site,
@@ -78,7 +84,9 @@ async fn finish(
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let edges = site.distribution.as_deref().map(|id| Edges::new(account, id));
-    if let Some(edges) = edges.as_ref().filter(|_| plan.uploads() > 0 || always) {
+    if let Some(edges) = &edges
+        && (always || plan.uploads() > 0 || !edges.were_told_since(plan.newest).await)
+    {
         edges.renew(longest, console).await?;
     }
     bucket.delete(&plan.stale).await?;
@@ -140,6 +148,11 @@ fn has_site(object: &DynamicObject) -> bool {
 fn region(object: &DynamicObject) -> &str {
     let said = ["/status/region", "/spec/region"].iter().find_map(|path| object.data.pointer(path)?.as_str());
     said.unwrap_or("us-east-1")
+}
+
+/// A name of a file or of an object as a line shows it.
+fn shown(name: &str) -> String {
+    harmless(name).replace('\n', " ")
 }
 
 fn no_site(environment: &Environment) -> Failure {

@@ -3,6 +3,7 @@
 pub(crate) mod discreet;
 pub(crate) mod kind;
 pub(crate) mod observed;
+mod readable;
 pub(crate) mod step;
 
 use function_paved_road::apis::Flavour;
@@ -14,7 +15,8 @@ use simulator::schema::{Schemas, Violation};
 use crate::Console;
 use crate::cli::Sources;
 use crate::failure::Failure;
-use crate::files::Document;
+use crate::files::{Document, shown};
+use crate::function;
 use discreet::discreet;
 use kind::Target;
 use step::Step;
@@ -70,18 +72,17 @@ impl Subject {
         Failure::Fatal { what: self.title.clone(), message }
     }
 
-    /// Refuses a response with a fatal result; what the function warns of may be the cause.
+    /// Refuses a response with fatal results; what the function warns of may be the cause.
     pub(crate) fn check(
         &self,
         response: &RunFunctionResponse,
         console: &mut Console<'_>,
     ) -> Result<(), Failure> {
-        let graded = |severity| response.results.iter().filter(move |result| result.severity() == severity);
-        let Some(fatal) = graded(Severity::Fatal).next() else { return Ok(()) };
-        for warning in graded(Severity::Warning) {
+        let Some(fatal) = function::fatal(response) else { return Ok(()) };
+        for warning in response.results.iter().filter(|result| result.severity() == Severity::Warning) {
             writeln!(console.err, "warning: {}: {}", self.title, warning.message)?;
         }
-        Err(self.fatal(fatal.message.clone()))
+        Err(self.fatal(fatal))
     }
 }
 
@@ -113,6 +114,14 @@ impl Stored {
         }
         let violations = violations.into_iter().map(|violation| discreet(violation, &object)).collect();
         Ok(Self { target, object, violations, xrd })
+    }
+
+    /// Makes of the spec what the function can read, so that what a schema refuses hides nothing of what the function does.
+    pub(crate) fn make_readable(&mut self) {
+        let Ok(schemas) = Schemas::new([&self.xrd]) else { return };
+        if let Some(definition) = schemas.of(&self.object) {
+            readable::make(&mut self.object["spec"], &definition.schema()["properties"]["spec"]);
+        }
     }
 
     /// The composite, which core makes of a claim, and what is observed of it.

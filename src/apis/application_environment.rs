@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Api, Info, Names};
-use crate::check;
+use crate::check::{self, Fields};
 use crate::compose::Composition;
 use crate::error::Error;
 pub use settings::ApplicationEnvironmentSettings;
@@ -184,19 +184,21 @@ impl Api for ApplicationEnvironment {
 impl Parameters {
     /// Every field, as the schema says it and beyond.
     fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
-        let wrong = |name: &str, error: check::Refused| Error::spec(format!("spec.parameters.{name}"), error);
-        check::range(self.node_count, 1..=100, "nodes per zone")
-            .map_err(|error| wrong("nodeCount", error))?;
-        check::range(self.storage_gb, 10..=65536, "GB").map_err(|error| wrong("storageGB", error))?;
-        check::grows(self.storage_gb, cx.running("cloudsql-instance", &["settings", "diskSize"]), "GB")
-            .map_err(|error| wrong("storageGB", error))?;
+        let mut fields = Fields::default();
+        let nodes = check::range(self.node_count, 1..=100, "nodes per zone");
+        fields.check("spec.parameters.nodeCount", nodes);
+        let disk = cx.running("cloudsql-instance", &["settings", "diskSize"]);
+        let storage = check::range(self.storage_gb, 10..=65536, "GB")
+            .and_then(|storage| check::grows(storage, disk, "GB"));
+        fields.check("spec.parameters.storageGB", storage);
         let running = cx
             .running("cloudsql-instance", &["region"])
             .or_else(|| cx.running("gke-cluster", &["location"]))
             .and_then(Value::as_str);
-        check::shape(&self.region, 32, is_region, "a Google Cloud region such as us-central1")
-            .and_then(|region| check::unchanged(region, running, "make a new environment"))
-            .map_err(|error| wrong("region", error))
+        let region = check::shape(&self.region, 32, is_region, "a Google Cloud region such as us-central1")
+            .and_then(|region| check::unchanged(region, running, "make a new environment"));
+        fields.check("spec.parameters.region", region);
+        fields.verdict(Error::InvalidSpec)
     }
 }
 

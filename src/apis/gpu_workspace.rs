@@ -117,10 +117,12 @@ impl Api for GpuDevWorkspace {
 
     fn compose(&self, settings: &Self::Settings, cx: &mut Composition<'_>) -> Result<Self::Status, Error> {
         let p = &self.parameters;
-        let machine = p.machine(settings, cx)?;
-        let cidrs = p.cidrs(settings, cx)?;
-        p.check(cx)?;
+        let (machine, cidrs) = p.check(settings, cx)?;
         settings.check()?;
+        let cidrs = match cidrs {
+            Some(cidrs) => cidrs,
+            None => p.other_cidrs(settings, cx)?,
+        };
 
         let tags = p.tags(cx);
         p.firewall(&cidrs, &tags, settings, cx)?;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Api, Info, Names};
-use crate::check::{self, kubernetes};
+use crate::check::{self, Fields, kubernetes};
 use crate::compose::{Composition, State};
 use crate::error::Error;
 use deployment::SLOT;
@@ -121,18 +121,15 @@ impl Api for StockPool {
 impl StockPool {
     /// Every field, as the schema says it and beyond.
     fn check(&self) -> Result<(), Error> {
-        let wrong = |name: &str| {
-            let path = format!("spec.{name}");
-            move |error: check::Refused| Error::spec(path, error)
-        };
-        kubernetes::label_value(&self.spec_name).map_err(wrong("specName"))?;
-        kubernetes::image(&self.image).map_err(wrong("image"))?;
+        let mut fields = Fields::default();
+        fields.check("spec.specName", kubernetes::label_value(&self.spec_name));
+        fields.check("spec.image", kubernetes::image(&self.image));
         if let Some(memory) = &self.memory {
-            kubernetes::memory(memory).map_err(wrong("memory"))?;
+            fields.check("spec.memory", kubernetes::memory(memory));
         }
-        check::range(self.gpu, 0..=16, "GPUs").map_err(wrong("gpu"))?;
-        check::range(self.replicas, 0..=i64::from(i32::MAX), "pods").map_err(wrong("replicas"))?;
-        Ok(())
+        fields.check("spec.gpu", check::range(self.gpu, 0..=16, "GPUs"));
+        fields.check("spec.replicas", check::range(self.replicas, 0..=i64::from(i32::MAX), "pods"));
+        fields.verdict(Error::InvalidSpec)
     }
 
     /// Never better than what the Deployment has seen of its newest generation.

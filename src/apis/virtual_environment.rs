@@ -236,9 +236,8 @@ impl Api for VirtualEnvironment {
 
     fn compose(&self, settings: &Self::Settings, cx: &mut Composition<'_>) -> Result<Self::Status, Error> {
         let p = &self.parameters;
+        let cluster_type = p.check(settings, cx)?;
         settings.check()?;
-        let cluster_type = p.cluster_type(settings, cx)?;
-        p.check(cluster_type, cx)?;
         let cluster = match cluster_type {
             ClusterType::Vcluster => p.vcluster(settings, cx)?,
             ClusterType::Gke => p.gke(settings, cx)?,

@@ -1,6 +1,6 @@
 //! What is refused, and in which words: the table is the documentation.
 //!
-//! A refusal is one FATAL result that names the field's path, what was found and what is allowed. Its words stand in
+//! A refusal is a FATAL result for each field that is wrong: its path, what was found and what is allowed. Their words stand in
 //! `Provisioned=False` too, on the composite and on the claim. Nothing that exists goes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -96,6 +96,89 @@ fn check(cases: Vec<Case>) {
 
 const SPEC: &str = "InvalidSpec";
 const SETTINGS: &str = "InvalidSettings";
+
+/// Values that are wrong, by JSON pointer below the spec, and the paths that are told: one result each, and all in the condition.
+#[test]
+fn everything_that_is_wrong_is_told_at_once() {
+    let cases: [(&str, Value, &[&str]); 5] = [
+        (
+            "gpu-workspace",
+            json!({
+                "/parameters/instanceType": "p9",
+                "/parameters/allowedCidrs": ["x", "203.0.113.0/24", "y"],
+                "/parameters/diskGB": 1,
+                "/parameters/sshPublicKeys": ["nonsense", ""],
+                "/parameters/opencvVersion": "4",
+            }),
+            &[
+                "spec.parameters.instanceType",
+                "spec.parameters.allowedCidrs[0]",
+                "spec.parameters.allowedCidrs[2]",
+                "spec.parameters.diskGB",
+                "spec.parameters.sshPublicKeys[0]",
+                "spec.parameters.sshPublicKeys[1]",
+                "spec.parameters.opencvVersion",
+            ],
+        ),
+        (
+            "application-environment",
+            json!({"/parameters/nodeCount": 0, "/parameters/storageGB": 1, "/parameters/region": "here"}),
+            &["spec.parameters.nodeCount", "spec.parameters.storageGB", "spec.parameters.region"],
+        ),
+        (
+            "unified-environment",
+            json!({
+                "/backend/port": 0,
+                "/backend/env": {"A-B": "x", "GOOD": "x", "PGHOST": "x"},
+                "/frontend/appName": "A",
+            }),
+            &[
+                "spec.backend.port",
+                "spec.backend.env.A-B",
+                "spec.backend.env.PGHOST",
+                "spec.frontend.appName",
+            ],
+        ),
+        (
+            "stock-pool",
+            json!({"/specName": "a b", "/image": "A", "/gpu": 17}),
+            &["spec.specName", "spec.image", "spec.gpu"],
+        ),
+        (
+            "virtual-environment",
+            json!({
+                "/parameters/app/chart/version": "1",
+                "/parameters/app/namespace": "A",
+                "/parameters/gitops/path": "..",
+            }),
+            &[
+                "spec.parameters.app.chart.version",
+                "spec.parameters.app.namespace",
+                "spec.parameters.gitops.path",
+            ],
+        ),
+    ];
+    for (kind, wrong, paths) in cases {
+        for mut world in main_examples(kind) {
+            for (pointer, value) in wrong.as_object().unwrap() {
+                let (parent, field) = pointer.rsplit_once('/').unwrap();
+                world.xr["spec"].pointer_mut(parent).unwrap()[field] = value.clone();
+            }
+            let response = world.answer();
+            let messages: Vec<&str> = response.results.iter().map(|result| result.message.as_str()).collect();
+            let told: Vec<&str> = messages.iter().filter_map(|message| message.split(": ").next()).collect();
+            assert_eq!(told, paths, "{kind}");
+            assert!(
+                response.results.iter().all(|result| result.severity() == Severity::Fatal),
+                "{messages:?}"
+            );
+            let sentence = response.conditions[0].message.as_deref().unwrap();
+            let whole = messages.join("; also ");
+            assert!(whole.starts_with(sentence.trim_end_matches('…')), "{sentence}");
+            assert!(sentence.len() > messages[0].len() && sentence.len() <= 1024, "{sentence}");
+        }
+    }
+}
 
 #[test]
 fn machine_types() {

@@ -68,11 +68,7 @@ pub(super) fn steps(
         match step(&document, kinds, &cluster.namespace, asked) {
             Ok(step) => {
                 if !named.insert((step.kind.full_name(), step.namespace.clone(), step.name.clone())) {
-                    failures.push(refused(
-                        &document,
-                        "metadata.name",
-                        "stands in the files twice".to_owned(),
-                    ));
+                    failures.push(refused(&document, "metadata.name", "stands in the files twice"));
                 }
                 steps.push(step);
             }
@@ -90,26 +86,26 @@ fn step(document: &Document, kinds: &Kinds, default: &str, asked: Option<&str>) 
     let text = |path: &str| document.value.pointer(path).and_then(Value::as_str);
     let kind = kinds
         .of_document(text("/apiVersion").unwrap_or_default(), text("/kind").unwrap_or_default())
-        .map_err(|(field, message)| refused(document, field, message))?;
-    let missing = || refused(document, "metadata.name", "is missing; a string is needed".to_owned());
+        .map_err(|(field, message)| refused(document, field, &message))?;
+    let missing = || refused(document, "metadata.name", "is missing; a string is needed");
     let name = text("/metadata/name").filter(|name| !name.is_empty()).ok_or_else(missing)?;
     if !is_name(name) {
-        return Err(refused(document, "metadata.name", format!("found {name:?}; {A_NAME} is needed")));
+        return Err(refused(document, "metadata.name", &format!("found {name:?}; {A_NAME} is needed")));
     }
     if document.value.pointer("/metadata/namespace").is_some_and(|own| !(own.is_string() || own.is_null())) {
-        return Err(refused(document, "metadata.namespace", "a string is needed".to_owned()));
+        return Err(refused(document, "metadata.namespace", "a string is needed"));
     }
     let own = text("/metadata/namespace").filter(|own| !own.is_empty());
     if let (Some(own), Some(asked)) = (own, asked)
         && own != asked
     {
         let message = format!("found {own:?}, and --namespace {asked:?}: leave one out");
-        return Err(refused(document, "metadata.namespace", message));
+        return Err(refused(document, "metadata.namespace", &message));
     }
     let namespace = own.or(asked).unwrap_or(default).to_owned();
     if !is_name(&namespace) {
         let message = format!("found {namespace:?}; {A_NAME} is needed");
-        return Err(refused(document, "metadata.namespace", message));
+        return Err(refused(document, "metadata.namespace", &message));
     }
     let mut object = document.value.clone();
     object["metadata"]["namespace"] = json!(namespace);
@@ -135,8 +131,8 @@ fn step(document: &Document, kinds: &Kinds, default: &str, asked: Option<&str>) 
     })
 }
 
-fn refused(document: &Document, path: &str, message: String) -> Failure {
-    let message = harmless_name(&message);
+fn refused(document: &Document, path: &str, message: &str) -> Failure {
+    let message = harmless_name(message);
     Failure::Refused {
         what: document.title(),
         violations: vec![Violation { path: path.to_owned(), message }],

@@ -14,8 +14,9 @@ Examples:
   paved publish dist ada --delete             and delete what is no longer there
   paved publish dist ada --immutable 'assets/**'
 
-Files that carry a hash in their names are kept by browsers for a year; all others are asked for anew each time. What pages
-name is uploaded before the pages, and stale files go last. A run that was broken off is simply begun again.
+Files that carry a hash in their names, as bundlers write it, are kept by browsers for a year; all others are asked for anew
+each time, also where a name leaves a doubt: --immutable settles it. What pages name is uploaded before the pages, and stale
+files go last. A run that was broken off is simply begun again.
 
 Credentials are those of the AWS CLI: variables, profiles and single sign-on, web identity, the machine's role.
 
@@ -45,7 +46,7 @@ pub(crate) struct Publish {
     #[arg(long)]
     pub(crate) delete: bool,
 
-    /// Let CloudFront forget what it keeps, although nothing has changed: after a run that ended before it could.
+    /// Let CloudFront forget what it keeps, although it was told of all that is there.
     #[arg(long)]
     pub(crate) invalidate: bool,
 

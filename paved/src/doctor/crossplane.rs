@@ -1,4 +1,4 @@
-//! Which Crossplane it is, and whether it is new enough.
+//! Which Crossplane it is, whether it is new enough, and whether it runs.
 
 use kube::api::DynamicObject;
 
@@ -13,14 +13,28 @@ pub(super) fn check(world: &World) -> Check {
     if matches!(world.definitions, Seen::NoSuchKind) {
         return Check::bad("Crossplane", "is not installed", WANTED);
     }
-    let version = match &world.crossplane {
-        Seen::All(deployments) => deployments.iter().find_map(version),
-        _ => None,
+    let deployments = match &world.crossplane {
+        Seen::All(deployments) => deployments.as_slice(),
+        _ => &[],
     };
-    match version {
+    if let Some(first) = deployments.first().filter(|_| !deployments.iter().any(is_available)) {
+        return down(first);
+    }
+    match deployments.iter().find_map(version) {
         Some((version, number)) => judged(&version, number),
         None => by_kinds(world),
     }
+}
+
+fn is_available(deployment: &DynamicObject) -> bool {
+    deployment.data["status"]["availableReplicas"].as_i64().is_some_and(|pods| pods > 0)
+}
+
+/// What it has written stays as it was: everything else may look well.
+fn down(deployment: &DynamicObject) -> Check {
+    let namespace = deployment.metadata.namespace.as_deref().unwrap_or("crossplane-system");
+    let helps = format!("look at `kubectl -n {namespace} get pods -l app=crossplane`");
+    Check::bad("Crossplane", "none of its pods is available", &helps)
 }
 
 fn judged(version: &str, number: (u32, u32)) -> Check {
@@ -75,13 +89,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::doctor::checks::tests::world;
+    use crate::doctor::checks::tests::{objects, world};
     use crate::paint::Mark;
 
     fn told(image: &str, label: &str) -> (Mark, String) {
         let deployment = json!({"metadata": {"name": "x", "labels": {"app.kubernetes.io/version": label}},
             "spec": {"template": {"spec": {"containers": [
-                {"name": "sidecar", "image": "mesh:v9.9.9"}, {"name": "crossplane", "image": image}]}}}});
+                {"name": "sidecar", "image": "mesh:v9.9.9"}, {"name": "crossplane", "image": image}]}}},
+            "status": {"availableReplicas": 1}});
         let crossplane = Seen::All(vec![serde_json::from_value(deployment).unwrap()]);
         let check = check(&World { crossplane, ..world() });
         (check.mark, check.found)
@@ -104,6 +119,21 @@ mod tests {
         ] {
             let (found, text) = told(image, label);
             assert!(found == mark && text.contains(words), "{image}: {text}");
+        }
+    }
+
+    #[test]
+    fn one_that_does_not_run_is_red_whatever_it_has_written() {
+        for status in [json!({}), json!({"replicas": 1, "availableReplicas": 0})] {
+            let mut deployment = json!({"metadata": {"name": "crossplane", "namespace": "upbound-system", "labels": {}},
+                "spec": {"template": {"spec": {"containers": [{"name": "crossplane", "image": "crossplane:v2.3.4"}]}}}});
+            deployment["status"] = status;
+            let check = check(&World { crossplane: objects(&[deployment]), ..world() });
+            assert_eq!(check.mark, Mark::Bad);
+            assert_eq!(
+                check.found,
+                "none of its pods is available; look at `kubectl -n upbound-system get pods -l app=crossplane`"
+            );
         }
     }
 

@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::account::Account;
 use super::headers::Headers;
 use super::parts::Sum;
+use super::shown;
 use super::trouble::{answered, explain, failed};
 use crate::failure::Failure;
 
@@ -30,6 +31,8 @@ pub(super) struct Stored {
     /// In bytes.
     pub(super) size: u64,
     pub(super) etag: String,
+    /// When it was written, in seconds.
+    pub(super) written: i64,
 }
 
 impl Bucket {
@@ -38,7 +41,7 @@ impl Bucket {
     }
 
     fn act(&self, act: &str, key: &str) -> String {
-        format!("{act} {key} in bucket {}", self.name)
+        format!("{act} {} in bucket {}", shown(key), self.name)
     }
 
     /// Everything that is there, by key.
@@ -50,7 +53,8 @@ impl Bucket {
             for object in page.contents.unwrap_or_default() {
                 let etag = object.e_tag().unwrap_or_default().trim_matches('"').to_owned();
                 let size = object.size().and_then(|size| u64::try_from(size).ok()).unwrap_or_default();
-                stored.extend(object.key.map(|key| (key, Stored { size, etag })));
+                let written = object.last_modified().map_or(0, DateTime::secs);
+                stored.extend(object.key.map(|key| (key, Stored { size, etag, written })));
             }
         }
         Ok(stored)

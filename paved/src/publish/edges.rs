@@ -26,6 +26,15 @@ impl Edges {
         Self { client: account.cloudfront(), distribution: distribution.to_owned() }
     }
 
+    /// Whether an invalidation was begun since that moment, in seconds: a run that ended early has begun none. Where that cannot be
+    /// read none was, as far as anybody knows.
+    pub(super) async fn were_told_since(&self, moment: i64) -> bool {
+        // The newest come first.
+        let answer = self.client.list_invalidations().distribution_id(&self.distribution).send().await;
+        let list = answer.ok().and_then(|answer| answer.invalidation_list);
+        list.is_some_and(|list| list.items().iter().any(|one| one.create_time().secs() >= moment))
+    }
+
     /// Lets every edge fetch the site anew, and waits until it does: from then on nobody is given the pages of before.
     pub(super) async fn renew(&self, longest: Duration, console: &mut Console<'_>) -> Result<(), Failure> {
         let Some(id) = self.begin(console).await? else { return Ok(()) };
@@ -56,7 +65,7 @@ impl Edges {
         });
         let batch = batch.map_err(|error| failed(&act, &error.to_string()))?;
         let request = self.client.create_invalidation().distribution_id(&self.distribution);
-        let act = format!("{act} (the files are there: --invalidate tries this again)");
+        let act = format!("{act} (the files are there: another run tries this again)");
         match request.invalidation_batch(batch).send().await.map_err(|error| explain(&error, &act)) {
             Ok(answer) => Ok(answer.invalidation.map(|invalidation| invalidation.id)),
             Err(Failure::NoAccess { message, .. }) => {

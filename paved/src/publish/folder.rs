@@ -10,10 +10,9 @@ use std::path::Path;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, FileType};
 
-use super::parts;
+use super::{parts, shown};
 use crate::Console;
 use crate::failure::Failure;
-use crate::paint::harmless;
 
 /// The only hidden folder that a site has (RFC 8615).
 const WELL_KNOWN: &str = ".well-known";
@@ -41,22 +40,22 @@ pub(super) struct File {
 impl File {
     /// What it means that it cannot be read.
     pub(super) fn unreadable(&self, error: &io::Error) -> Failure {
-        Failure::Usage(format!("{}: cannot be read: {error}", harmless(&self.key)))
+        Failure::Usage(format!("{}: cannot be read: {error}", shown(&self.key)))
     }
 }
 
 impl Folder {
     /// Looks at everything in a folder. Whatever cannot be published is told at once.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
-        let shown = path.display();
+        let named = shown_path(path);
         let root = Dir::open_ambient_dir(path, ambient_authority())
-            .map_err(|error| Failure::Usage(format!("cannot read the folder {shown}: {error}")))?;
+            .map_err(|error| Failure::Usage(format!("cannot read the folder {named}: {error}")))?;
         let mut folder = Self { root, files: Vec::new(), hidden: Vec::new() };
         let mut failures = Vec::new();
         folder.walk(Path::new(""), &mut failures);
-        Failure::of_all(failures.into_iter().map(|why| Failure::Usage(format!("{shown}: {why}"))).collect())?;
+        Failure::of_all(failures.into_iter().map(|why| Failure::Usage(format!("{named}: {why}"))).collect())?;
         if folder.files.is_empty() {
-            return Err(Failure::Usage(format!("{shown} has no files: nothing is published")));
+            return Err(Failure::Usage(format!("{named} has no files: nothing is published")));
         }
         folder.files.sort_by(|a, b| a.key.cmp(&b.key));
         folder.hidden.sort();
@@ -97,16 +96,16 @@ impl Folder {
         });
         let entries = match entries {
             Ok(entries) => entries,
-            Err(error) => return failures.push(format!("{}: cannot be read: {error}", at.display())),
+            Err(error) => return failures.push(format!("{}: cannot be read: {error}", shown_path(at))),
         };
         for (name, kind) in entries {
             let path = at.join(&name);
             if name.as_encoded_bytes().starts_with(b".") && name != WELL_KNOWN {
-                self.hidden.push(path.display().to_string());
+                self.hidden.push(shown_path(&path));
             } else if kind.is_dir() {
                 self.walk(&path, failures);
             } else if let Err(why) = self.take(&path, kind) {
-                failures.push(format!("{}: {why}", path.display()));
+                failures.push(format!("{}: {why}", shown_path(&path)));
             }
         }
     }
@@ -132,6 +131,10 @@ impl Folder {
         self.files.push(File { key: key(path)?, size });
         Ok(())
     }
+}
+
+fn shown_path(path: &Path) -> String {
+    shown(&path.display().to_string())
 }
 
 /// The key of a file: its path with slashes, as it stands in a URL's path.
@@ -223,7 +226,8 @@ mod tests {
         let empty = tempfile::tempdir().unwrap();
         assert!(keys(empty.path()).unwrap_err().contains("has no files"));
         assert!(keys(&empty.path().join("none")).unwrap_err().contains("cannot read"));
-        fs::write(empty.path().join("a\nb"), "").unwrap();
-        assert!(keys(empty.path()).unwrap_err().contains("control character"));
+        fs::write(empty.path().join("a\n::error::b\u{1b}[2J"), "").unwrap();
+        let told = keys(empty.path()).unwrap_err();
+        assert!(told.contains("a ::error::b[2J: its name has a control character"), "{told:?}");
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
+use super::hashes::Hashes;
 use crate::failure::Failure;
 
 /// Kept for a year, and not asked for again: the name changes with the content.
@@ -43,16 +44,18 @@ pub(super) struct Headers {
 pub(super) struct Rules {
     immutable: GlobSet,
     revalidate: GlobSet,
+    hashes: Hashes,
 }
 
 impl Rules {
     /// What the caller says wins over what names look like; of two, the shorter life.
-    pub(super) fn new(immutable: &[Glob], revalidate: &[Glob]) -> Result<Self, Failure> {
-        Ok(Self { immutable: set("--immutable", immutable)?, revalidate: set("--revalidate", revalidate)? })
+    pub(super) fn new(immutable: &[Glob], revalidate: &[Glob], hashes: Hashes) -> Result<Self, Failure> {
+        let (immutable, revalidate) = (set("--immutable", immutable)?, set("--revalidate", revalidate)?);
+        Ok(Self { immutable, revalidate, hashes })
     }
 
     fn is_immutable(&self, key: &str) -> bool {
-        !self.revalidate.is_match(key) && (self.immutable.is_match(key) || carries_hash(key))
+        !self.revalidate.is_match(key) && (self.immutable.is_match(key) || self.hashes.has(key))
     }
 
     /// When it is uploaded. HTML is a page whatever its name.
@@ -107,43 +110,6 @@ fn content_type(key: &str) -> String {
     if kind.starts_with("text/") { format!("{kind}; charset=utf-8") } else { kind }
 }
 
-/// Whether a file's name carries a hash of what is in it, as bundlers write it: `app-1a2b3c4d.js`, `main.5QXZ3KJV.css`,
-/// `index-BfLp4nCs.js`. A date or a word is none; where in doubt it is none, as asking once more costs little, and a file that
-/// is kept for a year by mistake cannot be called back.
-fn carries_hash(key: &str) -> bool {
-    let name = key.rsplit('/').next().unwrap_or(key);
-    let mut pieces = name.split(['.', '-', '_', '~']);
-    // What comes first is the name itself, unless there is nothing else before the extension.
-    let alone = name.split('.').count() == 2 && name.split(['-', '_', '~']).count() == 1;
-    if !alone {
-        pieces.next();
-    }
-    pieces.any(is_hash)
-}
-
-/// Letters and digits that alternate as they do by chance, never as in a word with a number behind it.
-fn is_hash(piece: &str) -> bool {
-    const SHORTEST: usize = 8;
-    const LONGEST: usize = 64;
-    let has = |test: fn(&char) -> bool| piece.chars().any(|c| test(&c));
-    let (lower, upper) = (has(char::is_ascii_lowercase), has(char::is_ascii_uppercase));
-    let hexadecimal = piece.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'));
-    let changes = match (lower, upper) {
-        (true, false) if hexadecimal => 2,
-        (false, true) => 2,
-        (true, true) => 4,
-        _ => return false,
-    };
-    let plain = piece.chars().all(|c| c.is_ascii_alphanumeric()) && has(char::is_ascii_digit);
-    plain && (SHORTEST..=LONGEST).contains(&piece.len()) && alternations(piece) >= changes
-}
-
-/// How often one kind of character follows another.
-fn alternations(piece: &str) -> usize {
-    let kind = |c: &u8| (c.is_ascii_digit(), c.is_ascii_uppercase());
-    piece.as_bytes().windows(2).filter(|pair| kind(&pair[0]) != kind(&pair[1])).count()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -151,41 +117,7 @@ mod tests {
 
     fn rules(immutable: &[&str], revalidate: &[&str]) -> Rules {
         let globs = |all: &[&str]| all.iter().map(|one| Glob::new(one).unwrap()).collect::<Vec<_>>();
-        Rules::new(&globs(immutable), &globs(revalidate)).unwrap()
-    }
-
-    #[test]
-    fn a_hash_in_the_name_is_known_as_bundlers_write_it() {
-        for key in [
-            "assets/index-BfLp4nCs.js",
-            "static/js/main.073c9b0a.chunk.js",
-            "main-XJ2KTNAB.js",
-            "app.3f2a9c1b7d.css",
-            "assets/logo-5d41402abc4b2a76b9719d911017c592.svg",
-            "media/5d41402abc4b2a76b9719d911017c592.png",
-            "app-1a2b3c4d.js.map",
-        ] {
-            assert!(carries_hash(key), "{key}");
-        }
-        for key in [
-            "index.html",
-            "report-20240115.pdf",
-            "assets/index.js",
-            "jquery-3.7.1.min.js",
-            "deadbeef.js",
-            "background.png",
-            "vendor-DataGrid.js",
-            "user-Guide2024.pdf",
-            "the-decade2024.png",
-            "notes-RELEASE1.txt",
-            "1a2b3c4d/app.js",
-            "IMG_20240115.JPG",
-            "roboto-v30-latin.woff2",
-            "a.js",
-            "",
-        ] {
-            assert!(!carries_hash(key), "{key}");
-        }
+        Rules::new(&globs(immutable), &globs(revalidate), Hashes::default()).unwrap()
     }
 
     #[test]

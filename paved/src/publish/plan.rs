@@ -6,11 +6,11 @@ use futures::{StreamExt, TryStreamExt, stream};
 use indicatif::HumanBytes;
 use tokio::task::spawn_blocking;
 
-use super::Site;
 use super::bucket::Stored;
 use super::folder::{File, Folder};
 use super::headers::{Headers, Rules, Turn};
 use super::parts;
+use super::{Site, shown};
 use crate::Console;
 use crate::cli::Publish;
 use crate::failure::Failure;
@@ -29,6 +29,8 @@ pub(super) struct Plan {
     /// The same, where it is left.
     left: usize,
     delete: bool,
+    /// When the newest object was written that the bucket had before, in seconds.
+    pub(super) newest: i64,
 }
 
 /// A file that is uploaded.
@@ -63,11 +65,12 @@ impl Plan {
             };
             turns[rules.turn(&file.key) as usize].push(upload);
         }
+        let newest = stored.values().map(|one| one.written).max().unwrap_or_default();
         let here = |key: &String| folder.files.binary_search_by(|file| file.key.cmp(key)).is_ok();
         let stale: Vec<String> = stored.into_keys().filter(|key| !here(key)).collect();
         let (left, stale) = if args.delete { (0, stale) } else { (stale.len(), Vec::new()) };
         let unchanged = compared.iter().filter(|(_, same)| *same).count();
-        Ok(Self { turns, unchanged, stale, left, delete: args.delete })
+        Ok(Self { turns, unchanged, stale, left, delete: args.delete, newest })
     }
 
     fn all(&self) -> impl Iterator<Item = &Upload> {
@@ -93,7 +96,7 @@ impl Plan {
             .map(|upload| upload.file.key.as_str())
             .collect();
         if !odd.is_empty() {
-            let names = odd.iter().take(SHOWN).map(|key| harmless(key)).collect::<Vec<_>>().join(", ");
+            let names = odd.iter().take(SHOWN).map(|key| shown(key)).collect::<Vec<_>>().join(", ");
             let more =
                 if odd.len() > SHOWN { format!(" and {} more", odd.len() - SHOWN) } else { String::new() };
             writeln!(
@@ -108,12 +111,12 @@ impl Plan {
     /// Every step, for a dry run.
     pub(super) fn print(&self, console: &mut Console<'_>) -> Result<(), Failure> {
         for Upload { file, headers, .. } in self.all() {
-            let (size, key) = (HumanBytes(file.size).to_string(), harmless(&file.key));
+            let (size, key) = (HumanBytes(file.size).to_string(), shown(&file.key));
             let Headers { content_type, cache_control } = headers;
             writeln!(console.out, "would upload {key}  {DIM}{size}, {content_type}, {cache_control}{DIM:#}")?;
         }
         for key in &self.stale {
-            writeln!(console.out, "would delete {}", harmless(key))?;
+            writeln!(console.out, "would delete {}", shown(key))?;
         }
         writeln!(console.out, "nothing is changed: {}", self.counts(["to upload", "to delete"]))?;
         Ok(())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_sdk_s3::types::CompletedPart;
@@ -29,6 +30,7 @@ pub(super) async fn all(
     plan: &Plan,
     folder: &Folder,
     bucket: &Bucket,
+    mut interrupt: Pin<&mut impl Future<Output = io::Result<()>>>,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let hands = Hands {
@@ -41,13 +43,17 @@ pub(super) async fn all(
     let mut progress = Progress::new(plan.uploads(), plan.bytes(), console);
     let mut ended = Ok(());
     for turn in &plan.turns {
-        ended = hands.turn(turn, &mut progress, console).await;
+        ended = hands.turn(turn, &mut progress, interrupt.as_mut(), console).await;
         if ended.is_err() {
             break;
         }
     }
     progress.end();
-    hands.abort().await;
+    tokio::select! {
+        () = hands.abort() => {}
+        // Whoever will not wait for that leaves parts, which a run of another day aborts.
+        _ = signal::ctrl_c() => {}
+    }
     ended
 }
 
@@ -66,10 +72,10 @@ impl Hands<'_> {
         &self,
         uploads: &[Upload],
         progress: &mut Progress,
+        mut interrupt: Pin<&mut impl Future<Output = io::Result<()>>>,
         console: &mut Console<'_>,
     ) -> Result<(), Failure> {
         let mut running = stream::iter(uploads).map(|upload| self.upload(upload)).buffer_unordered(AT_ONCE);
-        let mut interrupt = std::pin::pin!(signal::ctrl_c());
         let mut tick = interval(Progress::TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use function_paved_road::apis::Flavour;
-use function_paved_road::error::{Error, FieldError};
+use function_paved_road::error::Error;
 use function_paved_road::function::CONDITION;
 use function_paved_road::manifests;
 use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
@@ -36,22 +36,25 @@ impl Check<'_> {
     /// Everything that is wrong. What the function says counts where the schema has not said it before.
     pub(super) fn run(&self, found: &mut Found, console: &mut Console<'_>) -> Result<Vec<Problem>, Failure> {
         let graded = |grade| move |violation| problem(self.index, self.document, grade, violation);
-        let stored = match Stored::of(&self.document.value, &[]) {
+        let mut stored = match Stored::of(&self.document.value, &[]) {
             Ok(stored) => stored,
             Err(violation) => return Ok(vec![graded(Grade::Schema)(violation)]),
         };
-        let composed = match self.composed(&stored, &mut found.notes, console) {
+        let known = std::mem::take(&mut stored.violations);
+        if !known.is_empty() && stored.object["spec"].is_object() {
+            stored.make_readable();
+        }
+        let mut composed = match self.composed(&stored, &mut found.notes, console) {
             Err(Failure::Output(error)) => return Err(Failure::Output(error)),
             Err(failure) => {
                 found.could_not_read(failure);
-                None
+                Vec::new()
             }
             Ok(composed) => composed,
         };
-        let new =
-            composed.filter(|fatal| !stored.violations.iter().any(|known| overlap(&known.path, &fatal.path)));
-        let refused = stored.violations.into_iter().map(graded(Grade::Schema));
-        Ok(refused.chain(new.map(graded(Grade::Composition))).collect())
+        composed.retain(|fatal| !known.iter().any(|known| overlap(&known.path, &fatal.path)));
+        let refused = known.into_iter().map(graded(Grade::Schema));
+        Ok(refused.chain(composed.into_iter().map(graded(Grade::Composition))).collect())
     }
 
     /// What the function refuses. A document that is hardly one is not shown to it.
@@ -60,9 +63,11 @@ impl Check<'_> {
         stored: &Stored,
         notes: &mut Vec<String>,
         console: &mut Console<'_>,
-    ) -> Result<Option<Violation>, Failure> {
+    ) -> Result<Vec<Violation>, Failure> {
         let is_one = stored.object["spec"].is_object() && stored.object["metadata"]["name"].is_string();
-        let Some(around) = stored.composite(&[]).ok().filter(|_| is_one) else { return Ok(None) };
+        let Some(around) = stored.composite(&[]).ok().filter(|_| is_one) else {
+            return Ok(Vec::new());
+        };
         let mut step = step::find(&stored.target, self.file, self.sources, self.own, console)?;
         if !step.given {
             tell_unknown_group(&stored.target, &self.document.value, notes);
@@ -77,7 +82,7 @@ impl Check<'_> {
         let subject = stored.among(around, step, title(&self.document.value));
         let response = match function::answer(&subject.world, &subject.step.input, Timestamp::now()) {
             Ok(response) => response,
-            Err(message) => return Ok(Some(Violation { path: String::new(), message })),
+            Err(message) => return Ok(vec![Violation { path: String::new(), message }]),
         };
         settled &= !response.results.iter().any(|result| result.reason() == "SettingsNotFound");
         if !settled {
@@ -85,9 +90,11 @@ impl Check<'_> {
                         --settings or --composition says where they are";
             tell(note.to_owned(), notes);
         }
-        Ok(fatal(&response)
-            .filter(|(about_settings, _)| settled && !self.settings_refused || !about_settings)
-            .map(|(_, violation)| violation))
+        if is_about_settings(&response) && (!settled || self.settings_refused) {
+            return Ok(Vec::new());
+        }
+        let fatal = response.results.iter().filter(|result| result.severity() == Severity::Fatal);
+        Ok(fatal.map(|result| violation(&result.message)).collect())
     }
 }
 
@@ -112,20 +119,18 @@ fn tell(note: String, notes: &mut Vec<String>) {
     }
 }
 
-/// The fatal result, and whether it is about Settings.
-fn fatal(response: &RunFunctionResponse) -> Option<(bool, Violation)> {
-    let fatal = response.results.iter().find(|result| result.severity() == Severity::Fatal)?;
-    let of_settings =
-        Error::InvalidSettings(FieldError { path: String::new(), message: String::new() }).reason();
+/// Whether what is refused is the platform team's.
+fn is_about_settings(response: &RunFunctionResponse) -> bool {
+    let of_settings = Error::InvalidSettings(Vec::new()).reason();
     let condition = response.conditions.iter().find(|condition| condition.r#type == CONDITION);
-    let about_settings = condition.is_some_and(|condition| condition.reason == of_settings);
-    let (path, message) = match fatal.message.split_once(": ") {
-        Some((path, message))
-            if !path.contains(' ') && ["spec.", "settings."].iter().any(|root| path.starts_with(root)) =>
-        {
-            (path, message)
-        }
-        _ => ("", fatal.message.as_str()),
+    condition.is_some_and(|condition| condition.reason == of_settings)
+}
+
+/// A fatal result's field, and what is said of it.
+fn violation(fatal: &str) -> Violation {
+    let is_path = |path: &str| {
+        !path.contains(' ') && ["metadata.", "spec.", "settings."].iter().any(|root| path.starts_with(root))
     };
-    Some((about_settings, Violation { path: path.to_owned(), message: message.to_owned() }))
+    let (path, message) = fatal.split_once(": ").filter(|(path, _)| is_path(path)).unwrap_or(("", fatal));
+    Violation { path: path.to_owned(), message: message.to_owned() }
 }

@@ -1,7 +1,7 @@
 //! What is wrong with Settings, wherever they stand.
 
 use function_paved_road::apis;
-use function_paved_road::error::Error;
+use function_paved_road::error::{Error, FieldError};
 use function_paved_road::manifests;
 use function_paved_road::settings::{API_VERSION, KIND};
 use serde_json::{Map, Value, json};
@@ -64,12 +64,9 @@ pub(crate) fn violations(body: &Value) -> Vec<Violation> {
         whole.entry(key).or_insert_with(|| json!(value));
     }
     let mut violations = by_schema(&Value::Object(whole.clone()));
-    for error in apis::check_settings(whole) {
-        let violation = violation_of(&error);
-        if !violations.iter().any(|known| overlap(&known.path, &violation.path)) {
-            violations.push(violation);
-        }
-    }
+    let mut beyond: Vec<Violation> = apis::check_settings(whole).iter().flat_map(violations_of).collect();
+    beyond.retain(|violation| !violations.iter().any(|known| overlap(&known.path, &violation.path)));
+    violations.extend(beyond);
     violations
 }
 
@@ -85,14 +82,15 @@ fn by_schema(settings: &Value) -> Vec<Violation> {
     }
 }
 
-/// An error of the function's as a violation of the Settings themselves.
-fn violation_of(error: &Error) -> Violation {
+/// An error of the function's as violations of the Settings themselves.
+fn violations_of(error: &Error) -> Vec<Violation> {
+    let of_field = |field: &FieldError| {
+        let path = field.path.strip_prefix("settings.").unwrap_or(&field.path);
+        Violation { path: path.to_owned(), message: field.message.clone() }
+    };
     match error {
-        Error::InvalidSettings(field) => {
-            let path = field.path.strip_prefix("settings.").unwrap_or(&field.path);
-            Violation { path: path.to_owned(), message: field.message.clone() }
-        }
-        other => Violation { path: String::new(), message: other.to_string() },
+        Error::InvalidSettings(fields) => fields.iter().map(of_field).collect(),
+        other => vec![Violation { path: String::new(), message: other.to_string() }],
     }
 }
 

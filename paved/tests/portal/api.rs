@@ -131,9 +131,9 @@ async fn what_is_nobodys_stays_nobodys_and_no_change_takes_an_owner_away() {
     assert_eq!(portal.json("PUT", "operator", PATH, &object).await.status, 200);
     assert_eq!(mark(), (Value::Null, Value::Null));
 
-    let patch = [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
+    let headers = [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
     let patch = async |metadata: Value| {
-        portal.send("PATCH", PATH, &patch, json!({"metadata": metadata}).to_string()).await.status.as_u16()
+        portal.send("PATCH", PATH, &headers, json!({"metadata": metadata}).to_string()).await.status.as_u16()
     };
     assert_eq!(patch(json!({"labels": {"owner": "ada"}})).await, 200);
     let ada = (json!("ada"), json!("ada"));

@@ -47,7 +47,7 @@ async fn a_workspace_is_made_listed_and_deleted() {
     assert_eq!(one["creationTimestamp"], "2026-01-01T10:00:00Z");
     let known = json!({"phase": "Provisioning", "instanceId": "i-0abc", "publicIp": "203.0.113.7", "connection": "ssh dev@203.0.113.7"});
     cluster.change(&at("gpudevworkspaceclaims", "team-vision", &name), |object| {
-        object["status"] = known.clone()
+        object["status"] = known.clone();
     });
     portal.until_as("ada", "/api/workspaces", |answer| answer.json()[0]["status"] == known).await;
 

@@ -245,6 +245,46 @@ fn a_mistake_is_told_where_it_is() {
     }
 }
 
+/// Documents with several mistakes, and the beginning of what is told of each.
+const SEVERAL: [(&str, &[&str]); 2] = [
+    (
+        "apiVersion: platform.acme.io/v1alpha1\nkind: GpuDevWorkspaceClaim\nmetadata: {name: a}\nspec:\n  parameters:\n    \
+         owner: a\n    instanceType: p9.enormous\n    allowedCidrs: [x, 10.0.0.0/8, y]\n    sshPublicKeys: [nonsense]\n",
+        &[
+            "7:19: spec.parameters.instanceType: found \"p9.enormous\"",
+            "8:20: spec.parameters.allowedCidrs[0]: found \"x\"",
+            "8:35: spec.parameters.allowedCidrs[2]: found \"y\"",
+            "9:21: spec.parameters.sshPublicKeys[0]: found \"nonsense\"",
+        ],
+    ),
+    // What the schema refuses keeps nobody from telling what else the function does.
+    (
+        "apiVersion: platform.acme.io/v1alpha1\nkind: GpuDevWorkspaceClaim\nmetadata: {name: a}\nspec:\n  parameters:\n    \
+         diskGb: 200\n    opencvVersion: 4.8\n    instanceType: p9.enormous\n    allowedCidrs: [1, y]\n",
+        &[
+            "5:3: spec.parameters.owner: is missing",
+            "6:5: spec.parameters.diskGb: is not a known field",
+            "7:20: spec.parameters.opencvVersion: found 4.8",
+            "8:19: spec.parameters.instanceType: found \"p9.enormous\"",
+            "9:20: spec.parameters.allowedCidrs[0]: found 1",
+            "9:23: spec.parameters.allowedCidrs[1]: found \"y\"",
+        ],
+    ),
+];
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    for (text, told) in SEVERAL {
+        let run = paved_with(&["validate", "-", "-o", "github"], text);
+        let errors = run.out.lines().filter(|line| line.starts_with("::error "));
+        let errors: Vec<String> = errors.map(unescaped).collect();
+        assert_eq!((run.code, errors.len()), (3, told.len()), "{errors:#?}");
+        for (error, begin) in errors.iter().zip(told) {
+            assert!(error.starts_with(begin), "{error} is not {begin}");
+        }
+    }
+}
+
 /// `line:column: message` of a workflow command.
 fn unescaped(command: &str) -> String {
     let part =

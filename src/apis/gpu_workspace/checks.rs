@@ -6,95 +6,109 @@ use serde_json::Value;
 use super::{DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, OPENCV, Parameters, image_family};
 use crate::catalog::gpu::{self, Machine};
 use crate::catalog::opencv;
-use crate::check;
+use crate::check::{self, Fields, Refused};
 use crate::compose::{Composition, fingerprint};
 use crate::error::Error;
 
 impl Parameters {
-    /// The machine type. What Settings offer counts for what is chosen now, not for what runs.
-    pub(super) fn machine(
+    /// Every field, as the schema says it and beyond. Gives the machine type, and the networks that SSH is let in from where the
+    /// claim names them.
+    pub(super) fn check(
         &self,
         settings: &GpuWorkspaceSettings,
         cx: &Composition<'_>,
-    ) -> Result<&'static Machine, Error> {
-        const PATH: &str = "spec.parameters.instanceType";
-        let machine = gpu::machine(&self.instance_type).map_err(|error| Error::spec(PATH, error))?;
+    ) -> Result<(&'static Machine, Option<Vec<IpNet>>), Error> {
+        let mut fields = Fields::default();
+        let machine = self.machine(settings, cx);
+        fields.check("spec.parameters.instanceType", machine.as_ref());
+        let list = self.allowed_cidrs.as_deref();
+        let cidrs = list.map(|list| check::cidrs("spec.parameters.allowedCidrs", list, &mut fields));
+        fields.check("spec.parameters.owner", check::shape(&self.owner, 128, is_owner, OWNERS));
+        fields.check("spec.parameters.region", self.check_region(cx));
+        fields.check("spec.parameters.diskGB", self.check_disk(cx));
+        self.check_keys(&mut fields, cx);
+        fields.check("spec.parameters.opencvVersion", self.check_opencv(cx));
+        fields.verdict(Error::InvalidSpec)?;
+        let machine = machine.map_err(|error| Error::spec("spec.parameters.instanceType", error))?;
+        Ok((machine, cidrs))
+    }
+
+    /// The machine type. What Settings offer counts for what is chosen now, not for what runs.
+    fn machine(
+        &self,
+        settings: &GpuWorkspaceSettings,
+        cx: &Composition<'_>,
+    ) -> Result<&'static Machine, Refused> {
+        let machine = gpu::machine(&self.instance_type)?;
         let chosen_before = cx.noted("instance", "instance-type") == Some(&self.instance_type);
         let offered = &settings.instance_types;
         if !chosen_before && !offered.is_empty() {
             let offered: Vec<&str> = offered.iter().map(String::as_str).collect();
-            check::one_of(&self.instance_type, &offered).map_err(|error| Error::spec(PATH, error))?;
+            check::one_of(&self.instance_type, &offered)?;
         }
         let family = image_family(machine).unwrap_or(DEFAULT_IMAGE);
         match cx.noted("instance", "image-family") {
             Some(image) if image != family => {
-                let message = format!(
-                    "found \"{}\", which needs another machine image ({family}) than the one that runs ({image}); \
-                     allowed: a type that takes the same image, or a new workspace",
+                let found = format!(
+                    "\"{}\", which needs another machine image ({family}) than the one that runs ({image})",
                     self.instance_type
                 );
-                Err(Error::spec(PATH, message))
+                let allowed = "a type that takes the same image, or a new workspace".to_owned();
+                Err(Refused { found, allowed })
             }
             _ => Ok(machine),
         }
     }
 
-    /// The networks that SSH is let in from, in canonical form, each once.
+    /// The networks that SSH is let in from where the claim names none.
     ///
     /// Where the EnvironmentConfig that may name some cannot be found, those that are let in stay: nobody is locked out by
     /// a missing object.
-    pub(super) fn cidrs(
+    pub(super) fn other_cidrs(
         &self,
         settings: &GpuWorkspaceSettings,
         cx: &Composition<'_>,
     ) -> Result<Vec<IpNet>, Error> {
-        if self.allowed_cidrs.is_none() && cx.settings.incomplete {
+        if cx.settings.incomplete {
             return Ok(cx.slots("ssh-").filter_map(|slot| slot.strip_prefix("ssh-")?.parse().ok()).collect());
         }
-        match &self.allowed_cidrs {
-            Some(list) => check::cidrs(list).map_err(|(index, message)| {
-                let index = index.map(|index| format!("[{index}]")).unwrap_or_default();
-                Error::spec(format!("spec.parameters.allowedCidrs{index}"), message)
-            }),
-            None => settings.cidrs(),
-        }
+        settings.cidrs()
     }
 
-    /// Every other field, as the schema says it and beyond.
-    pub(super) fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
-        let wrong = |name: &str, error: check::Refused| Error::spec(format!("spec.parameters.{name}"), error);
-        check::shape(&self.owner, 128, is_owner, OWNERS).map_err(|error| wrong("owner", error))?;
-        check::shape(&self.region, 32, is_region, "an AWS region such as us-east-1")
-            .map_err(|error| wrong("region", error))?;
-        check::range(self.disk_gb, 75..=16384, "GiB").map_err(|error| wrong("diskGB", error))?;
-        check::grows(self.disk_gb, cx.running("instance", &["rootBlockDevice", "volumeSize"]), "GiB")
-            .map_err(|error| wrong("diskGB", error))?;
-        check::count(&self.ssh_public_keys, 20).map_err(|error| wrong("sshPublicKeys", error))?;
-        for (index, key) in self.ssh_public_keys.iter().enumerate() {
-            check::ssh_public_key(key).map_err(|error| wrong(&format!("sshPublicKeys[{index}]"), error))?;
-        }
-        opencv::requirement(&self.opencv_version).map_err(|error| wrong("opencvVersion", error))?;
-        self.check_first_boot(cx)
-    }
-
-    /// What a machine cannot become any more, whatever the API server let through.
-    fn check_first_boot(&self, cx: &Composition<'_>) -> Result<(), Error> {
-        let wrong = |name: &str, error: check::Refused| Error::spec(format!("spec.parameters.{name}"), error);
-        let region =
+    fn check_region(&self, cx: &Composition<'_>) -> Result<(), Refused> {
+        let region = check::shape(&self.region, 32, is_region, "an AWS region such as us-east-1")?;
+        let running =
             ["instance", "security-group"].into_iter().find_map(|slot| cx.running(slot, &["region"]));
-        check::unchanged(&self.region, region.and_then(Value::as_str), "make a new workspace")
-            .map_err(|error| wrong("region", error))?;
-        let opencv = cx.noted("instance", OPENCV);
-        check::unchanged(&self.opencv_version, opencv, "install it with pip, or make a new workspace")
-            .map_err(|error| wrong("opencvVersion", error))?;
-        match cx.noted("instance", KEYS) {
-            Some(noted) if noted != self.keys() => {
-                let found = format!("{} keys that are not those of the machine", self.ssh_public_keys.len());
-                let allowed = "those that it was made with; for others, edit ~/.ssh/authorized_keys, or make a new workspace";
-                Err(wrong("sshPublicKeys", check::Refused { found, allowed: allowed.to_owned() }))
-            }
-            _ => Ok(()),
+        check::unchanged(region, running.and_then(Value::as_str), "make a new workspace")
+    }
+
+    fn check_disk(&self, cx: &Composition<'_>) -> Result<(), Refused> {
+        check::range(self.disk_gb, 75..=16384, "GiB")?;
+        check::grows(self.disk_gb, cx.running("instance", &["rootBlockDevice", "volumeSize"]), "GiB")
+    }
+
+    /// A machine takes its keys at its first boot, whatever the API server lets through later.
+    fn check_keys(&self, fields: &mut Fields, cx: &Composition<'_>) {
+        const PATH: &str = "spec.parameters.sshPublicKeys";
+        let keys = &self.ssh_public_keys;
+        if fields.check(PATH, check::count(keys, 20)).is_none() {
+            return;
         }
+        for (index, key) in keys.iter().enumerate() {
+            fields.check(format!("{PATH}[{index}]"), check::ssh_public_key(key));
+        }
+        if cx.noted("instance", KEYS).is_some_and(|noted| noted != self.keys()) {
+            let found = format!("{} keys that are not those of the machine", keys.len());
+            let allowed = "those that it was made with; for others, edit ~/.ssh/authorized_keys, or make a new workspace";
+            fields.refuse(PATH, Refused { found, allowed: allowed.to_owned() });
+        }
+    }
+
+    /// So it does with OpenCV.
+    fn check_opencv(&self, cx: &Composition<'_>) -> Result<(), Refused> {
+        opencv::requirement(&self.opencv_version)?;
+        let running = cx.noted("instance", OPENCV);
+        check::unchanged(&self.opencv_version, running, "install it with pip, or make a new workspace")
     }
 
     /// What stands for all keys in a note.

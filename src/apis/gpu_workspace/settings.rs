@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{self, Refused};
+use crate::check::{self, Fields, Refused};
 use crate::error::Error;
 
 /// Settings of GPU workspaces.
@@ -110,10 +110,10 @@ impl GpuWorkspaceSettings {
 
     /// The networks that SSH is let in from where a claim names none, in canonical form.
     pub(super) fn cidrs(&self) -> Result<Vec<IpNet>, Error> {
-        check::cidrs(&self.allowed_cidrs).map_err(|(index, message)| {
-            let index = index.map(|index| format!("[{index}]")).unwrap_or_default();
-            Error::settings(format!("gpuWorkspace.allowedCidrs{index}"), message)
-        })
+        let mut fields = Fields::default();
+        let cidrs = check::cidrs("settings.gpuWorkspace.allowedCidrs", &self.allowed_cidrs, &mut fields);
+        fields.verdict(Error::InvalidSettings)?;
+        Ok(cidrs)
     }
 
     pub(super) fn network(&self, region: &str) -> Option<&Network> {

@@ -1,8 +1,8 @@
 //! What an environment may be: every check of the schema, and those that no schema can express.
 
 use super::frontend::{BUCKET, BUCKET_PREFIX};
-use super::{Backend, UnifiedEnvironment};
-use crate::check::{self, Refused, kubernetes};
+use super::{Backend, UnifiedEnvironment, place};
+use crate::check::{self, Fields, Refused, kubernetes};
 use crate::compose::Composition;
 use crate::error::Error;
 
@@ -22,38 +22,30 @@ const OURS: [&str; 6] = ["PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE
 impl UnifiedEnvironment {
     /// Every field, as the schema says it and beyond.
     pub(super) fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
-        self.backend.check()?;
-        let app = &self.frontend.app_name;
-        check::shape(app, LONGEST_APP, is_app, APPS)
-            .and_then(|app| check::unchanged(app, running_app(cx).as_deref(), "make a new environment"))
-            .map_err(|error| Error::spec("spec.frontend.appName", error))
+        let mut fields = Fields::default();
+        self.backend.check(&mut fields);
+        let app = check::shape(&self.frontend.app_name, LONGEST_APP, is_app, APPS)
+            .and_then(|app| check::unchanged(app, running_app(cx).as_deref(), "make a new environment"));
+        fields.check("spec.frontend.appName", app);
+        fields.check("metadata.name", place::check_name(&cx.xr));
+        fields.verdict(Error::InvalidSpec)
     }
 }
 
 impl Backend {
-    fn check(&self) -> Result<(), Error> {
-        let wrong = |name: &str| {
-            let path = format!("spec.backend.{name}");
-            move |error: Refused| Error::spec(path, error)
-        };
-        kubernetes::image(&self.image).map_err(wrong("image"))?;
-        check::range(self.port, 1..=65535, "").map_err(wrong("port"))?;
-        check::range(self.replicas, 0..=100, "replicas").map_err(wrong("replicas"))?;
+    fn check(&self, fields: &mut Fields) {
+        fields.check("spec.backend.image", kubernetes::image(&self.image));
+        fields.check("spec.backend.port", check::range(self.port, 1..=65535, ""));
+        fields.check("spec.backend.replicas", check::range(self.replicas, 0..=100, "replicas"));
         if self.env.len() > MOST_VARIABLES {
             let found = format!("{} variables", self.env.len());
-            return Err(wrong("env")(Refused { found, allowed: format!("at most {MOST_VARIABLES}") }));
+            let refused = Refused { found, allowed: format!("at most {MOST_VARIABLES}") };
+            return fields.refuse("spec.backend.env", refused);
         }
         for (name, value) in &self.env {
             let path = check::shown(&format!("env.{name}"));
-            variable(name).map_err(wrong(&path))?;
-            // A value may be a secret that does not belong here: it is not shown.
-            if value.chars().nth(LONGEST_VALUE).is_some() || value.contains('\0') {
-                let found = format!("a text of {} characters", value.chars().count());
-                let allowed = format!("at most {LONGEST_VALUE} characters, none of them NUL");
-                return Err(wrong(&path)(Refused { found, allowed }));
-            }
+            fields.check(format!("spec.backend.{path}"), variable(name).and_then(|()| content(value)));
         }
-        Ok(())
     }
 }
 
@@ -62,6 +54,15 @@ fn running_app(cx: &Composition<'_>) -> Option<String> {
     let bucket = cx.external_name(BUCKET)?;
     let app = bucket.strip_prefix(BUCKET_PREFIX)?.strip_suffix(&cx.xr.uid(8))?.strip_suffix('-')?;
     Some(app.to_owned())
+}
+
+/// A variable's value, which may be a secret that does not belong here: it is not shown.
+fn content(value: &str) -> Result<(), Refused> {
+    if value.chars().nth(LONGEST_VALUE).is_none() && !value.contains('\0') {
+        return Ok(());
+    }
+    let found = format!("a text of {} characters", value.chars().count());
+    Err(Refused { found, allowed: format!("at most {LONGEST_VALUE} characters, none of them NUL") })
 }
 
 fn variable(name: &str) -> Result<(), Refused> {

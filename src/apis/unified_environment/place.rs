@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::check::{self, Refused};
-use crate::compose::{Composition, SecretName};
+use crate::compose::{Composite, Composition, SecretName};
 use crate::error::Error;
 
 /// Slot of the namespace that the claims flavour makes.
@@ -29,45 +29,58 @@ pub(super) struct Place {
     pub own: bool,
 }
 
+/// Other names follow from the environment's own, and must be names of Kubernetes.
+pub(super) fn check_name(xr: &Composite) -> Result<(), Refused> {
+    let name = &xr.name;
+    if xr.namespace.is_some() {
+        if is_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase()) {
+            return Ok(());
+        }
+        let allowed = "at most 63 lower-case letters, digits and hyphens, a letter first and no hyphen last: the \
+                       backend's Service is called like the environment";
+        return Err(Refused::new(name, allowed));
+    }
+    let namespace = own_namespace(name);
+    if is_label(&namespace) {
+        return Ok(());
+    }
+    let allowed = format!(
+        "at most {} lower-case letters, digits and hyphens, no hyphen first: the environment's namespace is called \
+         {}, and has 63 characters at most. Claims with shorter names get shorter ones here",
+        63 - own_namespace("").len(),
+        check::quoted(&namespace)
+    );
+    Err(Refused::new(name, allowed))
+}
+
+fn own_namespace(name: &str) -> String {
+    format!("{name}-environment")
+}
+
 impl Place {
     /// The XR's own namespace, or in the claims flavour one that is made for the environment.
     pub fn compose(cx: &mut Composition<'_>) -> Result<Self, Error> {
         match cx.xr.namespace.clone() {
-            Some(namespace) => Self::shared(namespace, &cx.xr.name),
+            Some(namespace) => Ok(Self::shared(namespace, &cx.xr.name)),
             None => Self::own(cx),
         }
     }
 
     /// Others live there too, so that everything carries the XR's name.
-    fn shared(namespace: String, name: &str) -> Result<Self, Error> {
-        let begins_with_letter = |name: &str| name.starts_with(|c: char| c.is_ascii_lowercase());
-        if !is_label(name) || !begins_with_letter(name) {
-            let allowed = "at most 63 lower-case letters, digits and hyphens, a letter first and no hyphen last: the \
-                           backend's Service is called like the environment";
-            return Err(Error::spec("metadata.name", Refused::new(name, allowed)));
-        }
+    fn shared(namespace: String, name: &str) -> Self {
         let secret = SecretName { name: format!("{name}-{SECRET}"), namespace: namespace.clone() };
-        Ok(Self {
+        Self {
             namespace,
             name: name.to_owned(),
             environment: name.to_owned(),
             secret,
             ready: true,
             own: false,
-        })
+        }
     }
 
     fn own(cx: &mut Composition<'_>) -> Result<Self, Error> {
-        let namespace = format!("{}-environment", cx.xr.name);
-        if !is_label(&namespace) {
-            let allowed = format!(
-                "at most {} lower-case letters, digits and hyphens, no hyphen first: the environment's namespace is called \
-                 {}, and has 63 characters at most. Claims with shorter names get shorter ones here",
-                63 - "-environment".len(),
-                check::quoted(&namespace)
-            );
-            return Err(Error::spec("metadata.name", Refused::new(&cx.xr.name, allowed)));
-        }
+        let namespace = own_namespace(&cx.xr.name);
         let object = json!({
             "apiVersion": "v1",
             "kind": "Namespace",

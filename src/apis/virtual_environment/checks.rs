@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 use regex_lite::Regex;
 
 use super::inside::KNATIVE_SERVING;
+use super::vcluster::host_namespace;
 use super::{App, Chart, ClusterType, Expose, GitOps, Parameters, VirtualEnvironmentSettings};
-use crate::check::{self, Refused, kubernetes, location};
+use crate::check::{self, Fields, Refused, kubernetes, location};
 use crate::compose::Composition;
 use crate::error::Error;
 
@@ -26,17 +27,43 @@ pub const REVISION: &str = "^[A-Za-z0-9~^v*][A-Za-z0-9._/@+*~^-]*$";
 const LONGEST_VALUES: usize = 256 * 1024;
 
 impl Parameters {
-    /// What kind of cluster it is: that which runs, else what was asked for, else what Settings say.
-    pub(super) fn cluster_type(
+    /// Every field. Gives the type of the cluster.
+    pub(super) fn check(
         &self,
         settings: &VirtualEnvironmentSettings,
         cx: &Composition<'_>,
     ) -> Result<ClusterType, Error> {
+        const TYPE: &str = "spec.parameters.type";
+        let mut fields = Fields::default();
+        let cluster_type = self.cluster_type(settings, cx);
+        if let Some(&cluster_type) = fields.check(TYPE, cluster_type.as_ref()) {
+            fields.check("spec.parameters.expose", self.check_expose(cluster_type));
+            fields.check("spec.parameters.size", self.check_size(cluster_type, cx));
+            if cluster_type == ClusterType::Vcluster {
+                fields.check("metadata.name", host_namespace(cx));
+            }
+        }
+        if let Some(app) = &self.app {
+            app.check(&mut fields, cx);
+        }
+        if let Some(gitops) = &self.gitops {
+            gitops.check(&mut fields);
+        }
+        fields.verdict(Error::InvalidSpec)?;
+        cluster_type.map_err(|refused| Error::spec(TYPE, refused))
+    }
+
+    /// What kind of cluster it is: that which runs, else what was asked for, else what Settings say.
+    fn cluster_type(
+        &self,
+        settings: &VirtualEnvironmentSettings,
+        cx: &Composition<'_>,
+    ) -> Result<ClusterType, Refused> {
         match (running(cx), self.cluster_type) {
             (Some(running), Some(asked)) if running != asked => {
                 let allowed =
                     format!("{}, as it is: make a new environment for another type", running.name());
-                Err(wrong("type", Refused::new(asked.name(), allowed)))
+                Err(Refused::new(asked.name(), allowed))
             }
             (Some(running), _) => Ok(running),
             (None, Some(asked)) => Ok(asked),
@@ -44,21 +71,19 @@ impl Parameters {
         }
     }
 
-    pub(super) fn check(&self, cluster_type: ClusterType, cx: &Composition<'_>) -> Result<(), Error> {
+    fn check_expose(&self, cluster_type: ClusterType) -> Result<(), Refused> {
         if self.expose == Expose::LoadBalancer && cluster_type != ClusterType::Vcluster {
             let allowed = format!(
                 "cluster: the platform team decides who reaches a cluster of type {}",
                 cluster_type.name()
             );
-            return Err(wrong("expose", Refused::new("loadBalancer", allowed)));
+            return Err(Refused::new("loadBalancer", allowed));
         }
-        self.check_size(cluster_type, cx)?;
-        self.app.as_ref().map_or(Ok(()), |app| app.check(cx))?;
-        self.gitops.as_ref().map_or(Ok(()), GitOps::check)
+        Ok(())
     }
 
     /// Nodes of EKS and AKS cannot become others: their providers refuse it.
-    fn check_size(&self, cluster_type: ClusterType, cx: &Composition<'_>) -> Result<(), Error> {
+    fn check_size(&self, cluster_type: ClusterType, cx: &Composition<'_>) -> Result<(), Refused> {
         let nodes = match cluster_type {
             ClusterType::Eks => "node-pool",
             ClusterType::Aks => "cluster",
@@ -72,61 +97,71 @@ impl Parameters {
                     check::shown(noted),
                     cluster_type.name()
                 );
-                Err(wrong("size", Refused::new(self.size.name(), allowed)))
+                Err(Refused::new(self.size.name(), allowed))
             }
         }
     }
 }
 
 impl App {
-    fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
-        self.chart.check()?;
-        kubernetes::label(&self.namespace).map_err(|refused| wrong("app.namespace", refused))?;
+    fn check(&self, fields: &mut Fields, cx: &Composition<'_>) {
+        self.chart.check(fields);
+        fields.check("spec.parameters.app.namespace", self.check_namespace(cx));
+        fields.check("spec.parameters.app.values", self.check_values());
+    }
+
+    fn check_namespace(&self, cx: &Composition<'_>) -> Result<(), Refused> {
+        kubernetes::label(&self.namespace)?;
         if self.namespace == KNATIVE_SERVING {
             let allowed = "another namespace: this one comes and goes with Knative";
-            return Err(wrong("app.namespace", Refused::new(&self.namespace, allowed)));
+            return Err(Refused::new(&self.namespace, allowed));
         }
         let running = cx.running("app", &["namespace"]).and_then(serde_json::Value::as_str);
         if let Some(running) = running.filter(|running| *running != self.namespace) {
             let allowed = format!("{}, where it runs: a release does not move", check::shown(running));
-            return Err(wrong("app.namespace", Refused::new(&self.namespace, allowed)));
+            return Err(Refused::new(&self.namespace, allowed));
         }
+        Ok(())
+    }
+
+    fn check_values(&self) -> Result<(), Refused> {
         let bytes = serde_json::to_string(&self.values).map_or(usize::MAX, |json| json.len());
         if bytes <= LONGEST_VALUES {
             return Ok(());
         }
         let found = format!("{bytes} bytes of values");
-        Err(wrong("app.values", Refused { found, allowed: format!("at most {LONGEST_VALUES}") }))
+        Err(Refused { found, allowed: format!("at most {LONGEST_VALUES}") })
     }
 }
 
 impl Chart {
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self, fields: &mut Fields) {
         static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(CHART).ok());
-        location::chart_repository(&self.repository)
-            .map_err(|refused| wrong("app.chart.repository", refused))?;
-        check::shape(&self.name, 128, |name| fits(&NAME, name), "the name of a chart, such as podinfo")
-            .map_err(|refused| wrong("app.chart.name", refused))?;
-        version(&self.version).map_err(|refused| wrong("app.chart.version", refused))
+        let repository = location::chart_repository(&self.repository);
+        fields.check("spec.parameters.app.chart.repository", repository);
+        let name =
+            check::shape(&self.name, 128, |name| fits(&NAME, name), "the name of a chart, such as podinfo");
+        fields.check("spec.parameters.app.chart.name", name);
+        fields.check("spec.parameters.app.chart.version", version(&self.version));
     }
 }
 
 impl GitOps {
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self, fields: &mut Fields) {
         static PATH: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(FOLDER).ok());
         static REV: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(REVISION).ok());
-        location::git_repository(&self.repo_url).map_err(|refused| wrong("gitops.repoURL", refused))?;
+        fields.check("spec.parameters.gitops.repoURL", location::git_repository(&self.repo_url));
         let inside = |path: &str| fits(&PATH, path) && path.split('/').all(|part| part != "..");
-        check::shape(&self.path, 1024, inside, "a folder in the repository, such as deploy/production")
-            .map_err(|refused| wrong("gitops.path", refused))?;
-        check::shape(
+        let path =
+            check::shape(&self.path, 1024, inside, "a folder in the repository, such as deploy/production");
+        fields.check("spec.parameters.gitops.path", path);
+        let revision = check::shape(
             &self.target_revision,
             255,
             |revision| fits(&REV, revision),
             "a branch, a tag or a commit",
-        )
-        .map_err(|refused| wrong("gitops.targetRevision", refused))?;
-        Ok(())
+        );
+        fields.check("spec.parameters.gitops.targetRevision", revision);
     }
 }
 
@@ -164,8 +199,4 @@ fn running(cx: &Composition<'_>) -> Option<ClusterType> {
 
 fn fits(pattern: &LazyLock<Option<Regex>>, value: &str) -> bool {
     pattern.as_ref().is_some_and(|pattern| pattern.is_match(value))
-}
-
-fn wrong(field: &str, refused: Refused) -> Error {
-    Error::spec(format!("spec.parameters.{field}"), refused)
 }

@@ -30,7 +30,7 @@ impl Parameters {
         settings: &VirtualEnvironmentSettings,
         cx: &mut Composition<'_>,
     ) -> Result<Cluster, Error> {
-        let namespace = host_namespace(cx)?;
+        let namespace = host_namespace(cx).map_err(|refused| Error::spec("metadata.name", refused))?;
         let name = cx.external_name("vcluster").unwrap_or_else(|| cx.xr.cloud_name(RELEASE_NAME));
         cx.object("host-namespace", manifest(&namespace)).add()?;
         let url = format!("https://{name}.{namespace}.svc");
@@ -180,7 +180,7 @@ impl Allowance {
 
 /// The namespace that holds a virtual cluster, and nothing else. It is made, and deleted, with the environment: none that belongs
 /// to the cluster itself.
-fn host_namespace(cx: &Composition<'_>) -> Result<String, Error> {
+pub(super) fn host_namespace(cx: &Composition<'_>) -> Result<String, Refused> {
     let running = cx
         .running("vcluster", &["namespace"])
         .or_else(|| cx.running("host-namespace", &["manifest", "metadata", "name"]));
@@ -196,7 +196,7 @@ fn host_namespace(cx: &Composition<'_>) -> Result<String, Error> {
     };
     if ["default", "crossplane-system"].contains(&name.as_str()) || name.starts_with("kube-") {
         let allowed = format!("a name that does not make the namespace {name}, which is the cluster's own");
-        return Err(Error::spec("metadata.name", Refused::new(&xr.name, allowed)));
+        return Err(Refused::new(&xr.name, allowed));
     }
     Ok(name)
 }

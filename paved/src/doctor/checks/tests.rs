@@ -41,7 +41,7 @@ pub(in crate::doctor) fn world() -> World {
         kinds: kinds().all().to_vec(),
         crossplane: objects(&[
             json!({"metadata": {"name": "crossplane", "labels": {}}, "spec": {"template": {"spec": {
-            "containers": [{"name": "crossplane", "image": "r.example.org/crossplane:v2.3.4"}]}}}}),
+            "containers": [{"name": "crossplane", "image": "r.example.org/crossplane:v2.3.4"}]}}}, "status": {"availableReplicas": 1}}),
         ]),
         served: Some(served()),
         definitions: objects(&[with("workspaces.dev.example.org", &definition, &[("Established", "True")])]),

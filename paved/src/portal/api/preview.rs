@@ -167,8 +167,8 @@ fn compose(document: &Value, step: Step) -> Result<Previewed, Problem> {
     let subject = stored.among(composite, step, title.clone());
     let response = function::answer(&subject.world, &subject.step.input, Timestamp::now()).map_err(fatal)?;
     let of = |severity| response.results.iter().filter(move |result| result.severity() == severity);
-    if let Some(result) = of(Severity::Fatal).next() {
-        return Err(fatal(result.message.clone()));
+    if let Some(message) = function::fatal(&response) {
+        return Err(fatal(message));
     }
     let shown = rendered(&subject.world, &response).map_err(|error| fatal(error.to_string()))?;
     let lines = shown.composite["status"]["resources"].as_array().cloned().unwrap_or_default();
