@@ -15,7 +15,7 @@ use simulator::schema::{Schemas, Violation};
 use crate::Console;
 use crate::cli::Sources;
 use crate::failure::Failure;
-use crate::files::{Document, shown};
+use crate::files::Document;
 use crate::function;
 use discreet::discreet;
 use kind::Target;

@@ -121,7 +121,7 @@ impl Api for GpuDevWorkspace {
         settings.check()?;
         let cidrs = match cidrs {
             Some(cidrs) => cidrs,
-            None => p.other_cidrs(settings, cx)?,
+            None => checks::other_cidrs(settings, cx)?,
         };
 
         let tags = p.tags(cx);

@@ -60,21 +60,6 @@ impl Parameters {
         }
     }
 
-    /// The networks that SSH is let in from where the claim names none.
-    ///
-    /// Where the EnvironmentConfig that may name some cannot be found, those that are let in stay: nobody is locked out by
-    /// a missing object.
-    pub(super) fn other_cidrs(
-        &self,
-        settings: &GpuWorkspaceSettings,
-        cx: &Composition<'_>,
-    ) -> Result<Vec<IpNet>, Error> {
-        if cx.settings.incomplete {
-            return Ok(cx.slots("ssh-").filter_map(|slot| slot.strip_prefix("ssh-")?.parse().ok()).collect());
-        }
-        settings.cidrs()
-    }
-
     fn check_region(&self, cx: &Composition<'_>) -> Result<(), Refused> {
         let region = check::shape(&self.region, 32, is_region, "an AWS region such as us-east-1")?;
         let running =
@@ -115,6 +100,20 @@ impl Parameters {
     pub(super) fn keys(&self) -> String {
         fingerprint(&self.ssh_public_keys.join("\n"))
     }
+}
+
+/// The networks that SSH is let in from where the claim names none.
+///
+/// Where the EnvironmentConfig that may name some cannot be found, those that are let in stay: nobody is locked out by
+/// a missing object.
+pub(super) fn other_cidrs(
+    settings: &GpuWorkspaceSettings,
+    cx: &Composition<'_>,
+) -> Result<Vec<IpNet>, Error> {
+    if cx.settings.incomplete {
+        return Ok(cx.slots("ssh-").filter_map(|slot| slot.strip_prefix("ssh-")?.parse().ok()).collect());
+    }
+    settings.cidrs()
 }
 
 /// What an owner may be called, in words.
