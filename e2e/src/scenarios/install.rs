@@ -47,8 +47,8 @@ struct Documented {
 pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Result<()> {
     let ground = stage.plane.ground();
     let folder = ground.subfolder("as-the-readme-says")?;
-    let (built, programs) = (folder.join("target/packages"), folder.join("programs"));
-    for new in [&built, &programs] {
+    let (output, programs) = (folder.join("target/packages"), folder.join("programs"));
+    for new in [&output, &programs] {
         std::fs::create_dir_all(new)?;
     }
     std::os::unix::fs::symlink(&ground.tools.cli, programs.join("crossplane"))?;
@@ -68,10 +68,10 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
         match part {
             Part::Function => {
                 for architecture in args.architectures() {
-                    package::function::pack(architecture.name().as_bytes(), &args, architecture, &built)?;
+                    package::function::pack(architecture.name().as_bytes(), &args, architecture, &output)?;
                 }
             }
-            Part::Configurations => drop(package::configuration::packages(&args, &built)?),
+            Part::Configurations => drop(package::configuration::packages(&args, &output)?),
             other => bail!("README.md has {other:?} built, and pushes none of it: {build}"),
         }
     }

@@ -132,10 +132,10 @@ async fn what_is_nobodys_stays_nobodys_and_no_change_takes_an_owner_away() {
     assert_eq!(mark(), (Value::Null, Value::Null));
 
     let headers = [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
-    let patch = async |metadata: Value| {
+    let change = async |metadata: Value| {
         portal.send("PATCH", PATH, &headers, json!({"metadata": metadata}).to_string()).await.status.as_u16()
     };
-    assert_eq!(patch(json!({"labels": {"owner": "ada"}})).await, 200);
+    assert_eq!(change(json!({"labels": {"owner": "ada"}})).await, 200);
     let ada = (json!("ada"), json!("ada"));
     assert_eq!(mark(), ada);
     for (metadata, status) in [
@@ -146,7 +146,7 @@ async fn what_is_nobodys_stays_nobodys_and_no_change_takes_an_owner_away() {
         (json!({"labels": null}), 400),
         (json!({"annotations": null}), 400),
     ] {
-        assert_eq!(patch(metadata.clone()).await, status, "{metadata}");
+        assert_eq!(change(metadata.clone()).await, status, "{metadata}");
         assert_eq!(mark(), ada, "{metadata}");
     }
     assert_eq!(cluster.get(&path).unwrap()["metadata"]["annotations"]["a"], "b");
