@@ -5,7 +5,8 @@ import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import type { Environment } from '../src/api/schema';
 import { goldenOf, type Api } from './data.ts';
-import { World, progressOf } from './world.ts';
+import { progressOf } from './stored.ts';
+import { World } from './world.ts';
 
 type Next = () => void;
 

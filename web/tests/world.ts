@@ -1,8 +1,9 @@
-import { Validator } from '@cfworker/json-schema';
-import type { FieldError, Problem } from '../src/api/problem';
-import type { Document, Environment, Kind, Me, Page, Part, Previewed, Whole } from '../src/api/schema';
+import type { Problem } from '../src/api/problem';
+import type { Document, Environment, Kind, Me, Page, Previewed } from '../src/api/schema';
+import { violations } from './admission.ts';
 import { json, Line, problem, Refusal } from './answers.ts';
 import { APIS, exampleOf, goldenOf, kindOf, type Api, type Stage } from './data.ts';
+import { place, secretOf, staged, whole, type Stored } from './stored.ts';
 
 /** Test equipment: a portal that lives in memory, with the repository's own schemas and golden files behind it. */
 export class World {
@@ -261,21 +262,14 @@ export class World {
   private admit(kind: Kind, document: Document): void {
     const { name, namespace = '' } = document.metadata as { name: string; namespace?: string };
     if (this.closed.has(namespace)) throw new Refusal(403, `${resourceOf(kind)} is forbidden: User "${this.me!.username}" cannot create resource "${kind.plural}" in API group "platform.acme.io" in the namespace "${namespace}"`);
-    const errors = this.violations(kind, document);
+    const errors = violations(kind, document);
     if (errors.length > 0) throw new Refusal(422, `${kind.kind}.platform.acme.io "${name}" is invalid: ${errors.map(({ field, message }) => `${field}: ${message}`).join(', ')}`, errors);
-  }
-
-  private violations(kind: Kind, document: Document): FieldError[] {
-    const { writeConnectionSecretToRef: _, ...spec } = document.spec;
-    const { errors } = new Validator(kind.schema as object, '2019-09', false).validate(spec);
-    const leaves = errors.filter(({ keyword }) => !['properties', 'items', 'allOf', '$ref'].includes(keyword));
-    return leaves.map(({ instanceLocation, error }) => ({ field: `spec${instanceLocation.slice(1).replaceAll('/', '.')}`, message: error }));
   }
 
   private preview(document: Document): Response {
     const { api, kind, name, namespace } = this.draft(document);
     if (this.closed.has(namespace)) throw new Refusal(403, `You may not create ${kind.kind} in namespace ${namespace}.`);
-    const errors = this.violations(kind, document);
+    const errors = violations(kind, document);
     if (errors.length > 0) throw new Refusal(422, `${kind.kind} ${name} is refused: ${errors.map(({ field, message }) => `${field}: ${message}`).join('; ')}`, errors);
     const golden = goldenOf(api, 'nothing');
     const previewed: Previewed = { composition: `${api}-aws`, parts: golden.parts, resources: golden.resources, notes: [] };
@@ -314,57 +308,14 @@ export class World {
   }
 }
 
-interface Stored {
-  api: Api;
-  view: Environment;
-  spec: Record<string, unknown>;
-}
 interface Sent {
   type: string;
   view: Environment;
   sequence: number;
   id: string;
 }
-/** An environment whose parts are as far as a golden file has them. */
-function staged(api: Api, stage: Stage, base: Omit<Environment, 'parts' | 'status' | 'phase' | 'ready' | 'failed' | 'message' | 'progress'> & Partial<Environment>): Environment {
-  const { status, message, parts } = goldenOf(api, stage);
-  const { phase = 'Pending', progress = '', ...fields } = status as { phase?: string; progress?: string } & Record<string, unknown>;
-  const endpoint = ['connection', 'frontendUrl', 'url', 'endpoint', 'gkeEndpoint', 'backendUrl', 'publicIp'].map((field) => fields[field]).find((value) => typeof value === 'string');
-  return {
-    phase,
-    progress,
-    ready: stage === 'ready',
-    failed: stage === 'failing',
-    message,
-    parts: parts.map((part) => ({ ...part, since: base.createdAt ?? part.since })),
-    status: fields,
-    endpoint,
-    ...base,
-  };
-}
-
-/** How many parts are ready, as the portal writes it. */
-export function progressOf(parts: Part[]): string {
-  const counted = parts.filter(({ kind }) => !['Usage', 'ProviderConfig'].includes(kind));
-  return `${counted.filter(({ ready }) => ready).length}/${counted.length}`;
-}
-
-export function place({ kind, namespace, name }: Pick<Environment, 'kind' | 'namespace' | 'name'>): string {
-  return `${kind}/${namespace}/${name}`;
-}
 
 /** The name of a kind's resource, as Kubernetes' messages have it. */
 function resourceOf({ plural, apiVersion }: Kind): string {
   return `${plural}.${apiVersion.split('/')[0]}`;
-}
-
-function secretOf({ spec }: Pick<Stored, 'view' | 'spec'>): string | undefined {
-  return (spec['writeConnectionSecretToRef'] as { name?: string } | undefined)?.name;
-}
-
-function whole({ view, spec }: Stored): Whole {
-  const { name, namespace, labels, uid, resourceVersion, createdAt: creationTimestamp } = view;
-  const annotations = { 'paved-road.fn.crossplane.io/owner': view.owner };
-  const object = { apiVersion: view.apiVersion, kind: view.kind, metadata: { name, namespace, labels, annotations, uid, resourceVersion, creationTimestamp }, spec, status: view.status };
-  return { ...view, object };
 }

@@ -27,6 +27,8 @@ export interface Hints {
   keys: readonly string[];
 }
 
+const NOBODY: Hints = { login: '', keys: [] };
+
 /** By what sort of field something is filled in. */
 export type Sort = 'group' | 'optional-group' | 'lines' | 'pairs' | 'free' | 'plain';
 
@@ -63,7 +65,7 @@ export function orderOf(schema: Schema): string[] {
 }
 
 /** What a form begins with: the schema's defaults, and what is known of the person. Optional groups begin without anything. */
-export function beginning(schema: Schema, hints: Hints): Data {
+export function beginning(schema: Schema, hints: Hints = NOBODY): Data {
   const data: Data = {};
   for (const [name, one] of Object.entries(schema.properties ?? {})) {
     const required = schema.required?.includes(name) ?? false;

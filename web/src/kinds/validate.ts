@@ -71,13 +71,13 @@ export function errorSchema(faults: readonly Fault[]): ErrorSchema<Data> {
   return root;
 }
 
-/** The server's words on fields of the spec; the rest belongs elsewhere. `spec.backend.env[0]` is env's first. */
+/** The server's words on the spec and on its fields; the rest belongs elsewhere. `spec.backend.env[0]` is env's first. */
 export function faultsOf(errors: readonly FieldError[]): { faults: Fault[]; others: FieldError[] } {
   const faults: Fault[] = [];
   const others: FieldError[] = [];
   for (const error of errors) {
     const [first, ...path] = error.field.replaceAll(/\[["']?([^\]"']*)["']?\]/g, '.$1').split('.').filter(Boolean);
-    if (first === 'spec' && path.length > 0) faults.push({ path, message: error.message });
+    if (first === 'spec') faults.push({ path, message: error.message });
     else others.push(error);
   }
   return { faults, others };

@@ -2,9 +2,9 @@ import { Alert, Button, Skeleton } from '@mantine/core';
 import { useAtomValue, useSetAtom } from 'jotai';
 import { useMemo, useState } from 'react';
 import { answer, api } from '../api/client';
-import { Refused } from '../api/problem';
+import { Refused, unanswered } from '../api/problem';
 import type { Environment, Whole } from '../api/schema';
-import { changed, differences } from '../kinds/changes';
+import { changed, differences, meanwhile, type Difference, type Meanwhile } from '../kinds/changes';
 import { known, kindPath } from '../kinds/known';
 import { placeOf } from '../kinds/paths';
 import { asked, type Data, type Schema } from '../kinds/schema';
@@ -35,49 +35,51 @@ export default function Change({ environment, done }: Props) {
   return <Form key={data.resourceVersion} environment={environment} first={data} schema={schema} done={done} />;
 }
 
+/** What was changed here, and of what: somebody else may change it before whoever had to sign in again is back. */
+interface Draft {
+  before: Data;
+  mine: Difference[];
+}
+
 function Form({ environment, first, schema, done }: Props & { first: Whole; schema: Schema }) {
   const [base, setBase] = useState(first);
   const [error, setError] = useState<unknown>();
   const [saving, setSaving] = useState(false);
-  const [meanwhile, setMeanwhile] = useState<Meanwhile>();
   const tell = useSetAtom(tellAtom);
-  const before = own(schema, base);
-  const kept = useKept(environment.uid) as Data | undefined;
-  const form = useSpec(schema, kept ?? before);
-  useKeeping(environment.uid, form.data);
-  const mine = differences(before, form.spec);
+  const before = useMemo(() => own(schema, base), [schema, base]);
+  const kept = useKept(environment.uid) as Draft | undefined;
+  const [others, setOthers] = useState(() => kept && meanwhile(kept.before, before, kept.mine));
+  const [begun] = useState(() => changed(before, kept?.mine ?? []));
+  const form = useSpec(schema, begun);
+  const mine = useMemo(() => differences(before, form.spec), [before, form.spec]);
+  useKeeping(environment.uid, useMemo<Draft>(() => ({ before, mine }), [before, mine]));
   const save = async () => {
     if (!form.check()) { goToFirstError(); return; }
     setSaving(true);
     setError(undefined);
-    setMeanwhile(undefined);
+    setOthers(undefined);
     try {
-      await answer(api.PUT('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: placeOf(environment) }, body: document(base, schema, form.spec) }));
-      tell({ mood: 'good', title: `${environment.name} is being changed` });
-      done();
-    } catch (refused) {
-      if (refused instanceof Refused && refused.status === 409) await catchUp();
+      const fresh = await send(environment, base, schema, form.spec);
+      if (fresh) catchUp(fresh);
       else {
-        setError(refused);
-        form.refuse(refused);
-        goToFirstError();
+        tell({ mood: 'good', title: `${environment.name} is being changed` });
+        done();
       }
+    } catch (refused) {
+      setError(refused);
+      form.refuse(refused);
+      goToFirstError();
     } finally {
       setSaving(false);
     }
   };
   /** Somebody was faster: what they have changed is taken in, and what was changed here stays. */
-  const catchUp = async () => {
-    try {
-      const fresh = await get(environment);
-      const theirs = differences(before, own(schema, fresh)).map(({ path }) => path.join('.'));
-      const both = mine.map(({ path }) => path.join('.')).filter((path) => theirs.includes(path));
-      setBase(fresh);
-      form.change(changed(own(schema, fresh), mine));
-      setMeanwhile({ theirs, both });
-    } catch (refused) {
-      setError(refused);
-    }
+  const catchUp = (fresh: Whole) => {
+    const now = own(schema, fresh);
+    setBase(fresh);
+    form.change(changed(now, mine));
+    setOthers(meanwhile(before, now, mine));
+    goToFirstError();
   };
   return (
     <form
@@ -88,9 +90,10 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
         void save();
       }}
     >
-      {meanwhile && <MeanwhileAlert {...meanwhile} />}
-      {error !== undefined && <ProblemAlert title="The change was refused" error={error} />}
-      <SchemaForm schema={schema} data={form.data} faults={form.faults} current={before} onChange={form.change} onLeave={form.leave} />
+      {others && <MeanwhileAlert {...others} />}
+      {error !== undefined && <ProblemAlert title={unanswered(error) ? 'It is not known whether it was changed: look at it before you try again' : 'The change was refused'} error={error} />}
+      {/* Fields that hold a text of their own begin anew with what was taken in. */}
+      <SchemaForm key={base.resourceVersion} schema={schema} data={form.data} faults={form.faults} current={before} onChange={form.change} onLeave={form.leave} />
       <div className="buttons end sticky">
         <span className="small grow">{mine.length === 0 ? 'Nothing is changed yet.' : `Changed: ${mine.map(({ path }) => path.at(-1)).join(', ')}`}</span>
         <Button variant="default" onClick={done}>
@@ -104,20 +107,32 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
   );
 }
 
-interface Meanwhile {
-  theirs: string[];
-  both: string[];
-}
-
 function MeanwhileAlert({ theirs, both }: Meanwhile) {
   return (
     <Alert color="yellow" title="It was changed meanwhile" role="alert">
       <p>
-        {theirs.length > 0 ? `Somebody has changed ${theirs.join(', ')}. That is taken into this form, and your changes are kept.` : 'Nothing that this form shows was changed; your changes are kept.'}
-        {both.length > 0 && ` Of ${both.join(', ')} yours would replace theirs.`} Look it over, and save again.
+        Somebody has changed {theirs.join(', ')}. That is taken into this form, and your changes are kept.
+        {both.length > 0 && ` Of ${both.join(', ')} yours would replace theirs.`} Look it over before you save it.
       </p>
     </Alert>
   );
+}
+
+/** How often a change is sent anew because the object was written meanwhile, although nobody has changed its spec. */
+const ANEW = 5;
+
+/** Sends a change of what was read; answers what there is instead where somebody else was faster. Status, which is written all the time, is no reason to ask whoever saves it. */
+async function send(environment: Environment, read: Whole, schema: Schema, spec: Data, anew = ANEW): Promise<Whole | undefined> {
+  try {
+    await answer(api.PUT('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: placeOf(environment) }, body: document(read, schema, spec) }));
+    return undefined;
+  } catch (refused) {
+    if (!(refused instanceof Refused && refused.status === 409)) throw refused;
+    const fresh = await get(environment);
+    if (differences(own(schema, read), own(schema, fresh)).length > 0) return fresh;
+    if (anew === 0) throw refused;
+    return send(environment, fresh, schema, spec, anew - 1);
+  }
 }
 
 /** Of an object's spec what the schema is about; the rest is Crossplane's. */

@@ -3,7 +3,7 @@ import { useAtomValue } from 'jotai';
 import { useMemo, useState } from 'react';
 import { Link, useLocation, useSearchParams } from 'wouter';
 import { answer, api } from '../api/client';
-import { Refused } from '../api/problem';
+import { Refused, unanswered } from '../api/problem';
 import type { Kind, Whole } from '../api/schema';
 import { inOrder, known, kindPath, Picture } from '../kinds/known';
 import { pageOf } from '../kinds/paths';
@@ -82,9 +82,10 @@ function Fill({ kind, keys }: { kind: Kind; keys: readonly string[] }) {
   const [error, setError] = useState<unknown>();
   const [making, setMaking] = useState(false);
   const [taken, setTaken] = useState<string>();
+  const place = `${namespace}/${name}`;
   const nameFits = NAME.test(name);
   const said = (field: string) => form.others.find((one) => one.field === field)?.message;
-  const nameSays = !nameFits ? 'Small letters, digits and dashes, at most 63' : name === taken ? 'There is one of this name already' : said('metadata.name');
+  const nameSays = !nameFits ? 'Small letters, digits and dashes, at most 63' : place === taken ? 'There is one of this name already' : said('metadata.name');
 
   const document = useMemo(() => documentOf(kind, name, namespace, form.spec), [kind, name, namespace, form.spec]);
   const ready = form.valid && nameFits;
@@ -103,7 +104,7 @@ function Fill({ kind, keys }: { kind: Kind; keys: readonly string[] }) {
     } catch (refused) {
       setError(refused);
       form.refuse(refused);
-      if (refused instanceof Refused && refused.status === 409) setTaken(name);
+      if (isTaken(refused)) setTaken(place);
       goToFirstError();
       setMaking(false);
     }
@@ -127,7 +128,7 @@ function Fill({ kind, keys }: { kind: Kind; keys: readonly string[] }) {
             void make();
           }}
         >
-          {error !== undefined && <ProblemAlert title="It was not made" error={error} />}
+          {error !== undefined && <ProblemAlert title={unanswered(error) ? 'It is not known whether it was made: look for it before you try again' : 'It was not made'} error={error} />}
           <div className="fields names">
             <TextInput label="Name" description="What you will call it." required value={name} error={name === '' ? 'Needed' : nameSays} onChange={(event) => setName(event.currentTarget.value)} spellCheck={false} autoComplete="off" maxLength={63} />
             <TextInput label="Namespace" description="Where it goes: your team’s, usually." list="namespaces" value={namespace} error={said('metadata.namespace')} placeholder="Chosen for you" onChange={(event) => setNamespace(event.currentTarget.value)} spellCheck={false} autoComplete="off" />
@@ -147,6 +148,11 @@ function Fill({ kind, keys }: { kind: Kind; keys: readonly string[] }) {
       </div>
     </Page>
   );
+}
+
+/** Whether there is one already. A conflict of its own is what quotas answer when many are made at once. */
+function isTaken(error: unknown): boolean {
+  return error instanceof Refused && error.status === 409 && error.message.includes('already exists');
 }
 
 /** A name that nobody has yet: `ada-gpu`, `ada-gpu-2`. */

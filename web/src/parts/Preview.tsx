@@ -1,7 +1,7 @@
 import { Loader } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { stringify } from 'yaml';
-import { Refused, words } from '../api/problem';
+import { words } from '../api/problem';
 import type { Previewed, Resource } from '../api/schema';
 import { isHelper } from '../kinds/tree';
 import { count } from '../kinds/words';
@@ -28,10 +28,15 @@ export function Preview({ asked, ready }: { asked: Asked<Previewed>; ready: bool
         <h2 id="preview">What it will be</h2>
         {ready && pending && <Loader size="xs" color="gray" aria-hidden="true" />}
       </div>
-      <p role="status" className="small">
-        {!ready ? (data ? 'As it was before: fill in what is needed to see it anew.' : 'Fill in what is needed, and see here what will be made.') : error === undefined && data ? `${count(parts.length, 'part')}, by the Composition ${data.composition}.` : ''}
-      </p>
-      {ready && error !== undefined && <p className="refused">{explained(error)}</p>}
+      <div role="status">
+        {ready && error !== undefined ? (
+          <p className="refused">{words(error)}</p>
+        ) : (
+          <p className="small">
+            {!ready ? (data ? 'As it was before: fill in what is needed to see it anew.' : 'Fill in what is needed, and see here what will be made.') : data ? `${count(parts.length, 'part')}, by the Composition ${data.composition}.` : ''}
+          </p>
+        )}
+      </div>
       {data && (
         <div className={ready && error === undefined ? undefined : 'stale'}>
           {data.notes.map((note) => (
@@ -45,10 +50,6 @@ export function Preview({ asked, ready }: { asked: Asked<Previewed>; ready: bool
       )}
     </section>
   );
-}
-
-function explained(error: unknown): string {
-  return error instanceof Refused && error.fields.length > 0 ? 'It would be refused: see the fields.' : words(error);
 }
 
 function Manifests({ resources }: { resources: readonly Resource[] }) {

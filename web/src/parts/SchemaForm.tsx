@@ -4,6 +4,7 @@ import { useMemo } from 'react';
 import { growing, isAdvanced, uiOf, type Data, type Schema } from '../kinds/schema';
 import { errorSchema, validator, type Fault } from '../kinds/validate';
 import { CheckboxWidget, Free, Lines, OptionalGroup, Pairs, SelectWidget, TextWidget } from './fields';
+import { Fold } from './Fold';
 
 interface Props {
   schema: Schema;
@@ -43,9 +44,19 @@ export function SchemaForm({ schema, data, faults, onChange, onLeave, current }:
   );
 }
 
-/** The fields themselves have their labels, help and errors: nothing stands around them. */
-function FieldTemplate({ children, hidden }: FieldTemplateProps<Data, Schema>) {
-  return hidden ? <div hidden>{children}</div> : children;
+/** The fields themselves have their labels, help and errors: only what is wrong with a group as a whole stands above it. */
+function FieldTemplate({ children, hidden, schema, rawErrors = [] }: FieldTemplateProps<Data, Schema>) {
+  if (hidden) return <div hidden>{children}</div>;
+  return (
+    <>
+      {schema.properties && rawErrors.length > 0 && (
+        <p className="refused" role="alert">
+          {rawErrors.join('; ')}
+        </p>
+      )}
+      {children}
+    </>
+  );
 }
 
 /** A group: what must or often is said, then the rest, folded. What is wrong there unfolds it. */
@@ -53,7 +64,7 @@ function ObjectFieldTemplate({ properties, schema, uiSchema, fieldPathId, errorS
   const folded = (name: string) => isAdvanced(name, schema.properties?.[name] ?? {}, schema.required?.includes(name) ?? false);
   const first = properties.filter(({ name }) => !folded(name));
   const rest = properties.filter(({ name }) => folded(name));
-  const wrong = rest.some(({ name }) => (errors as Record<string, unknown> | undefined)?.[name]);
+  const wrong = rest.some(({ name }) => (errors as Record<string, unknown> | undefined)?.[name] !== undefined);
   const body = (
     <div className="fields">
       {first.map(({ name, content }) => (
@@ -62,10 +73,15 @@ function ObjectFieldTemplate({ properties, schema, uiSchema, fieldPathId, errorS
         </div>
       ))}
       {rest.length > 0 && (
-        <details className="more" open={wrong || undefined}>
-          <summary>
-            More choices <span className="small">{rest.map(({ content }) => titleIn(content)).join(', ')}</span>
-          </summary>
+        <Fold
+          className="more"
+          wrong={wrong}
+          summary={
+            <>
+              More choices <span className="small">{rest.map(({ content }) => titleIn(content)).join(', ')}</span>
+            </>
+          }
+        >
           <div className="fields">
             {rest.map(({ name, content }) => (
               <div key={name} className="field" data-name={name}>
@@ -73,7 +89,7 @@ function ObjectFieldTemplate({ properties, schema, uiSchema, fieldPathId, errorS
               </div>
             ))}
           </div>
-        </details>
+        </Fold>
       )}
     </div>
   );

@@ -4,6 +4,7 @@ import { nameOf, treeOf, type Node } from '../kinds/tree';
 import { count, humane } from '../kinds/words';
 import { Ago } from './Ago';
 import { Copy } from './Copy';
+import { Fold } from './Fold';
 import { Dot } from './Pill';
 
 interface Props {
@@ -48,12 +49,17 @@ function Branch({ nodes, leaving, planned, label }: BranchProps) {
 function Helpers({ node, leaving, planned }: { node: Node; leaving: boolean; planned: boolean }) {
   const wrong = node.children.some(({ part }) => part && moodOfPart(part) === 'bad');
   return (
-    <details className="helpers" open={wrong || undefined}>
-      <summary>
-        {humane(node.name)} <span className="small">{count(node.children.length, 'helper')}</span>
-      </summary>
+    <Fold
+      className="helpers"
+      wrong={wrong}
+      summary={
+        <>
+          {humane(node.name)} <span className="small">{count(node.children.length, 'helper')}</span>
+        </>
+      }
+    >
       <Branch nodes={node.children} leaving={leaving} planned={planned} />
-    </details>
+    </Fold>
   );
 }
 

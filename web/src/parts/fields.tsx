@@ -2,7 +2,7 @@ import { NativeSelect, Switch, Textarea, TextInput } from '@mantine/core';
 import type { ErrorSchema, FieldProps, WidgetProps } from '@rjsf/utils';
 import { useState, type ReactNode } from 'react';
 import { parse, stringify } from 'yaml';
-import type { Data, Schema } from '../kinds/schema';
+import { beginning, type Data, type Schema } from '../kinds/schema';
 
 type Field = FieldProps<Data, Schema>;
 type Widget = WidgetProps<Data, Schema>;
@@ -74,7 +74,7 @@ export function CheckboxWidget(props: Widget) {
   return <Switch id={id} aria-label={label} label={label} {...words(props)} disabled={disabled} checked={Boolean(value)} onChange={(event) => onChange(event.currentTarget.checked)} />;
 }
 
-/** All messages at a field and below it: of a list each entry's own. */
+/** All messages below a field: of a list each entry's own. */
 function errorsBelow(errors: ErrorSchema | undefined, prefix = ''): string[] {
   if (!errors) return [];
   const { __errors: own = [], ...below } = errors;
@@ -90,23 +90,18 @@ interface TextFieldProps {
   read: (text: string) => unknown;
 }
 
-/** A field that is written as text of some form. What cannot be read yet stays as it was typed. */
+/** A field that is written as text of some form. */
 function TextField({ field, hint, write, read }: TextFieldProps) {
-  const { fieldPathId, uiSchema, schema, formData, required, onChange, onBlur, errorSchema } = field;
-  const [text, setText] = useState(() => (formData === undefined ? '' : write(formData)));
-  const [unreadable, setUnreadable] = useState<string>();
+  const { fieldPathId, uiSchema, schema, formData, required, onChange, onBlur, errorSchema, rawErrors = [] } = field;
+  const [text, setText] = useState(() => textOf(formData, write));
+  const { unreadable } = understood(text, read);
   const options = { ...uiSchema?.['ui:options'], help: uiSchema?.['ui:help'] };
   const { description } = words({ schema, options, rawErrors: undefined });
   const change = (next: string) => {
     setText(next);
-    try {
-      onChange(next.trim() === '' ? undefined : (read(next) as Data), fieldPathId.path);
-      setUnreadable(undefined);
-    } catch (error) {
-      setUnreadable(error instanceof Error ? error.message.split('\n')[0] : String(error));
-    }
+    onChange(understood(next, read).data as Data | undefined, fieldPathId.path);
   };
-  const errors = unreadable === undefined ? errorsBelow(errorSchema) : [unreadable];
+  const errors = unreadable === undefined ? [...rawErrors, ...errorsBelow(errorSchema)] : [unreadable];
   return (
     <Textarea
       id={fieldPathId.$id}
@@ -125,6 +120,21 @@ function TextField({ field, hint, write, read }: TextFieldProps) {
       onBlur={() => onBlur(fieldPathId.$id, formData)}
     />
   );
+}
+
+function textOf(data: unknown, write: (data: unknown) => string): string {
+  if (data === undefined) return '';
+  return typeof data === 'string' ? data : write(data);
+}
+
+/** What a text says. What cannot be read is handed on as it was typed: the schema wants no text there, so that nothing is made of it. */
+function understood(text: string, read: (text: string) => unknown): { data: unknown; unreadable?: string } {
+  if (text.trim() === '') return { data: undefined };
+  try {
+    return { data: read(text) };
+  } catch (error) {
+    return { data: text, unreadable: error instanceof Error ? error.message.split('\n')[0]! : String(error) };
+  }
 }
 
 /** A list of texts, one on each line. */
@@ -168,7 +178,6 @@ export function OptionalGroup(field: Field) {
   const on = formData !== undefined;
   const inner = { ...uiSchema };
   delete inner['ui:field'];
-  const begin = () => Object.fromEntries(Object.entries(schema.properties ?? {}).flatMap(([name, one]) => (typeof one.default === 'string' ? [[name, one.default]] : [])));
   return (
     <div className="optional">
       <Switch
@@ -176,7 +185,7 @@ export function OptionalGroup(field: Field) {
         label={uiSchema?.['ui:title'] as string}
         description={schema.description}
         checked={on}
-        onChange={(event) => onChange(event.currentTarget.checked ? begin() : undefined, fieldPathId.path)}
+        onChange={(event) => onChange(event.currentTarget.checked ? beginning(schema) : undefined, fieldPathId.path)}
       />
       {on && ObjectField && <ObjectField {...field} uiSchema={{ ...inner, 'ui:bare': true }} />}
     </div>

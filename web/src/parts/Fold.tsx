@@ -1,0 +1,20 @@
+import { useState, type ReactNode } from 'react';
+
+interface Props {
+  className: string;
+  summary: ReactNode;
+  /** Whether something within needs to be seen. */
+  wrong: boolean;
+  children: ReactNode;
+}
+
+/** What is folded away until it is wanted. What is wrong within unfolds it; it stays unfolded when that is mended, so that nothing goes from under anybody's hands. */
+export function Fold({ className, summary, wrong, children }: Props) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details className={className} open={open || wrong} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{summary}</summary>
+      {children}
+    </details>
+  );
+}

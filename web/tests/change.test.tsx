@@ -1,0 +1,134 @@
+import { screen, waitFor } from '@testing-library/react';
+import type { UserEvent } from '@testing-library/user-event';
+import { describe, expect, it } from 'vitest';
+import { kindPath } from '../src/kinds/known';
+import { growing, uiOf, type Schema } from '../src/kinds/schema';
+import { faultsIn } from '../src/kinds/validate';
+import { expectAccessible, open } from './app';
+import { kindOf } from './data';
+import { World } from './world';
+
+async function chooseType(user: UserEvent): Promise<void> {
+  const type = await screen.findByLabelText(/^Instance type/);
+  await user.clear(type);
+  await user.type(type, 'g5.xlarge');
+}
+
+/** Somebody else changes the only environment that there is. */
+function edit(world: World, parameters: object): void {
+  const stored = [...world.environments.values()][0]!;
+  stored.spec = { ...stored.spec, parameters: { ...(stored.spec['parameters'] as object), ...parameters } };
+  world.change(stored.view, {});
+}
+
+/** How many changes were sent. */
+function puts({ asked }: World): number {
+  return asked.filter((one) => one.startsWith('PUT ')).length;
+}
+
+describe('a change', () => {
+  const ADA = `/environments/team-vision/${kindPath(kindOf('gpu-workspace'))}/ada?tab=change`;
+  const world = () => {
+    const world = new World();
+    world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision' });
+    return world;
+  };
+
+  it('freezes what cannot be changed, and says why', async () => {
+    open(ADA, world());
+    expect(await screen.findByLabelText(/^OpenCV version/)).toBeDisabled();
+    expect(screen.getByLabelText(/^OpenCV version/)).toHaveAccessibleDescription(/It cannot be changed. Install another release with pip/);
+    expect(screen.getByLabelText(/^SSH public keys/)).toBeDisabled();
+    expect(screen.getByLabelText(/^Instance type/)).toBeEnabled();
+    expect(screen.getByRole('button', { name: 'Save the change' })).toBeDisabled();
+    await expectAccessible();
+  });
+
+  it('keeps what only grows from shrinking', () => {
+    const schema = kindOf('gpu-workspace').schema as Schema;
+    const grown = growing(schema, { parameters: { diskGB: 200 } });
+    expect(faultsIn(grown, { parameters: { owner: 'a', diskGB: 199 } })).toEqual([{ path: ['parameters', 'diskGB'], message: 'At least 200' }]);
+    expect(uiOf(grown, true)).toMatchObject({ parameters: { region: { 'ui:disabled': true } } });
+  });
+
+  it('is sent with the version that was read, and with what is Crossplane’s', async () => {
+    const there = world();
+    const { user } = open(ADA, there);
+    await chooseType(user);
+    await user.click(screen.getByRole('button', { name: 'Save the change' }));
+    await screen.findByText('ada is being changed');
+    const { spec } = [...there.environments.values()][0]!;
+    expect(spec).toMatchObject({ parameters: { instanceType: 'g5.xlarge', owner: 'ada@acme.io' }, writeConnectionSecretToRef: { name: 'ada-conn' } });
+  });
+
+  it('explains when somebody was faster, takes theirs in, and keeps mine', async () => {
+    const there = world();
+    const { user } = open(ADA, there);
+    await chooseType(user);
+    edit(there, { diskGB: 300, allowedCidrs: ['192.0.2.0/24'] });
+    await user.click(screen.getByRole('button', { name: 'Save the change' }));
+    expect(await screen.findByText('It was changed meanwhile')).toBeVisible();
+    expect(screen.getByText(/Somebody has changed parameters.allowedCidrs, parameters.diskGB\./)).toBeVisible();
+    expect(screen.getByLabelText(/^Disk/)).toHaveValue(300);
+    expect(screen.getByLabelText(/^Allowed CIDRs/)).toHaveValue('192.0.2.0/24');
+    await expectAccessible();
+    await user.click(screen.getByRole('button', { name: 'Save the change' }));
+    await screen.findByText('ada is being changed');
+    expect([...there.environments.values()][0]!.spec['parameters']).toMatchObject({ instanceType: 'g5.xlarge', diskGB: 300, allowedCidrs: ['192.0.2.0/24'] });
+  });
+
+  it('is sent anew where only the cluster has written meanwhile, and asks nobody', async () => {
+    const there = world();
+    const { user } = open(ADA, there);
+    await chooseType(user);
+    there.change([...there.environments.values()][0]!.view, { message: 'instance (Instance): is being created' });
+    await user.click(screen.getByRole('button', { name: 'Save the change' }));
+    await screen.findByText('ada is being changed');
+    expect(screen.queryByText('It was changed meanwhile')).toBeNull();
+    expect(puts(there)).toBe(2);
+    expect([...there.environments.values()][0]!.spec['parameters']).toMatchObject({ instanceType: 'g5.xlarge' });
+  });
+
+  it('is not sent anew for ever', async () => {
+    const there = world();
+    const { user } = open(ADA, there);
+    await chooseType(user);
+    const conflict = { status: 409, detail: 'Operation cannot be fulfilled: the object has been modified' };
+    Array.from({ length: 6 }, () => there.refuse('PUT', /ada$/, conflict));
+    await user.click(screen.getByRole('button', { name: 'Save the change' }));
+    expect(await screen.findByText(conflict.detail)).toBeVisible();
+    expect(puts(there)).toBe(6);
+  });
+
+  it('that was kept over a sign-in takes nothing back that somebody else has changed', async () => {
+    const there = world();
+    const { user, unmount } = open(ADA, there);
+    await chooseType(user);
+    const { me } = there;
+    there.me = undefined;
+    there.reset('expired');
+    await screen.findByRole('dialog', { name: 'Your session has ended' });
+    unmount();
+    edit(there, { diskGB: 300 });
+    there.me = me;
+    const again = open(ADA, there);
+    expect(await screen.findByLabelText(/^Instance type/)).toHaveValue('g5.xlarge');
+    expect(screen.getByLabelText(/^Disk/)).toHaveValue(300);
+    expect(screen.getByText('Changed: instanceType')).toBeVisible();
+    expect(screen.getByText(/Somebody has changed parameters.diskGB\./)).toBeVisible();
+    await again.user.click(screen.getByRole('button', { name: 'Save the change' }));
+    await screen.findByText('ada is being changed');
+    expect([...there.environments.values()][0]!.spec['parameters']).toMatchObject({ instanceType: 'g5.xlarge', diskGB: 300 });
+  });
+
+  it('is not made without what it marks as wrong', async () => {
+    const there = new World();
+    there.add('unified-environment', { name: 'shop', namespace: 'team-shop' });
+    const { user } = open(`/environments/team-shop/${kindPath(kindOf('unified-environment'))}/shop?tab=change`, there);
+    const env = await screen.findByLabelText('Environment variables');
+    await user.type(env, '{Enter}A=1{Enter}B');
+    await user.click(screen.getByRole('button', { name: 'Save the change' }));
+    await waitFor(() => expect(env).toHaveFocus());
+    expect(puts(there)).toBe(0);
+  });
+});
