@@ -1,5 +1,5 @@
 import { act, screen, waitFor, within } from '@testing-library/react';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { expectAccessible, open } from './app';
 import { World } from './world';
 
@@ -122,6 +122,43 @@ describe('one environment', () => {
     expect(await screen.findByRole('heading', { name: 'ada is gone' })).toBeVisible();
   });
 
+  it('does not call gone what one may not see any more', async () => {
+    const world = peopled();
+    open(ADA, world);
+    await screen.findByRole('region', { name: 'What it is made of' });
+    world.unlisted.add('team-vision');
+    world.refuse('GET', /ada$/, { status: 403, detail: 'gpudevworkspaceclaims "ada" is forbidden' });
+    world.restart();
+    expect(await screen.findByRole('alert')).toHaveTextContent('This environment cannot be showngpudevworkspaceclaims "ada" is forbidden');
+    expect(screen.queryByText(/is gone/)).toBeNull();
+  });
+
+  it('reads again and again what one may look at and not list, says so, and deletes it', async () => {
+    const world = peopled();
+    world.unlisted.add('team-vision');
+    const { user } = open(ADA, world);
+    await screen.findByRole('region', { name: 'What it is made of' });
+    expect(await screen.findByText(/No live changes of this environment/)).toBeVisible();
+    await expectAccessible();
+    const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
+    world.change(view, { message: 'something new' });
+    expect(await screen.findByText('something new')).toBeVisible();
+    await user.click(screen.getByRole('button', { name: 'Delete' }));
+    await user.type(await screen.findByLabelText(/Type its name/), 'ada');
+    await user.click(screen.getByRole('button', { name: 'Delete it' }));
+    expect(await screen.findByRole('button', { name: 'Being deleted' })).toBeDisabled();
+    world.remove(view);
+    expect(await screen.findByRole('heading', { name: 'ada is gone' })).toBeVisible();
+  });
+
+  it('is one page from the first moment on: nothing moves the keyboard when its data comes', async () => {
+    open('/nowhere').unmount();
+    const scrolled = vi.spyOn(window, 'scrollTo');
+    open(ADA, peopled());
+    await screen.findByRole('region', { name: 'What it is made of' });
+    expect(scrolled).toHaveBeenCalledTimes(1);
+  });
+
   it('says where there is none', async () => {
     open(`/environments/team-vision/gpudevworkspaceclaims.${G}/nobody`, peopled());
     expect(await screen.findByText(/"nobody" not found/)).toBeVisible();
@@ -157,6 +194,31 @@ describe('deleting', () => {
     const left = await screen.findByRole('region', { name: 'What is left' });
     await waitFor(() => expect(within(left).getAllByRole('listitem')).toHaveLength(1));
     expect(screen.getByRole('progressbar', { name: '6 of 7 parts gone' })).toBeVisible();
+  });
+
+  it('brings the keyboard back to whoever keeps it, and to the title when it goes', async () => {
+    const { user } = open(ADA, peopled());
+    const button = await screen.findByRole('button', { name: 'Delete' });
+    for (const keep of [() => user.keyboard('{Escape}'), () => user.click(screen.getByRole('button', { name: 'Keep it' }))]) {
+      await user.click(button);
+      await user.type(await screen.findByLabelText(/Type its name/), 'ada');
+      await keep();
+      await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+      expect(button).toHaveFocus();
+    }
+    await user.click(button);
+    expect(await screen.findByLabelText(/Type its name/)).toHaveValue('');
+    await user.type(screen.getByLabelText(/Type its name/), 'ada{Enter}');
+    await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+    expect(screen.getByRole('heading', { level: 1 })).toHaveFocus();
+  });
+
+  it('is not called refused where nobody knows', async () => {
+    const { world, user } = open(ADA, peopled());
+    world.refuse('DELETE', /ada$/, { status: 504, detail: 'It took too long.' });
+    await user.click(await screen.findByRole('button', { name: 'Delete' }));
+    await user.type(await screen.findByLabelText(/Type its name/), 'ada{Enter}');
+    expect(await screen.findByRole('alert')).toHaveTextContent('It is not known whether ada is being deletedIt took too long.');
   });
 
   it('is taken back where it is refused, in the server’s words', async () => {

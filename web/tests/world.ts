@@ -23,6 +23,8 @@ export class World {
   streaming = true;
   /** Namespaces that this person may not create in. */
   readonly closed = new Set<string>();
+  /** Namespaces whose environments this person may look at, and not list. */
+  readonly unlisted = new Set<string>();
   /** Whether the cluster has said yet what kinds there are. */
   knows = true;
   private epoch = 'e1';
@@ -105,6 +107,7 @@ export class World {
   }
 
   private tell(type: string, view: Environment): void {
+    if (this.unlisted.has(view.namespace)) return;
     this.sequence += 1;
     const sent = { type, view, sequence: this.sequence, id: this.id() };
     this.backlog.push(sent);
@@ -187,12 +190,17 @@ export class World {
     return found;
   }
 
+  /** The keys of what this person may list, in order. */
+  private listed(): string[] {
+    return [...this.environments.keys()].filter((key) => !this.unlisted.has(this.environments.get(key)!.view.namespace)).sort();
+  }
+
   /** A page of what there is, sorted by kind, namespace and name. */
   private page(query: URLSearchParams): Page {
     const limit = Number(query.get('limit') ?? 100);
     if (!(limit >= 1 && limit <= 500)) throw Refusal.field('limit', `found ${limit}; 1 to 500 is allowed`);
     const after = query.get('continue') ?? '';
-    const all = [...this.environments.keys()].sort().filter((key) => key > after);
+    const all = this.listed().filter((key) => key > after);
     const keys = all.slice(0, limit);
     return { items: keys.map((key) => this.environments.get(key)!.view), ...(all.length > limit && { continue: keys.at(-1)! }) };
   }
@@ -301,8 +309,8 @@ export class World {
         if (epoch === this.epoch) {
           this.backlog.filter((sent) => sent.sequence > Number(sequence)).forEach((sent) => line!.send(sent.type, sent.view, sent.id));
         } else {
-          line.send('snapshot', { total: this.environments.size }, undefined, 1000);
-          this.environments.forEach(({ view }) => line!.send('added', view));
+          line.send('snapshot', { total: this.listed().length }, undefined, 1000);
+          this.listed().forEach((key) => line!.send('added', this.environments.get(key)!.view));
         }
         line.send('synced', {}, this.id());
         this.lines.add(line);
