@@ -360,12 +360,24 @@ describe('the line', () => {
     world.reset();
     expect(await screen.findByText(/No live changes just now/)).toBeVisible();
     expect(screen.getByRole('link', { name: 'ada' })).toBeVisible();
+    expect(screen.getByText(/Trying again|The next attempt/)).toHaveAttribute('aria-hidden', 'true');
     await expectAccessible();
     world.add('stock-pool', { name: 'meanwhile', namespace: 'team-vision' });
     world.streaming = true;
     await user.click(screen.getByRole('button', { name: 'Try now' }));
     expect(await screen.findByRole('link', { name: 'meanwhile' })).toBeVisible();
     await waitFor(() => expect(screen.queryByText(/No live changes/)).toBeNull());
+  });
+
+  it('says nothing of a break that is over at once', async () => {
+    const { world } = open('/', peopled());
+    await screen.findByRole('link', { name: 'ada' });
+    world.reset('shutdown');
+    for (let round = 0; round < 12; round++) {
+      await act(() => new Promise((resolve) => setTimeout(resolve, 100)));
+      expect(screen.queryByText(/No live changes/)).toBeNull();
+    }
+    await waitFor(() => expect(world.open).toBe(1));
   });
 
   it('is not needed: what there is is read, page by page, and said to be old', async () => {
