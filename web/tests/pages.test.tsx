@@ -259,6 +259,25 @@ describe('my keys', () => {
     await waitFor(() => expect(screen.queryByText('ada@laptop')).toBeNull());
     expect(world.keys).toEqual(['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI second@desk']);
   });
+
+  it('leaves alone what another page has added meanwhile, and shows it', async () => {
+    const { world, user } = open('/keys');
+    await screen.findByText('ada@laptop');
+    world.keys = [...world.keys, 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI other@phone'];
+    await user.click(screen.getByRole('button', { name: 'Remove ada@laptop' }));
+    expect(await screen.findByText('other@phone')).toBeVisible();
+    expect(screen.queryByText('ada@laptop')).toBeNull();
+    expect(world.keys).toEqual(['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI other@phone']);
+  });
+
+  it('says that a key was not removed, and not that another one is wrong', async () => {
+    const { world, user } = open('/keys');
+    world.refuse('PUT', /keys$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
+    await user.click(await screen.findByRole('button', { name: 'Remove ada@laptop' }));
+    expect(await screen.findByRole('alert')).toHaveTextContent('The key was not removedThe Kubernetes API does not answer just now.');
+    expect(screen.getByText('ada@laptop')).toBeVisible();
+    expect(screen.getByLabelText('Add a key')).not.toHaveAttribute('aria-invalid');
+  });
 });
 
 describe('who sits before the page', () => {
