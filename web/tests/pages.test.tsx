@@ -237,8 +237,18 @@ describe('operations', () => {
     expect(within(failing).getAllByText(/VcpuLimitExceeded/)).toHaveLength(1);
     expect(within(failing).getByRole('link', { name: 'team-robotics/grace' })).toBeVisible();
     const tenants = screen.getByRole('region', { name: 'Table of tenants' });
-    expect(within(tenants).getByRole('row', { name: /team-vision 2 × GPU workspace 1 0 1 0/ })).toBeVisible();
+    expect(within(tenants).getByRole('row', { name: /team-vision 2 × GPU workspace 1 0 1 0 0/ })).toBeVisible();
     await expectAccessible();
+  });
+
+  it('counts every environment once, what is paused or at zero too', async () => {
+    const world = peopled();
+    world.add('stock-pool', { name: 'spare', namespace: 'team-vision', phase: 'ScaledToZero', ready: false });
+    open('/operations', world);
+    const tenants = await screen.findByRole('region', { name: 'Table of tenants' });
+    expect(within(tenants).getByRole('row', { name: /team-vision .* 1 0 1 0 1/ })).toBeVisible();
+    const sums = [...document.querySelectorAll('.sums dd')].map(({ textContent }) => Number(textContent));
+    expect(sums.reduce((sum, one) => sum + one, 0)).toBe(world.environments.size);
   });
 });
 
