@@ -422,6 +422,17 @@ describe('the line', () => {
     expect(await screen.findByRole('link', { name: 'later' })).toBeVisible();
   });
 
+  it('tells everything anew after a list that knew less than it', async () => {
+    const { world } = open('/', peopled());
+    await screen.findByRole('link', { name: 'ada' });
+    world.behind.add('ada');
+    world.streaming = false;
+    world.reset();
+    await waitFor(() => expect(screen.queryByRole('link', { name: 'ada' })).toBeNull());
+    world.streaming = true;
+    expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
+  });
+
   it('is another process’s, and nothing that is gone stays', async () => {
     const { world } = open('/', peopled());
     await screen.findByRole('link', { name: 'ada' });

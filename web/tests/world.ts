@@ -21,6 +21,10 @@ export class World {
   readonly asked: string[] = [];
   /** Whether the stream answers at all. */
   streaming = true;
+  /** Until when nothing is answered. */
+  held: Promise<void> | undefined;
+  /** Names that the replica which answers lists has not heard of yet. */
+  readonly behind = new Set<string>();
   /** Namespaces that this person may not create in. */
   readonly closed = new Set<string>();
   /** Namespaces whose environments this person may look at, and not list. */
@@ -120,6 +124,7 @@ export class World {
     const path = decodeURIComponent(url.pathname);
     this.asked.push(`${request.method} ${path}`);
     const body = request.method === 'GET' || request.method === 'DELETE' ? undefined : ((await request.json().catch(() => undefined)) as unknown);
+    await this.held;
     try {
       return this.answer(request, url, path, body);
     } catch (thrown) {
@@ -200,7 +205,7 @@ export class World {
     const limit = Number(query.get('limit') ?? 100);
     if (!(limit >= 1 && limit <= 500)) throw Refusal.field('limit', `found ${limit}; 1 to 500 is allowed`);
     const after = query.get('continue') ?? '';
-    const all = this.listed().filter((key) => key > after);
+    const all = this.listed().filter((key) => key > after && !this.behind.has(this.environments.get(key)!.view.name));
     const keys = all.slice(0, limit);
     return { items: keys.map((key) => this.environments.get(key)!.view), ...(all.length > limit && { continue: keys.at(-1)! }) };
   }

@@ -71,12 +71,13 @@ export class Environments {
     if (synced) this.store.set(syncedAtom, true);
   }
 
-  /** Takes in everything that there is, read while the line is down; `lines` were opened when it was asked for. */
-  read(all: readonly Environment[], lines: number): void {
+  /** Takes in everything that there is, read while the line is down; `lines` were opened when it was asked for. Says whether it did. */
+  read(all: readonly Environment[], lines: number): boolean {
     // A line that stands again knows better.
-    if (lines !== this.lines) return;
+    if (lines !== this.lines) return false;
     this.show(this.ledger.read(all));
     this.store.set(syncedAtom, true);
+    return true;
   }
 
   /** Shows at once what was just made or read, until the line knows it better. */
