@@ -26,6 +26,7 @@ describe('my environments', () => {
     expect(within(card).getByRole('progressbar', { name: '7 of 7 parts ready' })).toBeVisible();
     expect(within(card).getByText('ssh developer@198.51.100.27')).toBeVisible();
     expect(within(card).getByText('just now')).toHaveAttribute('title');
+    expect(within(card).getByRole('button', { name: 'Copy the address of ada' })).toBeVisible();
     expect(screen.queryByRole('link', { name: 'grace' })).toBeNull();
     expect(screen.getByText('3 environments')).toBeVisible();
     await expectAccessible();
@@ -44,6 +45,20 @@ describe('my environments', () => {
     expect(await screen.findByRole('columnheader', { name: 'Parts ready' })).toBeVisible();
     expect(window.location.search).toBe('?owner=*&phase=Failed&q=grace&view=table');
     await expectAccessible();
+  });
+
+  it('tells two kinds apart that are called alike', async () => {
+    const world = new World();
+    world.add('stock-pool', { name: 'render', namespace: 'team-vision' });
+    world.add('stock-pool', { name: 'nightly', namespace: 'team-shop', apiVersion: 'platform.m.acme.io/v1alpha1' });
+    world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision' });
+    const { user } = open('/', world);
+    await screen.findByRole('link', { name: 'nightly' });
+    const kinds = screen.getByLabelText<HTMLSelectElement>('Kind');
+    expect([...kinds.options].map(({ text }) => text)).toEqual(['All kinds', 'GPU workspace', `GPU stock pool (${G})`, 'GPU stock pool (platform.m.acme.io)']);
+    await user.selectOptions(kinds, 'GPU stock pool (platform.m.acme.io)');
+    await waitFor(() => expect(screen.queryByRole('link', { name: 'render' })).toBeNull());
+    expect(screen.getByRole('link', { name: 'nightly' })).toBeVisible();
   });
 
   it('reads filters from the URL', async () => {
@@ -265,6 +280,9 @@ describe('my keys', () => {
     await user.type(screen.getByLabelText('Add a key'), 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI second@desk');
     await user.click(screen.getByRole('button', { name: 'Add' }));
     expect(await screen.findByText('second@desk')).toBeVisible();
+    // Told once: by the region, which is polite.
+    expect(screen.getByText('Your key was added').closest('[role=status]')).toHaveAttribute('aria-atomic', 'false');
+    expect(document.querySelector('[aria-live] [role=status], [aria-live] [role=alert]')).toBeNull();
     await user.click(screen.getByRole('button', { name: 'Remove ada@laptop' }));
     await waitFor(() => expect(screen.queryByText('ada@laptop')).toBeNull());
     expect(world.keys).toEqual(['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI second@desk']);
