@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { causesOf, slowOf } from '../src/kinds/causes';
+import { causesOf, slowOf, underWaySince } from '../src/kinds/causes';
 import { changed, differences } from '../src/kinds/changes';
 import { historyOf } from '../src/kinds/history';
 import { nameOf, treeOf, type Node } from '../src/kinds/tree';
@@ -59,6 +59,16 @@ describe('causes', () => {
     const at = (name: string, createdAt: string, over = {}) => world.add('stock-pool', { name, namespace: 'team', stage: 'half-way', createdAt, ...over });
     const all = [at('new', '2026-11-21T11:45:00Z'), at('old', '2026-11-21T11:00:00Z'), at('off', '2026-11-21T11:00:00Z', { phase: 'ScaledToZero' }), at('stuck', '2026-10-01T00:00:00Z', { ready: true, deletedAt: '2026-11-21T10:00:00Z' })];
     expect(slowOf(all, now).map(({ name }) => name)).toEqual(['stuck', 'old']);
+  });
+
+  it('do not hold what is old and was changed a moment ago', () => {
+    const now = Date.parse('2026-11-21T12:00:00Z');
+    const view = world.add('application-environment', { name: 'shop', namespace: 'team', createdAt: '2026-10-01T00:00:00Z', ready: false });
+    const [first, ...rest] = view.parts;
+    const resized = { ...view, parts: [{ ...first!, ready: false, since: '2026-11-21T11:59:00Z' }, ...rest] };
+    expect(underWaySince(resized)).toBe('2026-11-21T11:59:00Z');
+    expect(slowOf([resized], now)).toEqual([]);
+    expect(slowOf([resized], now + 3_600_000)).toEqual([resized]);
   });
 });
 

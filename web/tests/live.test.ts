@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { backoff } from '../src/api/backoff';
-import { eventId, follow, retryNow, type Line, type Message } from '../src/api/live';
+import { eventId, follow, retryNow, type Following, type Line, type Message } from '../src/api/live';
 import { World } from './world';
 
 describe('backoff', () => {
@@ -17,7 +17,7 @@ it('reads ids as the portal writes them', () => {
 
 describe('the line', () => {
   let world: World;
-  let stop: (() => void) | undefined;
+  let line: Following | undefined;
   let lines: Line[];
   let messages: Message[];
   let asked: { at: number; last: string | null }[];
@@ -33,10 +33,10 @@ describe('the line', () => {
       signal?.addEventListener('abort', () => world.reset());
       return world.fetch(request);
     });
-    stop = follow({ onMessages: (some) => messages.push(...some), onLine: (line) => lines.push(line), random: () => 1 });
+    line = follow({ onMessages: (some) => messages.push(...some), onLine: (line) => lines.push(line), random: () => 1 });
   });
   afterEach(() => {
-    stop?.();
+    line?.stop();
     vi.useRealTimers();
   });
 
@@ -57,6 +57,27 @@ describe('the line', () => {
     expect(types()).toEqual(['added', 'opened', 'modified', 'synced']);
     expect(asked.map(({ last }) => last)).toEqual([null, 'e1-2-scope']);
     expect(lines.at(-1)).toEqual({ state: 'live' });
+  });
+
+  it('begins anew where what was known was forgotten, also while it is asked for', async () => {
+    await pass(100);
+    world.reset();
+    await pass(10);
+    line?.forget();
+    await pass(1100);
+    expect(asked.map(({ last }) => last)).toEqual([null, null]);
+    expect(types()).toEqual(['opened', 'snapshot', 'added', 'synced', 'opened', 'snapshot', 'added', 'synced']);
+    let release = () => {};
+    world.held = new Promise((resolve) => (release = resolve));
+    world.reset();
+    await pass(1100);
+    expect(asked.at(-1)).toMatchObject({ last: 'e1-1-scope' });
+    line?.forget();
+    world.held = undefined;
+    release();
+    await pass(1100);
+    expect(asked.at(-1)).toMatchObject({ last: null });
+    expect(types()).toEqual(['opened', 'snapshot', 'added', 'synced']);
   });
 
   it('waits longer and longer, and begins anew once it has stood', async () => {

@@ -1,5 +1,5 @@
 import { act, screen, waitFor, within } from '@testing-library/react';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { expectAccessible, open } from './app';
 import { World } from './world';
 
@@ -26,6 +26,7 @@ describe('my environments', () => {
     expect(within(card).getByRole('progressbar', { name: '7 of 7 parts ready' })).toBeVisible();
     expect(within(card).getByText('ssh developer@198.51.100.27')).toBeVisible();
     expect(within(card).getByText('just now')).toHaveAttribute('title');
+    expect(within(card).getByRole('button', { name: 'Copy the address of ada' })).toBeVisible();
     expect(screen.queryByRole('link', { name: 'grace' })).toBeNull();
     expect(screen.getByText('3 environments')).toBeVisible();
     await expectAccessible();
@@ -44,6 +45,20 @@ describe('my environments', () => {
     expect(await screen.findByRole('columnheader', { name: 'Parts ready' })).toBeVisible();
     expect(window.location.search).toBe('?owner=*&phase=Failed&q=grace&view=table');
     await expectAccessible();
+  });
+
+  it('tells two kinds apart that are called alike', async () => {
+    const world = new World();
+    world.add('stock-pool', { name: 'render', namespace: 'team-vision' });
+    world.add('stock-pool', { name: 'nightly', namespace: 'team-shop', apiVersion: 'platform.m.acme.io/v1alpha1' });
+    world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision' });
+    const { user } = open('/', world);
+    await screen.findByRole('link', { name: 'nightly' });
+    const kinds = screen.getByLabelText<HTMLSelectElement>('Kind');
+    expect([...kinds.options].map(({ text }) => text)).toEqual(['All kinds', 'GPU workspace', `GPU stock pool (${G})`, 'GPU stock pool (platform.m.acme.io)']);
+    await user.selectOptions(kinds, 'GPU stock pool (platform.m.acme.io)');
+    await waitFor(() => expect(screen.queryByRole('link', { name: 'render' })).toBeNull());
+    expect(screen.getByRole('link', { name: 'nightly' })).toBeVisible();
   });
 
   it('reads filters from the URL', async () => {
@@ -122,6 +137,43 @@ describe('one environment', () => {
     expect(await screen.findByRole('heading', { name: 'ada is gone' })).toBeVisible();
   });
 
+  it('does not call gone what one may not see any more', async () => {
+    const world = peopled();
+    open(ADA, world);
+    await screen.findByRole('region', { name: 'What it is made of' });
+    world.unlisted.add('team-vision');
+    world.refuse('GET', /ada$/, { status: 403, detail: 'gpudevworkspaceclaims "ada" is forbidden' });
+    world.restart();
+    expect(await screen.findByRole('alert')).toHaveTextContent('This environment cannot be showngpudevworkspaceclaims "ada" is forbidden');
+    expect(screen.queryByText(/is gone/)).toBeNull();
+  });
+
+  it('reads again and again what one may look at and not list, says so, and deletes it', async () => {
+    const world = peopled();
+    world.unlisted.add('team-vision');
+    const { user } = open(ADA, world);
+    await screen.findByRole('region', { name: 'What it is made of' });
+    expect(await screen.findByText(/No live changes of this environment/)).toBeVisible();
+    await expectAccessible();
+    const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
+    world.change(view, { message: 'something new' });
+    expect(await screen.findByText('something new')).toBeVisible();
+    await user.click(screen.getByRole('button', { name: 'Delete' }));
+    await user.type(await screen.findByLabelText(/Type its name/), 'ada');
+    await user.click(screen.getByRole('button', { name: 'Delete it' }));
+    expect(await screen.findByRole('button', { name: 'Being deleted' })).toBeDisabled();
+    world.remove(view);
+    expect(await screen.findByRole('heading', { name: 'ada is gone' })).toBeVisible();
+  });
+
+  it('is one page from the first moment on: nothing moves the keyboard when its data comes', async () => {
+    open('/nowhere').unmount();
+    const scrolled = vi.spyOn(window, 'scrollTo');
+    open(ADA, peopled());
+    await screen.findByRole('region', { name: 'What it is made of' });
+    expect(scrolled).toHaveBeenCalledTimes(1);
+  });
+
   it('says where there is none', async () => {
     open(`/environments/team-vision/gpudevworkspaceclaims.${G}/nobody`, peopled());
     expect(await screen.findByText(/"nobody" not found/)).toBeVisible();
@@ -159,6 +211,31 @@ describe('deleting', () => {
     expect(screen.getByRole('progressbar', { name: '6 of 7 parts gone' })).toBeVisible();
   });
 
+  it('brings the keyboard back to whoever keeps it, and to the title when it goes', async () => {
+    const { user } = open(ADA, peopled());
+    const button = await screen.findByRole('button', { name: 'Delete' });
+    for (const keep of [() => user.keyboard('{Escape}'), () => user.click(screen.getByRole('button', { name: 'Keep it' }))]) {
+      await user.click(button);
+      await user.type(await screen.findByLabelText(/Type its name/), 'ada');
+      await keep();
+      await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+      expect(button).toHaveFocus();
+    }
+    await user.click(button);
+    expect(await screen.findByLabelText(/Type its name/)).toHaveValue('');
+    await user.type(screen.getByLabelText(/Type its name/), 'ada{Enter}');
+    await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+    expect(screen.getByRole('heading', { level: 1 })).toHaveFocus();
+  });
+
+  it('is not called refused where nobody knows', async () => {
+    const { world, user } = open(ADA, peopled());
+    world.refuse('DELETE', /ada$/, { status: 504, detail: 'It took too long.' });
+    await user.click(await screen.findByRole('button', { name: 'Delete' }));
+    await user.type(await screen.findByLabelText(/Type its name/), 'ada{Enter}');
+    expect(await screen.findByRole('alert')).toHaveTextContent('It is not known whether ada is being deletedIt took too long.');
+  });
+
   it('is taken back where it is refused, in the server’s words', async () => {
     await ask('gpudevworkspaceclaims "ada" is forbidden: User "ada" cannot delete');
     expect(await screen.findByRole('alert')).toHaveTextContent('ada was not deletedgpudevworkspaceclaims "ada" is forbidden');
@@ -175,8 +252,18 @@ describe('operations', () => {
     expect(within(failing).getAllByText(/VcpuLimitExceeded/)).toHaveLength(1);
     expect(within(failing).getByRole('link', { name: 'team-robotics/grace' })).toBeVisible();
     const tenants = screen.getByRole('region', { name: 'Table of tenants' });
-    expect(within(tenants).getByRole('row', { name: /team-vision 2 × GPU workspace 1 0 1 0/ })).toBeVisible();
+    expect(within(tenants).getByRole('row', { name: /team-vision 2 × GPU workspace 1 0 1 0 0/ })).toBeVisible();
     await expectAccessible();
+  });
+
+  it('counts every environment once, what is paused or at zero too', async () => {
+    const world = peopled();
+    world.add('stock-pool', { name: 'spare', namespace: 'team-vision', phase: 'ScaledToZero', ready: false });
+    open('/operations', world);
+    const tenants = await screen.findByRole('region', { name: 'Table of tenants' });
+    expect(within(tenants).getByRole('row', { name: /team-vision .* 1 0 1 0 1/ })).toBeVisible();
+    const sums = [...document.querySelectorAll('.sums dd')].map(({ textContent }) => Number(textContent));
+    expect(sums.reduce((sum, one) => sum + one, 0)).toBe(world.environments.size);
   });
 });
 
@@ -193,9 +280,31 @@ describe('my keys', () => {
     await user.type(screen.getByLabelText('Add a key'), 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI second@desk');
     await user.click(screen.getByRole('button', { name: 'Add' }));
     expect(await screen.findByText('second@desk')).toBeVisible();
+    // Told once: by the region, which is polite.
+    expect(screen.getByText('Your key was added').closest('[role=status]')).toHaveAttribute('aria-atomic', 'false');
+    expect(document.querySelector('[aria-live] [role=status], [aria-live] [role=alert]')).toBeNull();
     await user.click(screen.getByRole('button', { name: 'Remove ada@laptop' }));
     await waitFor(() => expect(screen.queryByText('ada@laptop')).toBeNull());
     expect(world.keys).toEqual(['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI second@desk']);
+  });
+
+  it('leaves alone what another page has added meanwhile, and shows it', async () => {
+    const { world, user } = open('/keys');
+    await screen.findByText('ada@laptop');
+    world.keys = [...world.keys, 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI other@phone'];
+    await user.click(screen.getByRole('button', { name: 'Remove ada@laptop' }));
+    expect(await screen.findByText('other@phone')).toBeVisible();
+    expect(screen.queryByText('ada@laptop')).toBeNull();
+    expect(world.keys).toEqual(['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI other@phone']);
+  });
+
+  it('says that a key was not removed, and not that another one is wrong', async () => {
+    const { world, user } = open('/keys');
+    world.refuse('PUT', /keys$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
+    await user.click(await screen.findByRole('button', { name: 'Remove ada@laptop' }));
+    expect(await screen.findByRole('alert')).toHaveTextContent('The key was not removedThe Kubernetes API does not answer just now.');
+    expect(screen.getByText('ada@laptop')).toBeVisible();
+    expect(screen.getByLabelText('Add a key')).not.toHaveAttribute('aria-invalid');
   });
 });
 
@@ -298,12 +407,24 @@ describe('the line', () => {
     world.reset();
     expect(await screen.findByText(/No live changes just now/)).toBeVisible();
     expect(screen.getByRole('link', { name: 'ada' })).toBeVisible();
+    expect(screen.getByText(/Trying again|The next attempt/)).toHaveAttribute('aria-hidden', 'true');
     await expectAccessible();
     world.add('stock-pool', { name: 'meanwhile', namespace: 'team-vision' });
     world.streaming = true;
     await user.click(screen.getByRole('button', { name: 'Try now' }));
     expect(await screen.findByRole('link', { name: 'meanwhile' })).toBeVisible();
     await waitFor(() => expect(screen.queryByText(/No live changes/)).toBeNull());
+  });
+
+  it('says nothing of a break that is over at once', async () => {
+    const { world } = open('/', peopled());
+    await screen.findByRole('link', { name: 'ada' });
+    world.reset('shutdown');
+    for (let round = 0; round < 12; round++) {
+      await act(() => new Promise((resolve) => setTimeout(resolve, 100)));
+      expect(screen.queryByText(/No live changes/)).toBeNull();
+    }
+    await waitFor(() => expect(world.open).toBe(1));
   });
 
   it('is not needed: what there is is read, page by page, and said to be old', async () => {
@@ -317,6 +438,17 @@ describe('the line', () => {
     expect(world.asked.filter((one) => one === 'GET /api/v1/environments')).toHaveLength(2);
     world.add('stock-pool', { name: 'later', namespace: 'team-vision' });
     expect(await screen.findByRole('link', { name: 'later' })).toBeVisible();
+  });
+
+  it('tells everything anew after a list that knew less than it', async () => {
+    const { world } = open('/', peopled());
+    await screen.findByRole('link', { name: 'ada' });
+    world.behind.add('ada');
+    world.streaming = false;
+    world.reset();
+    await waitFor(() => expect(screen.queryByRole('link', { name: 'ada' })).toBeNull());
+    world.streaming = true;
+    expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
   });
 
   it('is another process’s, and nothing that is gone stays', async () => {

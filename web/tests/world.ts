@@ -22,8 +22,14 @@ export class World {
   readonly asked: string[] = [];
   /** Whether the stream answers at all. */
   streaming = true;
+  /** Until when nothing is answered. */
+  held: Promise<void> | undefined;
+  /** Names that the replica which answers lists has not heard of yet. */
+  readonly behind = new Set<string>();
   /** Namespaces that this person may not create in. */
   readonly closed = new Set<string>();
+  /** Namespaces whose environments this person may look at, and not list. */
+  readonly unlisted = new Set<string>();
   /** Whether the cluster has said yet what kinds there are. */
   knows = true;
   private epoch = 'e1';
@@ -106,6 +112,7 @@ export class World {
   }
 
   private tell(type: string, view: Environment): void {
+    if (this.unlisted.has(view.namespace)) return;
     this.sequence += 1;
     const sent = { type, view, sequence: this.sequence, id: this.id() };
     this.backlog.push(sent);
@@ -118,6 +125,7 @@ export class World {
     const path = decodeURIComponent(url.pathname);
     this.asked.push(`${request.method} ${path}`);
     const body = request.method === 'GET' || request.method === 'DELETE' ? undefined : ((await request.json().catch(() => undefined)) as unknown);
+    await this.held;
     try {
       return this.answer(request, url, path, body);
     } catch (thrown) {
@@ -188,12 +196,17 @@ export class World {
     return found;
   }
 
+  /** The keys of what this person may list, in order. */
+  private listed(): string[] {
+    return [...this.environments.keys()].filter((key) => !this.unlisted.has(this.environments.get(key)!.view.namespace)).sort();
+  }
+
   /** A page of what there is, sorted by kind, namespace and name. */
   private page(query: URLSearchParams): Page {
     const limit = Number(query.get('limit') ?? 100);
     if (!(limit >= 1 && limit <= 500)) throw Refusal.field('limit', `found ${limit}; 1 to 500 is allowed`);
     const after = query.get('continue') ?? '';
-    const all = [...this.environments.keys()].sort().filter((key) => key > after);
+    const all = this.listed().filter((key) => key > after && !this.behind.has(this.environments.get(key)!.view.name));
     const keys = all.slice(0, limit);
     return { items: keys.map((key) => this.environments.get(key)!.view), ...(all.length > limit && { continue: keys.at(-1)! }) };
   }
@@ -295,8 +308,8 @@ export class World {
         if (epoch === this.epoch) {
           this.backlog.filter((sent) => sent.sequence > Number(sequence)).forEach((sent) => line!.send(sent.type, sent.view, sent.id));
         } else {
-          line.send('snapshot', { total: this.environments.size }, undefined, 1000);
-          this.environments.forEach(({ view }) => line!.send('added', view));
+          line.send('snapshot', { total: this.listed().length }, undefined, 1000);
+          this.listed().forEach((key) => line!.send('added', this.environments.get(key)!.view));
         }
         line.send('synced', {}, this.id());
         this.lines.add(line);

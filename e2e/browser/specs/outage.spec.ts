@@ -25,7 +25,7 @@ test('what cannot be deleted while it is away is shown as it is', async ({ ada }
 
   await apiServer.stop();
   await remove(ada, 'lab');
-  await expect(ada.getByRole('alert').filter({ hasText: 'lab was not deleted' })).toBeVisible();
+  await expect(ada.getByRole('alert').filter({ hasText: 'It is not known whether lab is being deleted' })).toBeVisible();
   await expect(ada.getByRole('button', { name: 'Delete', exact: true })).toBeEnabled();
 
   await apiServer.start();

@@ -38,12 +38,18 @@ interface Options {
 /** Without a word for this long the line counts as dead: heartbeats come every 15 s. */
 const SILENCE = 40_000;
 
+/** A line that is followed. */
+export interface Following {
+  stop: () => void;
+  /** Begins the next line anew: what is known by now does not come from the last one alone. */
+  forget: () => void;
+}
+
 /**
  * Follows the portal's stream of changes for ever: comes back by itself, with backoff, and goes on where it stopped. It reads by fetch
  * rather than by EventSource, which tells neither a 401 from a broken line nor waits any longer the more often it fails.
- * The answer stops it.
  */
-export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Math.random }: Options): () => void {
+export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Math.random }: Options): Following {
   const stopped = new AbortController();
   let last: string | undefined;
   let attempt = 0;
@@ -61,14 +67,19 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
     const batch = new Batch(onMessages);
     try {
       const headers: Record<string, string> = { accept: 'text/event-stream' };
-      if (last) headers['last-event-id'] = last;
+      const from = last;
+      if (from) headers['last-event-id'] = from;
       const response = await fetch(url, { headers, signal: line.signal, cache: 'no-store', credentials: 'same-origin' });
       if (response.status === 401) {
         say({ state: 'signed-out', why: 'expired' });
         return undefined;
       }
       if (!response.ok || !response.body) return { wait: backoff(attempt++, random), why: await Refused.in(response) };
+      // What this line goes on from was forgotten while it was asked for.
+      if (from !== last) return { wait: 0, why: 'The line begins anew.' };
       batch.push({ type: 'opened' });
+      // At once: whoever reads without the line is to know that it stands again.
+      batch.flush();
       const events = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
       const reader = events.getReader();
       for (;;) {
@@ -142,10 +153,15 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
   window.addEventListener('paved:retry', online, off);
   document.addEventListener('visibilitychange', visible, off);
   void run();
-  return () => {
-    stopped.abort();
-    current?.abort();
-    wake?.();
+  return {
+    stop: () => {
+      stopped.abort();
+      current?.abort();
+      wake?.();
+    },
+    forget: () => {
+      last = undefined;
+    },
   };
 }
 

@@ -58,6 +58,11 @@ export function words(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Whether what was asked for may have been done all the same: the answer was lost, or somebody on the way has given up waiting for it. */
+export function mayBeDone(error: unknown): boolean {
+  return error instanceof Refused && [0, 502, 503, 504].includes(error.status);
+}
+
 function statusWords(response: Response): string {
   return `The portal answered ${response.status}${response.statusText ? ` ${response.statusText}` : ''}, without saying why.`;
 }

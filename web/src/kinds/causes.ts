@@ -1,4 +1,5 @@
 import type { Environment, Part } from '../api/schema';
+import { moodOf } from './mood';
 
 /** Environments that fail for one and the same reason. */
 export interface Cause {
@@ -40,12 +41,18 @@ function nameless(words: string, { name, namespace, parts }: Environment): strin
   return without.replace(/\b[0-9a-f-]*\d[0-9a-f-]*\b/gi, '#').replace(/\s+/g, ' ');
 }
 
-/** What still becomes ready, and has been for longer than people wait. */
+/** Since when nothing of it has moved: what was asked for long ago may have been changed a moment ago (RFC 3339). */
+export function underWaySince({ deletedAt, createdAt, parts }: Environment): string {
+  const waiting = parts.filter(({ ready, since }) => !ready && since !== '').map(({ since }) => since);
+  return deletedAt ?? waiting.sort().at(-1) ?? createdAt ?? '';
+}
+
+/** What still becomes ready, and has been for longer than people wait; the longest first. */
 export function slowOf(environments: readonly Environment[], now: number, minutes = 30): Environment[] {
   const old = now - minutes * 60_000;
-  const slow = environments.filter(({ ready, failed, deletedAt, createdAt, phase }) => {
-    const since = Date.parse(deletedAt ?? createdAt ?? '');
-    return (!ready || deletedAt) && !failed && phase !== 'Paused' && phase !== 'ScaledToZero' && since < old;
+  const slow = environments.filter((environment) => {
+    const mood = moodOf(environment);
+    return (mood === 'busy' || mood === 'leaving') && !environment.failed && Date.parse(underWaySince(environment)) < old;
   });
-  return slow.sort((a, b) => (a.createdAt ?? '').localeCompare(b.createdAt ?? ''));
+  return slow.sort((a, b) => underWaySince(a).localeCompare(underWaySince(b)));
 }

@@ -1,8 +1,9 @@
 import { Button, Skeleton, Tabs } from '@mantine/core';
 import { useAtomValue } from 'jotai';
-import { lazy, Suspense, useMemo, useState, type ReactNode } from 'react';
+import { lazy, Suspense, useEffect, useMemo, useState, type ReactNode } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { answer, api } from '../api/client';
+import { Refused } from '../api/problem';
 import type { Environment } from '../api/schema';
 import { kindPath, Picture } from '../kinds/known';
 import { moodOf } from '../kinds/mood';
@@ -20,6 +21,7 @@ import { Progress } from '../parts/Progress';
 import { Tree } from '../parts/Tree';
 import { useAsked } from '../state/asked';
 import { environmentAtom, rowsAtom, syncedAtom } from '../state/environments';
+import { useLater } from '../state/later';
 import { usePortal } from '../state/portal';
 import { Opening } from './States';
 
@@ -38,36 +40,68 @@ export function EnvironmentPage({ params }: { params: Place }) {
   return <Found key={place} {...params} />;
 }
 
+/** How often what no change is told of is read again, in milliseconds. */
+const AGAIN = 5_000;
+
 function Found({ namespace, kind, name }: Place) {
   const rows = useAtomValue(rowsAtom);
   const synced = useAtomValue(syncedAtom);
   const portal = usePortal();
   const row = rows.find((one) => one.namespace === namespace && one.name === name && (kindPath(one) === kind || one.plural === kind));
-  // What is not among those of the stream may have come a moment ago, or may not be listed.
-  const asked = useAsked(synced && !row ? `${namespace}/${kind}/${name}` : undefined, async () => {
-    const whole = await answer(api.GET('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: { namespace, kind, name } } }));
-    const { object: _, ...environment } = whole;
-    portal.environments.offer(environment);
-    return environment;
-  });
   const line = useAtomValue(environmentAtom(row?.key ?? ''));
+  // What the line does not tell of may have come a moment ago, may not be listed, or is gone.
+  const untold = synced && !row?.told;
+  const { data, error, again } = useAsked(untold ? `${namespace}/${kind}/${name}` : undefined, async () => {
+    try {
+      const whole = await answer(api.GET('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: { namespace, kind, name } } }));
+      const { object: _, ...environment } = whole;
+      portal.environments.offer(environment);
+      return environment;
+    } catch (refused) {
+      if (isMissing(refused) && row) portal.environments.retract(row.key);
+      throw refused;
+    }
+  });
   const [seen, setSeen] = useState(false);
   if (row && !seen) setSeen(true);
-  if (seen && !row) return <Gone name={name} />;
-  const environment = line ?? asked.data;
-  if (environment) return <Whole environment={environment} />;
-  if (asked.error !== undefined) {
-    return (
-      <Page title={name} above={<Back />}>
-        <ProblemAlert title="This environment cannot be shown" error={asked.error} again={asked.again} />
-      </Page>
-    );
-  }
+  const environment = untold && isRefused(error) ? undefined : (line ?? data);
+  const read = untold && environment !== undefined;
+  useEffect(() => {
+    if (!read) return;
+    const timer = setInterval(again, AGAIN);
+    return () => clearInterval(timer);
+  }, [read, again]);
+  if (seen && untold && isMissing(error)) return <Gone name={name} />;
   return (
-    <Page title={name} above={<Back />}>
-      <Skeleton height={320} />
+    <Page title={name} above={<Back />} beside={environment && <Remove environment={environment} />} lead={environment && <Facts environment={environment} />}>
+      {environment ? (
+        <>
+          {read && <Untold />}
+          <Says environment={environment} />
+          <Sections environment={environment} />
+        </>
+      ) : error === undefined ? (
+        <Skeleton height={320} />
+      ) : (
+        <ProblemAlert title="This environment cannot be shown" error={error} again={again} />
+      )}
     </Page>
   );
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Refused && error.status === 404;
+}
+
+/** Whether the answer was no; a portal that does not answer says nothing about it. */
+function isRefused(error: unknown): boolean {
+  return error instanceof Refused && error.status >= 400 && error.status < 500;
+}
+
+/** Says that this page is a picture that is taken now and then. Of what was just made the line tells sooner. */
+function Untold() {
+  const later = useLater(3_000);
+  return <div role="status">{later && <p className="note">No live changes of this environment: it is read every few seconds. You may look at it, and perhaps not list what there is.</p>}</div>;
 }
 
 function Back() {
@@ -88,18 +122,24 @@ function Gone({ name }: { name: string }) {
   );
 }
 
-function Whole({ environment }: { environment: Environment }) {
-  const { name, namespace, phase, owner, createdAt, deletedAt } = environment;
+function Remove({ environment }: { environment: Environment }) {
+  const { deletedAt } = environment;
   const [deleting, setDeleting] = useState(false);
-  const mood = moodOf(environment);
-  const beside = (
-    <Button variant="default" leftSection={<Icon name="trash" size={16} />} disabled={Boolean(deletedAt)} onClick={() => setDeleting(true)}>
-      {deletedAt ? 'Being deleted' : 'Delete'}
-    </Button>
+  return (
+    <>
+      <Button variant="default" leftSection={<Icon name="trash" size={16} />} disabled={Boolean(deletedAt)} onClick={() => setDeleting(true)}>
+        {deletedAt ? 'Being deleted' : 'Delete'}
+      </Button>
+      <DeleteDialog environment={environment} opened={deleting} close={() => setDeleting(false)} />
+    </>
   );
-  const lead = (
+}
+
+function Facts({ environment }: { environment: Environment }) {
+  const { namespace, phase, owner, createdAt } = environment;
+  return (
     <span className="facts-line">
-      <Pill mood={mood} word={phase} />
+      <Pill mood={moodOf(environment)} word={phase} />
       <span>
         <KindName of={environment} />
       </span>
@@ -107,13 +147,6 @@ function Whole({ environment }: { environment: Environment }) {
       {owner && <span>{owner}</span>}
       <Ago at={createdAt} />
     </span>
-  );
-  return (
-    <Page title={name} above={<Back />} beside={beside} lead={lead}>
-      <Says environment={environment} />
-      <Sections environment={environment} />
-      {deleting && <DeleteDialog environment={environment} close={() => setDeleting(false)} />}
-    </Page>
   );
 }
 

@@ -2,7 +2,7 @@ import { Button, NativeSelect, SegmentedControl, Skeleton, TextInput } from '@ma
 import { useAtomValue } from 'jotai';
 import { useDeferredValue, useMemo, type ReactNode } from 'react';
 import { Link, useSearchParams } from 'wouter';
-import { known } from '../kinds/known';
+import { groupOf, kindPath, known } from '../kinds/known';
 import { count, humane } from '../kinds/words';
 import { EnvironmentCard, EnvironmentRow } from '../parts/EnvironmentCard';
 import { Icon } from '../parts/Icon';
@@ -55,7 +55,7 @@ function FilterBar({ rows, filters, change }: BarProps) {
   const select = (name: 'kind' | 'owner' | 'phase' | 'sort', label: string, data: { value: string; label: string }[]) => (
     <NativeSelect label={label} data={data} value={filters[name]} onChange={(event) => change(name, event.currentTarget.value)} />
   );
-  const kinds = values(({ kind }) => kind, filters.kind).map((value) => ({ value, label: known(value).title }));
+  const kinds = values(kindPath, filters.kind).map((value) => ({ value, label: titleOf(value, rows) }));
   const others = values((row) => (isMine(row, me) ? '' : row.owner), filters.owner).map((value) => ({ value, label: value }));
   const phases = values(({ phase }) => phase, filters.phase).map((value) => ({ value, label: humane(value) }));
   return (
@@ -83,6 +83,15 @@ function FilterBar({ rows, filters, change }: BarProps) {
       />
     </div>
   );
+}
+
+/** What people call a kind; where another one is called so too, with its group. */
+function titleOf(path: string, rows: readonly Row[]): string {
+  const row = rows.find((one) => kindPath(one) === path);
+  if (!row) return path;
+  const { title } = known(row.kind);
+  const isTwin = rows.some((one) => known(one.kind).title === title && kindPath(one) !== path);
+  return isTwin ? `${title} (${groupOf(row.apiVersion)})` : title;
 }
 
 function Shown({ icon, as }: { icon: 'cards' | 'table'; as: string }) {

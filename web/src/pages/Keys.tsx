@@ -17,44 +17,55 @@ export function KeysPage() {
     <Page title="SSH keys" lead="New GPU workspaces let in whoever holds one of these keys. Machines that exist already keep theirs.">
       {error !== undefined && <ProblemAlert title="Your keys cannot be read" error={error} again={again} />}
       {!data && error === undefined && <Skeleton height={120} />}
-      {data && <Keys stored={data.keys} changed={again} />}
+      {data && <Keys first={data.keys} />}
     </Page>
   );
 }
 
-function Keys({ stored, changed }: { stored: string[]; changed: () => void }) {
+const PATH = '/api/v1/keys';
+
+function Keys({ first }: { first: string[] }) {
   const kept = useKept('keys');
+  const [stored, setStored] = useState(first);
   const [draft, setDraft] = useState(typeof kept === 'string' ? kept : '');
   useKeeping('keys', draft);
   const [refused, setRefused] = useState<string>();
   const [saving, setSaving] = useState(false);
   const tell = useSetAtom(tellAtom);
-  const put = async (keys: string[], done: string) => {
+  /** Changes the list as it is now: another page may have changed it since this one read it. */
+  const change = async (change: (keys: string[]) => string[], done: string) => {
     setSaving(true);
     setRefused(undefined);
     try {
-      await answer(api.PUT('/api/v1/keys', { body: { keys } }));
+      const now = await answer(api.GET(PATH));
+      setStored((await answer(api.PUT(PATH, { body: { keys: change(now.keys) } }))).keys);
       tell({ mood: 'good', title: done });
-      changed();
-      return true;
-    } catch (error) {
-      setRefused(error instanceof Refused && error.fields[0] ? error.fields[0].message : words(error));
-      return false;
     } finally {
       setSaving(false);
     }
   };
   const add = async () => {
     const lines = draft.split('\n').map((line) => line.trim()).filter(Boolean);
-    if (lines.length === 0) setRefused('Paste a key first.');
-    else if (await put([...stored, ...lines], 'Your key was added')) setDraft('');
+    if (lines.length === 0) {
+      setRefused('Paste a key first.');
+      return;
+    }
+    try {
+      await change((keys) => [...keys, ...lines], 'Your key was added');
+      setDraft('');
+    } catch (error) {
+      setRefused(error instanceof Refused && error.fields[0] ? error.fields[0].message : words(error));
+    }
+  };
+  const remove = (line: string) => {
+    change((keys) => keys.filter((key) => key !== line), 'The key was removed').catch((error: unknown) => tell({ mood: 'bad', title: 'The key was not removed', detail: words(error) }));
   };
   return (
     <>
       {stored.length === 0 && <p className="quiet">You have no key here yet. Without one, a GPU workspace is reached by an AWS session only.</p>}
       <ul className="keys" aria-label="Your keys">
         {stored.map((key) => (
-          <KeyLine key={key} line={key} disabled={saving} remove={() => void put(stored.filter((other) => other !== key), 'The key was removed')} />
+          <KeyLine key={key} line={key} disabled={saving} remove={() => remove(key)} />
         ))}
       </ul>
       <form

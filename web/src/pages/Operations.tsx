@@ -2,7 +2,7 @@ import { useAtomValue } from 'jotai';
 import { useDeferredValue, useMemo } from 'react';
 import { Link } from 'wouter';
 import type { Environment } from '../api/schema';
-import { causesOf, slowOf, type Cause } from '../kinds/causes';
+import { causesOf, slowOf, underWaySince, type Cause } from '../kinds/causes';
 import { known } from '../kinds/known';
 import { moodOf, type Mood } from '../kinds/mood';
 import { pageOf } from '../kinds/paths';
@@ -51,6 +51,7 @@ const MOODS: [Mood, string][] = [
   ['bad', 'failing'],
   ['busy', 'under way'],
   ['good', 'ready'],
+  ['idle', 'paused or at zero'],
   ['leaving', 'being deleted'],
 ];
 
@@ -106,7 +107,7 @@ function Slow({ all }: { all: readonly Environment[] }) {
           </Link>
           <span className="grow">{environment.message}</span>
           <span className="small">
-            <Ago at={environment.deletedAt ?? environment.createdAt} />
+            <Ago at={underWaySince(environment)} />
           </span>
         </li>
       ))}

@@ -81,7 +81,7 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
 });
 
 /** Where people reach it. What is ready without an address needs none; its room stays, so that cards keep their height. */
-function Endpoint({ of: { endpoint, kind, ready } }: { of: Environment }) {
+function Endpoint({ of: { name, endpoint, kind, ready } }: { of: Environment }) {
   if (!endpoint) return <p className="endpoint small">{ready || known(kind).addressless ? '' : 'No address yet'}</p>;
   return (
     <p className="endpoint">
@@ -94,7 +94,7 @@ function Endpoint({ of: { endpoint, kind, ready } }: { of: Environment }) {
           {endpoint}
         </code>
       )}
-      <Copy text={endpoint} what="the address" />
+      <Copy text={endpoint} what={`the address of ${name}`} />
     </p>
   );
 }

@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core';
 import { useAtomValue } from 'jotai';
 import { retryNow } from '../api/live';
+import { useLater } from '../state/later';
 import { nowAtom } from '../state/now';
 import { lineAtom } from '../state/session';
 import { Icon } from './Icon';
@@ -20,14 +21,18 @@ export function LineBanner() {
   );
 }
 
+/** A line that comes back at once, as after every reset, was not worth a word. Of the countdown nobody is told aloud. */
 function Down({ retryAt, why }: { retryAt: number; why: string }) {
   const now = useAtomValue(nowAtom);
+  const later = useLater(1_500);
+  if (!later) return null;
   const seconds = Math.round((retryAt - now) / 1000);
   return (
     <p className="banner">
       <Icon name="alert" />
       <span>
-        No live changes just now: what you see is what was known last. {why} {seconds > 4 ? `The next attempt is in about ${seconds} s.` : 'Trying again…'}
+        No live changes just now: what you see is what was known last. {why}{' '}
+        <span aria-hidden="true">{seconds > 4 ? `The next attempt is in about ${seconds} s.` : 'Trying again…'}</span>
       </span>
       <Button size="compact-sm" variant="default" onClick={retryNow}>
         Try now

@@ -3,15 +3,17 @@ import { useAtomValue, useSetAtom } from 'jotai';
 import { useEffect } from 'react';
 import { noticesAtom, readAtom, type Notice } from '../state/notices';
 
-/** What happened meanwhile, until it is read. */
+/** What happened meanwhile, until it is read. Bad news is an alert of its own; what is good is told by the region that it comes into. */
 export function Notices() {
   const notices = useAtomValue(noticesAtom);
   const read = useSetAtom(readAtom);
+  const of = (mood: Notice['mood']) => notices.filter((notice) => notice.mood === mood).map((notice) => <Told key={notice.id} notice={notice} read={read} />);
   return (
-    <div className="notices" aria-live="assertive">
-      {notices.map((notice) => (
-        <Told key={notice.id} notice={notice} read={read} />
-      ))}
+    <div className="notices">
+      {of('bad')}
+      <div role="status" aria-atomic="false">
+        {of('good')}
+      </div>
     </div>
   );
 }
@@ -30,7 +32,7 @@ function Told({ notice: { id, mood, title, detail }, read }: { notice: Notice; r
       color={mood === 'bad' ? 'red' : 'teal'}
       title={title}
       withBorder
-      role={mood === 'bad' ? 'alert' : 'status'}
+      role={mood === 'bad' ? 'alert' : 'group'}
       closeButtonProps={{ 'aria-label': 'Dismiss' }}
       onClose={() => read(id)}
     >

@@ -39,3 +39,8 @@ export function Page({ title, above, beside, lead, children }: Props) {
     </>
   );
 }
+
+/** Brings the keyboard to the page's title, from what is gone. */
+export function focusTitle(): void {
+  document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
+}

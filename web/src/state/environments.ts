@@ -19,6 +19,8 @@ export interface Row {
   phase: string;
   failed: boolean;
   createdAt: string;
+  /** Whether changes of it are told; else it was only read, or made. */
+  told: boolean;
 }
 
 const atoms = new Map<Key, PrimitiveAtom<Environment | undefined>>();
@@ -69,18 +71,23 @@ export class Environments {
     if (synced) this.store.set(syncedAtom, true);
   }
 
-  /** Takes in everything that there is, read while the line is down; `lines` were opened when it was asked for. */
-  read(all: readonly Environment[], lines: number): void {
+  /** Takes in everything that there is, read while the line is down; `lines` were opened when it was asked for. Says whether it did. */
+  read(all: readonly Environment[], lines: number): boolean {
     // A line that stands again knows better.
-    if (lines !== this.lines) return;
+    if (lines !== this.lines) return false;
     this.show(this.ledger.read(all));
     this.store.set(syncedAtom, true);
+    return true;
   }
 
   /** Shows at once what was just made or read, until the line knows it better. */
   offer(environment: Environment): void {
-    const key = keyOf(environment);
-    if (!this.ledger.entries.has(key)) this.store.set(environmentAtom(key), environment);
+    this.show(this.ledger.offer(environment));
+  }
+
+  /** Takes back what was offered and is not there any more. */
+  retract(key: Key): void {
+    this.show(this.ledger.retract(key));
   }
 
   /** Shows an environment as going before the server has answered; the answer takes that back. */
@@ -100,7 +107,7 @@ export class Environments {
     for (const key of keys) {
       const environment = this.shown(this.ledger.entries.get(key));
       this.store.set(environmentAtom(key), environment);
-      const row = environment && rowOf(key, environment);
+      const row = environment && rowOf(key, environment, this.ledger.tells(key));
       if (sameRow(this.rows.get(key), row)) continue;
       moved = true;
       if (row) this.rows.set(key, row);
@@ -118,11 +125,11 @@ export class Environments {
   }
 }
 
-function rowOf(key: Key, environment: Environment): Row {
+function rowOf(key: Key, environment: Environment, told: boolean): Row {
   const { kind, apiVersion, plural, namespace, name, phase, failed } = environment;
   const ownerLabel = environment.labels['owner'] ?? '';
   const owner = environment.owner ?? ownerLabel;
-  return { key, kind, apiVersion, plural, namespace, name, owner, ownerLabel, phase, failed, createdAt: environment.createdAt ?? '' };
+  return { key, kind, apiVersion, plural, namespace, name, owner, ownerLabel, phase, failed, createdAt: environment.createdAt ?? '', told };
 }
 
 function sameRow(before: Row | undefined, after: Row | undefined): boolean {

@@ -1,9 +1,11 @@
 import type { Me } from '../api/schema';
+import { kindPath } from '../kinds/known';
 import type { Row } from './environments';
 
 /** Which environments are listed, and how; it stands in the URL, so that it can be sent to somebody. */
 export interface Filters {
   q: string;
+  /** As it stands in paths: two groups may serve one kind. */
   kind: string;
   /** Empty: mine; `*`: everybody's; else an owner. */
   owner: string;
@@ -36,7 +38,7 @@ export function listed(rows: readonly Row[], { q, kind, owner, phase, sort }: Fi
   const fits = (row: Row) => {
     const text = `${row.name} ${row.namespace} ${row.kind} ${row.owner}`.toLowerCase();
     const whose = owner === '*' || (owner ? row.owner === owner : isMine(row, me));
-    return whose && (!kind || row.kind === kind) && (!phase || row.phase === phase) && words.every((word) => text.includes(word));
+    return whose && (!kind || kindPath(row) === kind) && (!phase || row.phase === phase) && words.every((word) => text.includes(word));
   };
   return rows.filter(fits).sort(ORDERS[sort] ?? ORDERS['newest']);
 }

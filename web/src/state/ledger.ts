@@ -16,6 +16,8 @@ export function keyOf({ apiVersion, kind, namespace, name }: Pick<Environment, '
  */
 export class Ledger {
   readonly entries = new Map<Key, Environment>();
+  /** What of it was read or made here alone: the line has not told of it, and perhaps never will. */
+  private readonly offered = new Set<Key>();
   private epoch = '';
   /** Everything up to here is contained in `entries`. */
   private floor = 0;
@@ -54,6 +56,7 @@ export class Ledger {
     }
     if (!id || id.epoch !== this.epoch || id.sequence <= Math.max(this.floor, this.newest.get(key) ?? 0)) return [];
     this.newest.set(key, id.sequence);
+    this.offered.delete(key);
     if (type === 'deleted') this.entries.delete(key);
     else this.entries.set(key, environment);
     return [key];
@@ -76,14 +79,34 @@ export class Ledger {
     return [...this.exchange(new Map(environments.map((environment) => [keyOf(environment), environment])))];
   }
 
+  /** Takes in what was just made or read by itself, unless the line knows it. */
+  offer(environment: Environment): Key[] {
+    const key = keyOf(environment);
+    if (this.tells(key)) return [];
+    this.offered.add(key);
+    this.entries.set(key, environment);
+    return [key];
+  }
+
+  /** Takes back what was offered. */
+  retract(key: Key): Key[] {
+    return this.offered.delete(key) && this.entries.delete(key) ? [key] : [];
+  }
+
+  /** Whether the line tells of an environment. */
+  tells(key: Key): boolean {
+    return this.entries.has(key) && !this.offered.has(key);
+  }
+
   private exchange(entries: ReadonlyMap<Key, Environment>): Set<Key> {
     const changed = new Set<Key>([...this.entries.keys()].filter((key) => !entries.has(key)));
     changed.forEach((key) => this.entries.delete(key));
     for (const [key, environment] of entries) {
-      if (same(this.entries.get(key), environment)) continue;
+      if (this.tells(key) && same(this.entries.get(key), environment)) continue;
       this.entries.set(key, environment);
       changed.add(key);
     }
+    this.offered.clear();
     return changed;
   }
 

@@ -2,7 +2,7 @@ import { createContext, useContext } from 'react';
 import type { createStore } from 'jotai';
 import { answer, api, onSignedOut } from '../api/client';
 import { backoff } from '../api/backoff';
-import { follow } from '../api/live';
+import { follow, type Following } from '../api/live';
 import { Refused, words } from '../api/problem';
 import type { Environment, Page } from '../api/schema';
 import { Environments } from './environments';
@@ -14,7 +14,8 @@ type Store = ReturnType<typeof createStore>;
 /** What the pages hang on: who is signed in, the kinds, and the environments as they change. */
 export class Portal {
   readonly environments: Environments;
-  private leave: (() => void) | undefined;
+  private line: Following | undefined;
+  private reading: AbortController | undefined;
   private learning: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly store: Store) {
@@ -61,7 +62,7 @@ export class Portal {
   private follow(): void {
     this.hangUp();
     let again = false;
-    this.leave = follow({
+    this.line = follow({
       onMessages: (messages) => this.environments.receive(messages),
       onLine: (line) => {
         this.store.set(lineAtom, line);
@@ -75,22 +76,26 @@ export class Portal {
   }
 
   private hangUp(): void {
-    this.leave?.();
-    this.leave = undefined;
+    this.line?.stop();
+    this.line = undefined;
+    this.reading?.abort();
   }
 
   /** Reads what there is, page by page, while no changes come: whoever reads it knows by the banner how old it is. */
   private async read(): Promise<void> {
     const { lines } = this.environments;
+    this.reading?.abort();
+    const { signal } = (this.reading = new AbortController());
     try {
       const all: Environment[] = [];
       let next: string | undefined;
       do {
-        const page: Page = await answer(api.GET('/api/v1/environments', { params: { query: { limit: 500, continue: next } } }));
+        const page: Page = await answer(api.GET('/api/v1/environments', { params: { query: { limit: 500, continue: next } }, signal }));
         all.push(...page.items);
         next = page.continue ?? undefined;
       } while (next !== undefined);
-      this.environments.read(all, lines);
+      // Another process may have answered, which was behind the one whose line goes on: that one tells everything anew.
+      if (!signal.aborted && this.environments.read(all, lines)) this.line?.forget();
     } catch {
       // The banner says already that the portal does not answer; the next attempt reads again.
     }
@@ -103,7 +108,7 @@ export class Portal {
     const known = this.store.get(kindsAtom);
     // The same again is no news for forms that are being filled in.
     if (kinds && JSON.stringify(kinds) !== JSON.stringify(known)) this.store.set(kindsAtom, kinds);
-    if (!kinds?.length && this.leave) this.learning = setTimeout(() => void this.learn(attempt + 1), backoff(attempt));
+    if (!kinds?.length && this.line) this.learning = setTimeout(() => void this.learn(attempt + 1), backoff(attempt));
   }
 
   private lose(why: 'signed-out' | 'expired'): void {
