@@ -1,11 +1,13 @@
 //! `demo`: the portal with its pages, before a pretended cluster.
 
+use std::net::SocketAddr;
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use demo::{Demo, seed};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 use xtask::{pages, workspace};
@@ -41,24 +43,21 @@ async fn main() -> ExitCode {
 /// Builds the pages, starts the cluster and the portal before it, and stays until the portal ends.
 async fn run(args: &Args) -> Result<()> {
     tokio::task::spawn_blocking(pages::build).await.context("building the pages")??;
+    // Taken already? Then it is said before anything is started.
+    let listen = free(&args.listen).await?;
     let demo = Demo::start(args.pace, &seed::all()).await?;
     let folder = tempfile::tempdir().context("making a folder")?;
     let kubeconfig = folder.path().join("kubeconfig");
     demo.write_kubeconfig(&kubeconfig)?;
     let mut portal = Command::new(workspace::built("paved")?);
-    portal.args([
-        "portal",
-        "--auth",
-        "none",
-        "--log-level",
-        "warn",
-        "--listen",
-        &args.listen,
-        "--kubeconfig",
-    ]);
-    portal.arg(&kubeconfig).stdin(Stdio::null()).kill_on_drop(true);
+    portal.args(["portal", "--auth", "none", "--log-level", "warn", "--kubeconfig"]);
+    portal.arg(&kubeconfig).args(["--listen", &listen.to_string()]).stdin(Stdio::null()).kill_on_drop(true);
     let mut portal = portal.spawn().context("starting the portal")?;
-    println!("Open http://{} and make something: no cluster and no cloud is touched.", args.listen);
+    tokio::select! {
+        ended = portal.wait() => bail!("the portal ended with {}", ended.context("waiting for the portal")?),
+        () = answers(listen) => {}
+    }
+    println!("Open http://{listen} and make something: no cluster and no cloud is touched.");
     println!("The command line works too: export KUBECONFIG={}; paved list -A", kubeconfig.display());
     println!("Ctrl-C ends it.");
     tokio::select! {
@@ -73,6 +72,20 @@ async fn run(args: &Args) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The address where the portal is to listen, where nobody else does.
+async fn free(listen: &str) -> Result<SocketAddr> {
+    let listener =
+        TcpListener::bind(listen).await.with_context(|| format!("--listen {listen} cannot be taken"))?;
+    listener.local_addr().context("taking a port")
+}
+
+/// Waits until somebody answers there.
+async fn answers(address: SocketAddr) {
+    while TcpStream::connect(address).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// Waits until somebody wants it to end.

@@ -8,7 +8,7 @@ use xtask::{workspace, yaml};
 
 use crate::api::admitted;
 use crate::crossplane::Crossplane;
-use crate::json::text;
+use crate::json::{seconds, text};
 use crate::kinds::Kinds;
 use crate::store::{Key, Store};
 
@@ -34,9 +34,11 @@ pub struct Seed {
     pub age: SignedDuration,
     /// What is otherwise than in the example.
     pub spec: Value,
+    /// Whether its deletion was asked for just now.
+    pub leaves: bool,
 }
 
-/// Environments of every kind: ready ones of different ages, one that comes up, one that the cloud refuses.
+/// Environments of every kind: ready ones of different ages, one that comes up, one that the cloud refuses, one that goes.
 pub fn all() -> Vec<Seed> {
     let (hours, claims) = (SignedDuration::from_hours, Flavour::Claims);
     let seed = |api, namespace, name, owner, age, spec| Seed {
@@ -47,6 +49,7 @@ pub fn all() -> Vec<Seed> {
         owner,
         age,
         spec,
+        leaves: false,
     };
     let machine = |kind: &str, owner: &str| json!({"parameters": {"owner": owner, "instanceType": kind}});
     vec![
@@ -75,6 +78,11 @@ pub fn all() -> Vec<Seed> {
             flavour: Flavour::Namespaced,
             ..seed("stock-pool", "team-vision", "nightly", "ada", hours(9), json!({}))
         },
+        Seed {
+            flavour: Flavour::Namespaced,
+            leaves: true,
+            ..seed("unified-environment", "team-shop", "spring-sale", "ada", hours(24 * 30), json!({}))
+        },
     ]
 }
 
@@ -98,6 +106,13 @@ pub fn plant(
         let end = now.min(clock + SignedDuration::from_secs_f64(LONGEST * pace));
         while clock <= end && crossplane.tick_one(&key, clock) {
             clock += STEP.min(SignedDuration::from_secs_f64(pace));
+        }
+        if seed.leaves {
+            store.put(&key, now, |there| {
+                let mut object = there?.clone();
+                object["metadata"]["deletionTimestamp"] = json!(seconds(now).to_string());
+                Some(object)
+            });
         }
     }
     Ok(())

@@ -190,6 +190,13 @@ async fn what_stands_there_at_the_start_is_of_all_kinds_and_phases() {
         ("training", "Failed"),
     ];
     assert_eq!(told, expected);
+
+    let objects =
+        support::api(&client, "", "platform.m.acme.io/v1alpha1", "UnifiedEnvironment", "unifiedenvironments");
+    let found = objects.list(&ListParams::default()).await.unwrap().items;
+    let going: Vec<String> = found.iter().map(ResourceExt::name_any).collect();
+    assert_eq!(going, ["spring-sale"]);
+    assert!(found[0].metadata.deletion_timestamp.is_some());
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
 import { expect, test as base, type BrowserContext, type Page } from '@playwright/test';
+import { listen } from './looks.ts';
 import { world, type Account } from './world.ts';
 
 type Name = 'ada' | 'bob';
@@ -11,6 +12,8 @@ interface People {
   bob: Page;
   /** One more browser in somebody's hands. */
   another: (name: Name) => Promise<Page>;
+  /** What browsers say is wrong with the pages; nothing may be left of it in the end. */
+  complaints: string[];
 }
 
 interface Sessions {
@@ -21,11 +24,21 @@ interface Sessions {
 export const test = base.extend<People, Sessions>({
   ada: async ({ another }, use) => use(await another('ada')),
   bob: async ({ another }, use) => use(await another('bob')),
-  another: async ({ browser, sessionOf }, use) => {
+  complaints: async ({}, use) => {
+    const complaints: string[] = [];
+    await use(complaints);
+    expect(complaints).toEqual([]);
+  },
+  context: async ({ context, complaints }, use) => {
+    await listen(context, complaints);
+    await use(context);
+  },
+  another: async ({ browser, sessionOf, complaints }, use) => {
     const opened: BrowserContext[] = [];
     await use(async (name) => {
       const context = await browser.newContext({ baseURL: world[name].portal, storageState: await sessionOf(name) });
       opened.push(context);
+      await listen(context, complaints);
       const page = await context.newPage();
       await page.goto('/');
       return page;

@@ -18,6 +18,8 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 const settle = (page, milliseconds = 600) => page.waitForTimeout(milliseconds);
 const nobody = async (page) => page.route('**/api/v1/me', (route) => route.fulfill({ status: 401, contentType: 'application/problem+json', body: JSON.stringify({ status: 401, detail: 'Sign in.' }) }));
+const refusing = (path, status, detail, method = 'GET') => async (page) =>
+  page.route(path, (route) => (route.request().method() === method ? route.fulfill({ status, contentType: 'application/problem+json', body: JSON.stringify({ status, detail, requestId: 'a1b2c3d4' }) }) : route.fallback()));
 const noStream = async (page) => page.route('**/api/v1/watch', (route) => route.abort());
 
 /** Every page; where something sticks to the screen's edge, only the screen is taken: its path, what happens before it is opened, and what somebody does there. */
@@ -33,13 +35,21 @@ function pages({ kinds, states }) {
     keys: { path: '/keys' },
     operations: { path: '/operations' },
     nowhere: { path: '/nowhere' },
+    'may-not': { path: '/', before: refusing('**/api/v1/me', 403, 'The portal may not act for you: whoever runs it has to let its role impersonate the user "oidc:ada".') },
+    'no-answer': { path: '/', before: refusing('**/api/v1/me', 502, 'The Kubernetes API does not answer just now.') },
+    'session-ended': { path: '/', before: refusing('**/api/v1/watch', 401, 'Sign in.'), screen: true },
+    offline: { path: '/?owner=*', act: offline, screen: true },
+    'choose-forbidden': { path: '/new', before: mayNothing },
+    'cannot-be-shown': { path: '/environments/team-vision/stockpools.platform.acme.io/nobody' },
   };
   for (const kind of kinds) all[`new-${kindPath(kind)}`] = { path: `/new?kind=${kindPath(kind)}`, act: (page) => settle(page, 1500), screen: true };
   const [first] = kinds;
   if (first) all['new-refused'] = { path: `/new?kind=${kindPath(first)}`, act: refuse, screen: true };
-  for (const [state, one] of Object.entries(states)) if (one) all[state] = { path: pageOf(one) };
+  for (const [state, one] of Object.entries(states)) all[state] = one ? { path: pageOf(one) } : { missing: `there is nothing ${state} just now` };
   if (states.ready) {
     const path = pageOf(states.ready);
+    all.gone = { path, act: gone(states.ready) };
+    all.meanwhile = { path: `${path}?tab=change`, before: refusing(`**/api/v1${path}`, 409, 'the object has been modified', 'PUT'), act: save, screen: true };
     all.secrets = { path, act: async (page) => { await page.getByRole('button', { name: 'Show', exact: true }).click(); await settle(page); } };
     all.delete = { path, screen: true, act: async (page) => { await page.getByRole('button', { name: 'Delete', exact: true }).click(); await settle(page); } };
     all.change = { path: `${path}?tab=change`, act: settle, screen: true };
@@ -52,6 +62,34 @@ async function refuse(page) {
   await page.getByLabel(/^Name/).first().fill('Not a name!');
   await page.getByRole('button', { name: 'Make it' }).click();
   await settle(page);
+}
+
+const offline = async (page) => {
+  await page.context().setOffline(true);
+  await page.getByText('This device is offline').waitFor();
+};
+
+/** Nobody may make anything. */
+const mayNothing = async (page) =>
+  page.route('**/api/v1/kinds', async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ response: answer, json: (await answer.json()).map((kind) => ({ ...kind, mayCreate: false })) });
+  });
+
+/** Loses an environment from the line, and finds nothing where it was. */
+const gone = (one) => async (page) => {
+  await refusing(`**/api/v1${pageOf(one)}`, 404, `"${one.name}" not found`)(page);
+  await page.route('**/api/v1/watch', (route) => route.fulfill({ contentType: 'text/event-stream', body: 'event: snapshot\ndata: {"total":0}\n\nevent: synced\nid: other-0-scope\ndata: {}\n\n' }));
+  await page.route('**/api/v1/environments?*', (route) => route.fulfill({ json: { items: [] } }));
+  await page.evaluate(() => window.dispatchEvent(new Event('offline')));
+  await page.getByRole('heading', { name: `${one.name} is gone` }).waitFor();
+};
+
+/** Somebody else was faster. */
+async function save(page) {
+  await page.locator('form input[type=number]:enabled').first().fill('900');
+  await page.getByRole('button', { name: 'Save the change' }).click();
+  await settle(page, 1500);
 }
 
 /** Opens a page and does what is done there; answers what is wrong with it. */
@@ -90,6 +128,11 @@ async function everything(browser, there) {
     for (const width of WIDTHS) {
       const context = await browser.newContext({ viewport: { width, height: width < 500 ? 844 : 900 }, colorScheme });
       for (const [name, what] of chosen) {
+        if (what.missing) {
+          console.error(`${name}: ${what.missing}`);
+          bad += 1;
+          continue;
+        }
         const page = await context.newPage();
         const wrong = await show(page, what).catch((error) => [error.message.split('\n')[0]]);
         const all = [...wrong, ...(await accessible(page))];
@@ -98,6 +141,7 @@ async function everything(browser, there) {
         if (all.length > 0) console.error(`${name} ${width} ${colorScheme}: ${all.join('; ')}`);
         bad += all.length;
         await page.close();
+        await context.setOffline(false);
       }
       await context.close();
     }
@@ -118,7 +162,7 @@ async function forDocs(browser, there) {
   const all = Object.entries(pages(there));
   for (const { name, page: wanted, width, height, colorScheme } of DOCS) {
     const found = all.find(([one]) => one === wanted) ?? all.find(([one]) => one.startsWith(wanted));
-    if (!found) throw new Error(`There is nothing to show of “${name}” just now.`);
+    if (!found || found[1].missing) throw new Error(`There is nothing to show of “${name}” just now.`);
     const context = await browser.newContext({ viewport: { width, height }, colorScheme, deviceScaleFactor: 1.5 });
     const page = await context.newPage();
     await show(page, found[1]);

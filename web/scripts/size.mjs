@@ -1,8 +1,9 @@
-// What a first visit loads, as it goes over the wire: the page, what it names, and what those import at once.
+// What a first visit loads, as it goes over the wire: the page, what it names, and what those import at once. Whoever arrives at a form,
+// from a bookmark or a sign-in, loads that on top.
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 
-const MOST = 250 * 1024;
+const MOST = { page: 250 * 1024, form: 400 * 1024 };
 const dist = new URL('../dist/', import.meta.url);
 const manifest = JSON.parse(readFileSync(new URL('manifest.json', dist), 'utf8'));
 const size = (file) => gzipSync(readFileSync(new URL(file, dist)), { level: 9 }).length;
@@ -19,9 +20,12 @@ const form = new Set([...files('src/pages/Create.tsx')].filter((file) => !first.
 const sum = (all) => [...all].reduce((total, file) => total + size(file), 0);
 const kib = (bytes) => `${(bytes / 1024).toFixed(1)} KiB`;
 for (const file of first) console.log(`${kib(size(file)).padStart(11)}  ${file}`);
-console.log(`${kib(sum(first)).padStart(11)}  first load, gzip (at most ${kib(MOST)})`);
-console.log(`${kib(sum(form)).padStart(11)}  more for the form`);
-if (sum(first) > MOST) {
-  console.error('The first load is too large.');
-  process.exit(1);
+const loads = { page: sum(first), form: sum(first) + sum(form) };
+console.log(`${kib(loads.page).padStart(11)}  first load, gzip (at most ${kib(MOST.page)})`);
+console.log(`${kib(loads.form).padStart(11)}  first load at a form, gzip (at most ${kib(MOST.form)})`);
+for (const what of Object.keys(MOST)) {
+  if (loads[what] > MOST[what]) {
+    console.error(`The first load of a ${what} is too large.`);
+    process.exitCode = 1;
+  }
 }

@@ -1,96 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import type { EventId, Message } from '../src/api/live';
+import type { Message } from '../src/api/live';
 import type { Environment } from '../src/api/schema';
 import { Ledger, keyOf } from '../src/state/ledger';
-
-const env = (name: string, resourceVersion: number, uid = 'u1'): Environment => ({
-  apiVersion: 'platform.acme.io/v1alpha1', kind: 'StockPool', plural: 'stockpools', namespace: 'team', name, uid,
-  resourceVersion: String(resourceVersion), labels: {}, phase: 'Pending', ready: false, failed: false, message: '', progress: '', parts: [], status: {},
-});
-
-/** Numbers that look random and are the same in every run. */
-function random(seed: number): () => number {
-  return () => {
-    seed = (seed * 1664525 + 1013904223) % 4294967296;
-    return seed / 4294967296;
-  };
-}
-
-/** A portal whose environments change at random: the truth, and the messages that tell it. */
-class Portal {
-  readonly truth = new Map<string, Environment>();
-  private sequence = 0;
-  private epoch = 0;
-  constructor(private readonly next: () => number) {}
-
-  id(): EventId {
-    return { epoch: `e${this.epoch}`, sequence: this.sequence };
-  }
-
-  happen(): Message {
-    const name = `pool-${Math.floor(this.next() * 300)}`;
-    const known = this.truth.get(name);
-    this.sequence += 1;
-    if (known && this.next() < 0.2) {
-      this.truth.delete(name);
-      return { type: 'deleted', id: this.id(), environment: known };
-    }
-    const environment = env(name, this.sequence, known?.uid ?? `u${this.sequence}`);
-    this.truth.set(name, environment);
-    return { type: known ? 'modified' : 'added', id: this.id(), environment };
-  }
-
-  snapshot(): Message[] {
-    const all = [...this.truth.values()].map((environment): Message => ({ type: 'added', environment }));
-    return [{ type: 'opened' }, { type: 'snapshot', total: all.length }, ...all, { type: 'synced', id: this.id() }];
-  }
-
-  restart(): void {
-    this.epoch += 1;
-    this.sequence = 0;
-  }
-}
-
-function shuffle<T>(items: T[], next: () => number): T[] {
-  const all = [...items];
-  for (let i = all.length - 1; i > 0; i--) {
-    const j = Math.floor(next() * (i + 1));
-    [all[i], all[j]] = [all[j]!, all[i]!];
-  }
-  return all;
-}
+import { env, random, storm } from './storm';
 
 const sorted = (entries: Iterable<Environment>) => [...entries].sort((a, b) => a.name.localeCompare(b.name));
 
 describe('the ledger', () => {
   it.each([1, 2, 3, 4, 5])('ends in the truth after a storm of 10,000 changes, late, doubled and with breaks amid (seed %i)', (seed) => {
-    const next = random(seed);
-    const portal = new Portal(next);
     const ledger = new Ledger();
-    const apply = (messages: Message[]) => messages.forEach((message) => ledger.apply(message));
-    apply(portal.snapshot());
-    let late: Message[] = [];
-    for (let round = 0; round < 100; round++) {
-      const changes = Array.from({ length: 100 }, () => portal.happen());
-      // Of a round some come twice, all in any order, and some only with the next one.
-      const all = shuffle([...late, ...changes, ...changes.filter(() => next() < 0.5)], next);
-      late = all.splice(0, 20);
-      if (round % 10 === 3) {
-        // The line breaks amid a snapshot, and the next one begins anew.
-        apply(portal.snapshot().slice(0, 40));
-        apply(portal.snapshot().slice(0, 2));
-        apply(all);
-        apply(portal.snapshot());
-      } else if (round % 10 === 6) {
-        // Another process answers: what is still on its way from the last one says nothing.
-        portal.restart();
-        apply(portal.snapshot());
-        apply(all);
-      } else {
-        apply(all);
-      }
-    }
-    apply(late);
+    const portal = storm(random(seed), (messages) => messages.forEach((message) => ledger.apply(message)));
     expect(sorted(ledger.entries.values())).toEqual(sorted(portal.truth.values()));
     expect(portal.truth.size).toBeGreaterThan(100);
   });

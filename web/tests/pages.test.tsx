@@ -347,6 +347,7 @@ describe('who sits before the page', () => {
   it('finds nothing of what somebody else pasted', async () => {
     const { world, user, unmount } = open('/keys');
     await user.type(await screen.findByLabelText('Add a key'), 'ssh-ed25519 AAAA');
+    await waitFor(() => expect(world.open).toBe(1));
     const { me } = world;
     world.me = undefined;
     world.reset('expired');

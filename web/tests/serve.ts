@@ -88,12 +88,23 @@ function peopled(): World {
   add('unified-environment', 'ready', 'search', 'team-shop', 'barbara', 60 * 24 * 2);
   add('gpu-workspace', 'ready', 'alan', 'team-robotics', 'alan', 60 * 5);
   add('application-environment', 'half-way', 'ledger', 'team-billing', 'barbara', 95);
+  stuck(world, add('unified-environment', 'ready', 'spring-sale', 'team-shop', 'ada', 60 * 24 * 30));
   return world;
+}
+
+/** Half of it is gone, and its cloud keeps the rest: there is always something to be seen that goes. */
+function stuck(world: World, view: Environment): void {
+  const kept = view.parts.filter(({ kind }) => kind !== 'Usage').slice(0, 3);
+  const parts = kept.map((part) => ({ ...part, ready: false, reason: 'Deleting', message: 'DependencyViolation: resource has a dependent object' }));
+  const of = Number(progressOf(view.parts).split('/')[1]);
+  const message = `is being deleted: ${parts.length} of ${of} parts are left`;
+  world.change(view, { deletedAt: new Date().toISOString(), phase: 'Deleting', ready: false, parts, message, progress: `${of - parts.length}/${of}`, labels: { ...view.labels, stuck: 'yes' } });
 }
 
 /** Time goes on: what was made becomes ready part by part, and what goes loses them. */
 function step(world: World): void {
   for (const { api, view } of [...world.environments.values()]) {
+    if (view.labels['stuck']) continue;
     if (view.deletedAt) shrink(world, view);
     else if (view.labels['made'] !== 'before' && Date.now() - Date.parse(view.createdAt ?? '') < 180_000 && !view.ready) grow(world, api, view);
   }

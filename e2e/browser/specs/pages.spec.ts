@@ -1,3 +1,5 @@
+import type { Locator } from '@playwright/test';
+import { faultsOf } from '../looks.ts';
 import { begin, card, clipboard, COMPLETE, go, KEY, make, makeWorkspace, open, part, progress, remove, resize, tree } from '../pages.ts';
 import { cloud, existing } from '../plane.ts';
 import { eventually, expect, signIn, test } from '../people.ts';
@@ -128,6 +130,7 @@ test('a part that the cloud refuses is explained in its own words, and recovers'
   await makeWorkspace(ada, 'large', 'platform.m.acme.io');
   await eventually(part(ada, 'Instance')).toHaveText(/^Failed/);
   await expect(part(ada, 'Instance')).toContainText(QUOTA);
+  expect(await faultsOf(ada)).toEqual([]);
   await expect(ada.getByRole('main').getByRole('status').filter({ hasText: 'VcpuLimitExceeded' })).toBeVisible();
   await go(ada, 'Operations');
   const causes = ada.getByRole('region', { name: 'What fails now' });
@@ -140,17 +143,50 @@ test('a part that the cloud refuses is explained in its own words, and recovers'
   await expect(ada.getByText('VcpuLimitExceeded')).toHaveCount(0);
 });
 
+test('every page is readable for everybody, in light and dark, on a phone and on a laptop', async ({ ada }) => {
+  const main = ada.getByRole('main');
+  const looks = async (path: string, shown: Locator) => {
+    await ada.goto(path);
+    await expect(shown.first()).toBeVisible();
+    expect(await faultsOf(ada)).toEqual([]);
+  };
+  await looks('/', card(ada, 'vision'));
+  await looks('/?owner=*&view=table', main.getByRole('columnheader', { name: 'Parts ready' }));
+  await looks('/?q=nothing', main.getByRole('heading', { name: 'Nothing fits' }));
+  await looks('/new', main.getByRole('link', { name: 'GPU workspace' }));
+  await looks('/keys', main.getByRole('textbox', { name: 'Add a key' }));
+  await looks('/operations', main.getByRole('region', { name: 'Table of tenants' }));
+  await looks('/nowhere', main.getByRole('heading', { level: 1 }));
+  await looks('/new?kind=gpudevworkspaceclaims.platform.acme.io', main.getByText(/\d+ parts, by the Composition/));
+
+  await open(ada, 'large');
+  const path = new URL(ada.url()).pathname;
+  await looks(path, part(ada, 'Instance'));
+  await looks(`${path}?tab=change`, main.getByRole('button', { name: 'Save the change' }));
+  await looks(`${path}?tab=yaml`, main.getByText(/kind: GpuDevWorkspace/));
+  await ada.getByRole('button', { name: 'Delete', exact: true }).click();
+  await expect(ada.getByRole('dialog', { name: 'Delete large?' }).getByRole('textbox')).toBeFocused();
+  expect(await faultsOf(ada)).toEqual([]);
+});
+
 test('what is changed changes', async ({ ada }) => {
   await open(ada, 'render');
   await resize(ada, 3);
   await eventually(ada.getByRole('region', { name: 'Connect' })).toContainText(/Available\s*3/);
 });
 
-test('a page that was offline says so, and catches up', async ({ ada, another }) => {
+test('a page that was offline says so, and catches up', async ({ ada, another, complaints }) => {
   await open(ada, 'render');
   const replicas = ada.getByRole('region', { name: 'Connect' });
   await ada.context().setOffline(true);
   await expect(ada.getByText('This device is offline')).toBeVisible();
+  expect(await faultsOf(ada)).toEqual([]);
+
+  await ada.getByRole('tab', { name: 'YAML' }).click();
+  await expect(ada.getByRole('alert').filter({ hasText: 'This cannot be shown' })).toBeVisible();
+  await ada.getByRole('tab', { name: 'Overview' }).click();
+  // It is told to the console, too.
+  expect(complaints.splice(0).join()).toContain('dynamically imported module');
 
   const laptop = await another('ada');
   await open(laptop, 'render');
@@ -208,6 +244,7 @@ test('nothing is deleted before its name was typed, and then it goes part by par
   await expect(ada.getByRole('heading', { name: 'What is left' })).toBeVisible();
   await eventually(tree(ada).getByText('Instance', { exact: true })).toHaveCount(0);
   await eventually(part(ada, 'Security group')).toContainText(IN_USE);
+  expect(await faultsOf(ada)).toEqual([]);
   await expect(progress(ada)).toHaveAccessibleName(/^([1-9]\d*) of (?!\1 )\d+ parts gone$/);
   expect(await existing()).toContain('vision');
 
@@ -236,6 +273,7 @@ test('whoever signs out has signed out everywhere', async ({ page, context }) =>
 
   await page.getByRole('button', { name: 'Sign out' }).click();
   await expect(page.getByRole('link', { name: 'Sign in' })).toBeVisible();
+  expect(await faultsOf(page)).toEqual([]);
   await expect(page.getByText(world.ada.login)).toHaveCount(0);
   await expect(tab.getByRole('dialog', { name: 'Your session has ended' })).toContainText('You have signed out in another place.');
   await tab.reload();

@@ -51,12 +51,11 @@ function Found({ namespace, kind, name }: Place) {
   const line = useAtomValue(environmentAtom(row?.key ?? ''));
   // What the line does not tell of may have come a moment ago, may not be listed, or is gone.
   const untold = synced && !row?.told;
-  const { data, error, again } = useAsked(untold ? `${namespace}/${kind}/${name}` : undefined, async () => {
+  const { error, again } = useAsked(untold ? `${namespace}/${kind}/${name}` : undefined, async () => {
     try {
       const whole = await answer(api.GET('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: { namespace, kind, name } } }));
       const { object: _, ...environment } = whole;
       portal.environments.offer(environment);
-      return environment;
     } catch (refused) {
       if (isMissing(refused) && row) portal.environments.retract(row.key);
       throw refused;
@@ -64,7 +63,7 @@ function Found({ namespace, kind, name }: Place) {
   });
   const [seen, setSeen] = useState(false);
   if (row && !seen) setSeen(true);
-  const environment = untold && isRefused(error) ? undefined : (line ?? data);
+  const environment = untold && isRefused(error) ? undefined : line;
   const read = untold && environment !== undefined;
   useEffect(() => {
     if (!read) return;
@@ -93,9 +92,9 @@ function isMissing(error: unknown): boolean {
   return error instanceof Refused && error.status === 404;
 }
 
-/** Whether the answer was no; a portal that does not answer says nothing about it. */
+/** Whether the answer was no; where there is none, what was known before stays. */
 function isRefused(error: unknown): boolean {
-  return error instanceof Refused && error.status >= 400 && error.status < 500;
+  return error instanceof Refused && [403, 404].includes(error.status);
 }
 
 /** Says that this page is a picture that is taken now and then. Of what was just made the line tells sooner. */

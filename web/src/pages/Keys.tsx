@@ -33,7 +33,7 @@ function Keys({ first }: { first: string[] }) {
   const [saving, setSaving] = useState(false);
   const tell = useSetAtom(tellAtom);
   /** Changes the list as it is now: another page may have changed it since this one read it. */
-  const change = async (change: (keys: string[]) => string[], done: string) => {
+  const save = async (change: (keys: string[]) => string[], done: string) => {
     setSaving(true);
     setRefused(undefined);
     try {
@@ -51,14 +51,14 @@ function Keys({ first }: { first: string[] }) {
       return;
     }
     try {
-      await change((keys) => [...keys, ...lines], 'Your key was added');
+      await save((keys) => [...keys, ...lines], 'Your key was added');
       setDraft('');
     } catch (error) {
       setRefused(error instanceof Refused && error.fields[0] ? error.fields[0].message : words(error));
     }
   };
   const remove = (line: string) => {
-    change((keys) => keys.filter((key) => key !== line), 'The key was removed').catch((error: unknown) => tell({ mood: 'bad', title: 'The key was not removed', detail: words(error) }));
+    save((keys) => keys.filter((key) => key !== line), 'The key was removed').catch((error: unknown) => tell({ mood: 'bad', title: 'The key was not removed', detail: words(error) }));
   };
   return (
     <>
