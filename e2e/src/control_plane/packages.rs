@@ -262,13 +262,22 @@ pub fn installation(args: &Args) -> Vec<Value> {
     objects
 }
 
-/// Waits until every package that there is, dependencies too, is installed and healthy; how many there are.
+/// Waits until every package that there is, dependencies too, is installed and healthy, and the kinds are there that they bring; how many
+/// packages there are.
 pub async fn healthy(cluster: &Cluster) -> Result<usize> {
     let start = Instant::now();
     loop {
         let packages = all(cluster).await?;
-        let waiting: Vec<_> = packages.iter().filter_map(|(name, object)| unhealthy(name, object)).collect();
+        let unhealthy =
+            packages.iter().filter_map(|(name, object)| missing(name, object, &["Installed", "Healthy"]));
+        let kinds = list(cluster, "apiextensions.crossplane.io", "CompositeResourceDefinition").await?;
+        let absent = kinds.iter().filter_map(|(name, object)| {
+            let claimed = !object.data["spec"]["claimNames"].is_null();
+            missing(name, object, if claimed { &["Established", "Offered"] } else { &["Established"] })
+        });
+        let waiting: Vec<_> = unhealthy.chain(absent).collect();
         // Dependencies appear one after another, and only with them the packages that wanted them become healthy.
+        // A package counts as healthy once its objects are there; what they define is served a moment later.
         if waiting.is_empty() && !packages.is_empty() {
             return Ok(packages.len());
         }
@@ -282,21 +291,26 @@ pub async fn healthy(cluster: &Cluster) -> Result<usize> {
 async fn all(cluster: &Cluster) -> Result<Vec<(String, DynamicObject)>> {
     let mut packages = Vec::new();
     for kind in KINDS {
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", "v1", kind));
-        let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
-        for object in api.list(&ListParams::default()).await? {
-            let name = object.metadata.name.clone().unwrap_or_default();
-            packages.push((format!("{kind} {name}"), object));
-        }
+        packages.extend(list(cluster, "pkg.crossplane.io", kind).await?);
     }
     Ok(packages)
 }
 
-/// What a package waits for.
-fn unhealthy(name: &str, package: &DynamicObject) -> Option<String> {
-    let conditions = package.data["status"]["conditions"].as_array();
+/// All objects of a kind, each with what it is called.
+async fn list(cluster: &Cluster, group: &str, kind: &str) -> Result<Vec<(String, DynamicObject)>> {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+    let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
+    let objects = api.list(&ListParams::default()).await?.into_iter();
+    let named = objects
+        .map(|object| (format!("{kind} {}", object.metadata.name.as_deref().unwrap_or_default()), object));
+    Ok(named.collect())
+}
+
+/// Which of these conditions something still waits for.
+fn missing(name: &str, object: &DynamicObject, wanted: &[&str]) -> Option<String> {
+    let conditions = object.data["status"]["conditions"].as_array();
     let of_type = |wanted: &str| conditions.and_then(|all| all.iter().find(|one| one["type"] == wanted));
-    ["Installed", "Healthy"].iter().find_map(|wanted| match of_type(wanted) {
+    wanted.iter().find_map(|wanted| match of_type(wanted) {
         Some(condition) if condition["status"] == "True" => None,
         Some(condition) => Some(format!("{name}: not {wanted}: {}", condition["message"])),
         None => Some(format!("{name}: not {wanted} yet")),
