@@ -241,6 +241,7 @@ impl ControlPlane {
         outer.apply(&rights()?).await?;
         let args = package::Args { flavour: options.core.flavour(), ..package::Args::default() };
         outer.apply(&packages::installation(&args)).await?;
+        outer.apply(&packages::optional(&args)?).await?;
         let count = packages::healthy(outer).await?;
         self.ground.tell(&format!("{count} packages healthy"), start);
         self.run_providers(options.pace).await

@@ -1,7 +1,7 @@
 //! A registry on loopback with our packages and those that they depend on, and their installation.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -17,7 +17,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use xtask::{
-    package::{self, Args, names, providers::Package},
+    package::{self, Args, composed, names, providers::Package},
     tools, workspace, yaml,
 };
 
@@ -241,14 +241,7 @@ impl Provider {
 
 /// The objects by which a user installs our function and the Configurations. Those of a group of one's own stand beside the others.
 pub fn installation(args: &Args) -> Vec<Value> {
-    let installed = |kind: &str, name: &str, package: &str| {
-        json!({
-            "apiVersion": "pkg.crossplane.io/v1",
-            "kind": kind,
-            "metadata": {"name": name},
-            "spec": {"package": tagged(package, args)},
-        })
-    };
+    let installed = |kind: &str, name: &str, package: &str| installed(kind, name, &tagged(package, args));
     let function = args.registry.function();
     let mut objects = vec![installed("Function", &args.registry.installed_function(), &function)];
     let prefix = if args.group.is_some() { "own-" } else { "" };
@@ -260,6 +253,31 @@ pub fn installation(args: &Args) -> Vec<Value> {
         }
     }
     objects
+}
+
+fn installed(kind: &str, name: &str, package: &str) -> Value {
+    json!({
+        "apiVersion": "pkg.crossplane.io/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {"package": package},
+    })
+}
+
+/// The Providers that only some choices of a claim need: no Configuration brings them, whoever offers these choices installs them.
+pub fn optional(args: &Args) -> Result<Vec<Value>> {
+    let (mut needed, mut optional) = (BTreeSet::new(), BTreeSet::new());
+    for api in APIS {
+        for flavour in args.flavours() {
+            let composed = composed::by(*api, flavour)?;
+            needed.extend(composed.needed());
+            optional.extend(composed.optional());
+        }
+    }
+    let alone = optional.difference(&needed);
+    Ok(alone
+        .map(|one| installed("Provider", &one.name, &format!("{}:v{}.0", one.reference(), one.since)))
+        .collect())
 }
 
 /// Waits until every package that there is, dependencies too, is installed and healthy, and the kinds are there that they bring; how many

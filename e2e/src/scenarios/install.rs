@@ -21,17 +21,19 @@ const PACKAGES: &str = "pkg.crossplane.io/v1";
 
 pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) -> Result<()> {
     packages::healthy(&stage.plane.outer).await?;
-    let mut needed = BTreeSet::new();
+    let mut wanted = BTreeSet::new();
     for (api, flavour) in examples::all() {
-        needed.extend(composed::by(api, flavour)?.needed().into_iter().map(|package| package.reference()));
+        wanted.extend(composed::by(api, flavour)?.needed().into_iter().map(|package| package.reference()));
     }
+    let optional = packages::optional(&Args::default())?;
+    let package = |provider: &Value| {
+        let (package, _) = provider["spec"]["package"].as_str()?.rsplit_once(':')?;
+        Some(package.to_owned())
+    };
+    wanted.extend(optional.iter().filter_map(package));
     let providers = stage.objects.list(PACKAGES, "Provider", "").await?;
-    let installed: BTreeSet<_> = providers
-        .iter()
-        .filter_map(|provider| provider["spec"]["package"].as_str()?.rsplit_once(':'))
-        .map(|(package, _)| package.to_owned())
-        .collect();
-    ensure!(installed == needed, "installed: {installed:?}; needed: {needed:?}");
+    let installed: BTreeSet<_> = providers.iter().filter_map(package).collect();
+    ensure!(installed == wanted, "installed: {installed:?}; wanted: {wanted:?}");
     Ok(())
 }
 

@@ -249,25 +249,25 @@ fn a_mistake_is_told_where_it_is() {
 const SEVERAL: [(&str, &[&str]); 2] = [
     (
         "apiVersion: platform.acme.io/v1alpha1\nkind: GpuDevWorkspaceClaim\nmetadata: {name: a}\nspec:\n  parameters:\n    \
-         owner: a\n    instanceType: p9.enormous\n    allowedCidrs: [x, 10.0.0.0/8, y]\n    sshPublicKeys: [nonsense]\n",
+         owner: a\n    instanceType: p9.enormous\n    allowedCidrs: [x, 10.0.0.0/8, z]\n    sshPublicKeys: [nonsense]\n",
         &[
             "7:19: spec.parameters.instanceType: found \"p9.enormous\"",
             "8:20: spec.parameters.allowedCidrs[0]: found \"x\"",
-            "8:35: spec.parameters.allowedCidrs[2]: found \"y\"",
+            "8:35: spec.parameters.allowedCidrs[2]: found \"z\"",
             "9:21: spec.parameters.sshPublicKeys[0]: found \"nonsense\"",
         ],
     ),
     // What the schema refuses keeps nobody from telling what else the function does.
     (
         "apiVersion: platform.acme.io/v1alpha1\nkind: GpuDevWorkspaceClaim\nmetadata: {name: a}\nspec:\n  parameters:\n    \
-         diskGb: 200\n    opencvVersion: 4.8\n    instanceType: p9.enormous\n    allowedCidrs: [1, y]\n",
+         diskGb: 200\n    opencvVersion: 4.8\n    instanceType: p9.enormous\n    allowedCidrs: [1, z]\n",
         &[
             "5:3: spec.parameters.owner: is missing",
             "6:5: spec.parameters.diskGb: is not a known field",
             "7:20: spec.parameters.opencvVersion: found 4.8",
             "8:19: spec.parameters.instanceType: found \"p9.enormous\"",
             "9:20: spec.parameters.allowedCidrs[0]: found 1",
-            "9:23: spec.parameters.allowedCidrs[1]: found \"y\"",
+            "9:23: spec.parameters.allowedCidrs[1]: found \"z\"",
         ],
     ),
 ];
