@@ -27,6 +27,7 @@ export interface Hints {
   keys: readonly string[];
 }
 
+/** Of whom nothing is known. */
 const NOBODY: Hints = { login: '', keys: [] };
 
 /** By what sort of field something is filled in. */

@@ -121,7 +121,7 @@ function MeanwhileAlert({ theirs, both }: Meanwhile) {
 /** How often a change is sent anew because the object was written meanwhile, although nobody has changed its spec. */
 const ANEW = 5;
 
-/** Sends a change of what was read; answers what there is instead where somebody else was faster. Status, which is written all the time, is no reason to ask whoever saves it. */
+/** Sends a change of what was read; answers what there is now where somebody else was faster. Status is written all the time: that is no reason to ask whoever saves it. */
 async function send(environment: Environment, read: Whole, schema: Schema, spec: Data, anew = ANEW): Promise<Whole | undefined> {
   try {
     await answer(api.PUT('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: placeOf(environment) }, body: document(read, schema, spec) }));

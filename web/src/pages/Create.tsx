@@ -150,7 +150,7 @@ function Fill({ kind, keys }: { kind: Kind; keys: readonly string[] }) {
   );
 }
 
-/** Whether there is one already. A conflict of its own is what quotas answer when many are made at once. */
+/** Whether there is one of this name already: quotas answer with a conflict, too, where much is made at once. */
 function isTaken(error: unknown): boolean {
   return error instanceof Refused && error.status === 409 && error.message.includes('already exists');
 }
