@@ -81,7 +81,7 @@ const gone = (one) => async (page) => {
   await refusing(`**/api/v1${pageOf(one)}`, 404, `"${one.name}" not found`)(page);
   await page.route('**/api/v1/watch', (route) => route.fulfill({ contentType: 'text/event-stream', body: 'event: snapshot\ndata: {"total":0}\n\nevent: synced\nid: other-0-scope\ndata: {}\n\n' }));
   await page.route('**/api/v1/environments?*', (route) => route.fulfill({ json: { items: [] } }));
-  await page.evaluate(() => window.dispatchEvent(new Event('offline')));
+  await page.evaluate(() => window.dispatchEvent(new window.Event('offline')));
   await page.getByRole('heading', { name: `${one.name} is gone` }).waitFor();
 };
 
