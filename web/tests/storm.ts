@@ -34,7 +34,7 @@ class Portal {
       this.truth.delete(name);
       return { type: 'deleted', id: this.id(), environment: known };
     }
-    const environment = env(name, this.sequence, known?.uid ?? `u${this.sequence}`);
+    const environment = env(name, this.sequence, known?.uid ?? `u${this.epoch}-${this.sequence}`);
     this.truth.set(name, environment);
     return { type: known ? 'modified' : 'added', id: this.id(), environment };
   }

@@ -71,6 +71,14 @@ export function errorSchema(faults: readonly Fault[]): ErrorSchema<Data> {
   return root;
 }
 
+/** All messages in what the form keeps of a field, which may be empty: of a list each entry's own. */
+export function messagesIn(errors: ErrorSchema | undefined, prefix = ''): string[] {
+  if (!errors) return [];
+  const { __errors: own = [], ...below } = errors;
+  const inner = Object.entries(below).flatMap(([name, one]) => messagesIn(one as ErrorSchema, /^\d+$/.test(name) ? `Line ${Number(name) + 1}: ` : `${name}: `));
+  return [...own.map((message) => prefix + message), ...inner];
+}
+
 /** The server's words on the spec and on its fields; the rest belongs elsewhere. `spec.backend.env[0]` is env's first. */
 export function faultsOf(errors: readonly FieldError[]): { faults: Fault[]; others: FieldError[] } {
   const faults: Fault[] = [];

@@ -1,8 +1,8 @@
 import Form from '@rjsf/core/lib/components/Form.js';
-import type { FieldTemplateProps, ObjectFieldTemplateProps } from '@rjsf/utils';
+import type { ErrorSchema, FieldTemplateProps, ObjectFieldTemplateProps } from '@rjsf/utils';
 import { useMemo } from 'react';
 import { growing, isAdvanced, uiOf, type Data, type Schema } from '../kinds/schema';
-import { errorSchema, validator, type Fault } from '../kinds/validate';
+import { errorSchema, messagesIn, validator, type Fault } from '../kinds/validate';
 import { CheckboxWidget, Free, Lines, OptionalGroup, Pairs, SelectWidget, TextWidget } from './fields';
 import { Fold } from './Fold';
 
@@ -64,7 +64,7 @@ function ObjectFieldTemplate({ properties, schema, uiSchema, fieldPathId, errorS
   const folded = (name: string) => isAdvanced(name, schema.properties?.[name] ?? {}, schema.required?.includes(name) ?? false);
   const first = properties.filter(({ name }) => !folded(name));
   const rest = properties.filter(({ name }) => folded(name));
-  const wrong = rest.some(({ name }) => (errors as Record<string, unknown> | undefined)?.[name] !== undefined);
+  const wrong = rest.some(({ name }) => messagesIn((errors as Record<string, ErrorSchema> | undefined)?.[name]).length > 0);
   const body = (
     <div className="fields">
       {first.map(({ name, content }) => (

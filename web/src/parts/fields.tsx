@@ -1,8 +1,9 @@
 import { NativeSelect, Switch, Textarea, TextInput } from '@mantine/core';
-import type { ErrorSchema, FieldProps, WidgetProps } from '@rjsf/utils';
+import type { FieldProps, WidgetProps } from '@rjsf/utils';
 import { useState, type ReactNode } from 'react';
 import { parse, stringify } from 'yaml';
 import { beginning, type Data, type Schema } from '../kinds/schema';
+import { messagesIn } from '../kinds/validate';
 
 type Field = FieldProps<Data, Schema>;
 type Widget = WidgetProps<Data, Schema>;
@@ -74,14 +75,6 @@ export function CheckboxWidget(props: Widget) {
   return <Switch id={id} aria-label={label} label={label} {...words(props)} disabled={disabled} checked={Boolean(value)} onChange={(event) => onChange(event.currentTarget.checked)} />;
 }
 
-/** All messages below a field: of a list each entry's own. */
-function errorsBelow(errors: ErrorSchema | undefined, prefix = ''): string[] {
-  if (!errors) return [];
-  const { __errors: own = [], ...below } = errors;
-  const inner = Object.entries(below).flatMap(([name, one]) => errorsBelow(one as ErrorSchema, /^\d+$/.test(name) ? `Line ${Number(name) + 1}: ` : `${name}: `));
-  return [...own.map((message) => prefix + message), ...inner];
-}
-
 interface TextFieldProps {
   field: Field;
   hint: string;
@@ -101,7 +94,7 @@ function TextField({ field, hint, write, read }: TextFieldProps) {
     setText(next);
     onChange(understood(next, read).data as Data | undefined, fieldPathId.path);
   };
-  const errors = unreadable === undefined ? [...rawErrors, ...errorsBelow(errorSchema)] : [unreadable];
+  const errors = unreadable === undefined ? [...rawErrors, ...messagesIn(errorSchema)] : [unreadable];
   return (
     <Textarea
       id={fieldPathId.$id}
