@@ -174,7 +174,7 @@ impl Cluster {
             .args(["--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount"])
             // Many controllers on one machine: none should wait for another.
             .args(["--enable-priority-and-fairness=false", "--max-requests-inflight=3000"])
-            .args(["--max-mutating-requests-inflight=1000", "--profiling=false"])
+            .arg("--max-mutating-requests-inflight=1000")
             // Memory for time: a sixth of its time went into collecting garbage.
             .env("GOGC", "300");
         let process = self.ground.start(program)?;

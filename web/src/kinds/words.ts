@@ -31,7 +31,7 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['second', 1],
 ];
 
-/** How long ago something was: `just now`, `25 sec. ago`, `3 days ago`. A clock that goes wrong makes no future of it. */
+/** How long ago something was: `just now`, `25 sec ago`, `3 days ago`. A clock that goes wrong makes no future of it. */
 export function ago(at: number, now: number): string {
   const seconds = Math.max(0, Math.round((now - at) / 1000));
   if (seconds < 10) return 'just now';

@@ -1,5 +1,7 @@
 //! What an owner may change of an environment: every such field, and what follows from each.
 
+use std::slice;
+
 use anyhow::{Result, ensure};
 use futures::future::try_join_all;
 use serde_json::{Value, json};
@@ -207,8 +209,7 @@ pub(in crate::scenarios) async fn what_may_change_changes(stage: Stage) -> Resul
         }
         // What a provider refuses of the last edit, it refuses by then.
         environment.rests().await?;
-        ensure!(environment.is_settled().await?, "{} is not in sync", environment.resource());
-        anyhow::Ok(())
+        super::settled(slice::from_ref(&environment)).await
     });
     try_join_all(changed).await.map(drop)
 }
