@@ -52,10 +52,17 @@ export async function faultsOf(page: Page): Promise<string[]> {
   return faults;
 }
 
+/** The longest that anything moves, in milliseconds. What is folded away does not move on, and would be waited for ever. */
+const MOVING = 2000;
+
 /** Waits until everything stands in its colours: what is half faded in is too pale. */
 async function settled(page: Page, colorScheme: string): Promise<void> {
   await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor({ state: 'attached' });
-  await page.evaluate(() => Promise.allSettled(document.getAnimations().map(({ finished }) => finished)).then(() => undefined));
+  await page.evaluate((longest) => {
+    const still = Promise.allSettled(document.getAnimations().map(({ finished }) => finished));
+    const late = new Promise((resolve) => setTimeout(resolve, longest));
+    return Promise.race([still, late]).then(() => undefined);
+  }, MOVING);
 }
 
 async function violations(page: Page): Promise<string[]> {

@@ -12,7 +12,7 @@ export default defineConfig({
   forbidOnly: true,
   reporter: 'list',
   // Generous: other scenarios keep the machine busy meanwhile.
-  timeout: 900 * SECOND,
+  timeout: 600 * SECOND,
   expect: { timeout: 90 * SECOND },
   use: {
     baseURL: world.ada.portal,

@@ -37,7 +37,7 @@ use crate::stage::Stage;
 const SIDE_BY_SIDE: usize = 8;
 
 /// The longest that a scenario may take.
-const LIMIT: Duration = Duration::from_mins(20);
+const LIMIT: Duration = Duration::from_mins(30);
 
 /// A scenario: its name says what holds.
 struct Scenario {
