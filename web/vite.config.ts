@@ -13,7 +13,7 @@ export default defineConfig(({ mode }) => ({
     environmentOptions: { jsdom: { url: 'http://portal.test/' } },
     setupFiles: ['tests/setup.ts'],
     include: ['tests/**/*.test.{ts,tsx}'],
-    testTimeout: 120_000,
+    testTimeout: 300_000,
     restoreMocks: true,
     unstubGlobals: true,
   },

@@ -16,7 +16,7 @@ export function open(path: string, world = new World()) {
   const store = createStore();
   const portal = new Portal(store);
   const page = render(<App store={store} portal={portal} refused={arrival()} />);
-  return { ...page, world, store, portal, user: userEvent.setup() };
+  return { ...page, world, store, portal, user: userEvent.setup({ delay: null }) };
 }
 
 /** The signal of jsdom is none of node's: it is followed by one. */
