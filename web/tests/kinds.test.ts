@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { causesOf, slowOf, underWaySince } from '../src/kinds/causes';
 import { changed, differences } from '../src/kinds/changes';
 import { historyOf } from '../src/kinds/history';
+import { readPairs, writePairs } from '../src/kinds/pairs';
 import { nameOf, treeOf, type Node } from '../src/kinds/tree';
 import { faultsOf } from '../src/kinds/validate';
 import { ago, count, humane } from '../src/kinds/words';
@@ -97,6 +98,22 @@ describe('changes', () => {
     expect(mine).toEqual([{ path: ['a', 'b'], value: 2 }, { path: ['d'], value: undefined }, { path: ['e'], value: { f: true } }]);
     expect(changed({ a: { b: 1, c: [9] }, d: 'x', g: 1 }, mine)).toEqual({ a: { b: 2, c: [9] }, e: { f: true }, g: 1 });
     expect(before).toEqual({ a: { b: 1, c: [1, 2] }, d: 'x' });
+  });
+});
+
+describe('names and values', () => {
+  it.each(['', 'info', ' a ', 'one\ntwo', '-----BEGIN-----\nMIIB==\nA=b\n', 'a\r\nb', '\ttab', '"', '""', '"a"', '"a" and "b"', '"a', '{"b": "c=d"}', 'c:\\new', '\u2028'])('are read as they were written: %j', (value) => {
+    const pairs = { FIRST: value, LAST: 'info' };
+    expect(readPairs(writePairs(pairs))).toEqual(pairs);
+  });
+
+  it('stand there as they are where a line holds them', () => {
+    expect(writePairs({ A: 'b=c d', B: '"x' })).toBe('A=b=c d\nB="x');
+    expect(writePairs({ A: 'one\ntwo' })).toBe(String.raw`A="one\ntwo"`);
+  });
+
+  it('are not read where a name stands there twice', () => {
+    expect(() => readPairs('A=1\nB=2\nA=3')).toThrow('Line 3: there is a line with A already');
   });
 });
 
