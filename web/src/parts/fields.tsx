@@ -156,13 +156,13 @@ export function Free(field: Field) {
   return <TextField field={field} hint="As YAML." write={(data) => stringify(data).trimEnd()} read={read} />;
 }
 
-/** A group that need not be there: a switch says whether it is. */
+/** A group that need not be there: a switch says whether it is. It begins with what is there already, of which some may not change. */
 export function OptionalGroup(field: Field) {
   const { uiSchema, schema, formData, fieldPathId, onChange, registry } = field;
   const { ObjectField } = registry.fields;
   const on = formData !== undefined;
-  const inner = { ...uiSchema };
-  delete inner['ui:field'];
+  const { 'ui:field': _, 'ui:current': current, ...inner } = uiSchema ?? {};
+  const first = (current as Data | undefined) ?? beginning(schema);
   return (
     <div className="optional">
       <Switch
@@ -170,7 +170,7 @@ export function OptionalGroup(field: Field) {
         label={uiSchema?.['ui:title'] as string}
         description={schema.description}
         checked={on}
-        onChange={(event) => onChange(event.currentTarget.checked ? beginning(schema) : undefined, fieldPathId.path)}
+        onChange={(event) => onChange(event.currentTarget.checked ? first : undefined, fieldPathId.path)}
       />
       {on && ObjectField && <ObjectField {...field} uiSchema={{ ...inner, 'ui:bare': true }} />}
     </div>
