@@ -183,7 +183,8 @@ test('a page that was offline says so, and catches up', async ({ ada, another, c
   expect(await faultsOf(ada)).toEqual([]);
 
   await ada.getByRole('tab', { name: 'YAML' }).click();
-  await expect(ada.getByRole('alert').filter({ hasText: 'This cannot be shown' })).toBeVisible();
+  await expect(ada.getByRole('alert').filter({ hasText: 'This could not be loaded' })).toContainText('This device is offline');
+  await expect(ada.getByRole('button', { name: 'Try again' })).toHaveCount(0);
   await ada.getByRole('tab', { name: 'Overview' }).click();
   // It is told to the console, too.
   expect(complaints.splice(0).join()).toContain('dynamically imported module');
@@ -197,6 +198,11 @@ test('a page that was offline says so, and catches up', async ({ ada, another, c
   await ada.context().setOffline(false);
   await expect(ada.getByText('This device is offline')).toBeHidden();
   await expect(replicas).toContainText(/Available\s*1/);
+
+  await ada.getByRole('tab', { name: 'YAML' }).click();
+  await ada.getByRole('button', { name: 'Try again' }).click();
+  await expect(ada.locator('pre', { hasText: 'kind: ' })).toBeVisible();
+  expect(complaints.splice(0).join()).toContain('dynamically imported module');
 });
 
 test('nobody sees what is another team’s', async ({ ada, bob }) => {
