@@ -57,6 +57,7 @@ describe('a change', () => {
     await chooseType(user);
     await user.click(screen.getByRole('button', { name: 'Save the change' }));
     await screen.findByText('ada is being changed');
+    expect(screen.getByRole('heading', { level: 1 })).toHaveFocus();
     const { spec } = [...there.environments.values()][0]!;
     expect(spec).toMatchObject({ parameters: { instanceType: 'g5.xlarge', owner: 'ada@acme.io' }, writeConnectionSecretToRef: { name: 'ada-conn' } });
   });

@@ -286,6 +286,7 @@ describe('my keys', () => {
     expect(document.querySelector('[aria-live] [role=status], [aria-live] [role=alert]')).toBeNull();
     await user.click(screen.getByRole('button', { name: 'Remove ada@laptop' }));
     await waitFor(() => expect(screen.queryByText('ada@laptop')).toBeNull());
+    expect(screen.getByRole('heading', { level: 1 })).toHaveFocus();
     expect(world.keys).toEqual(['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI second@desk']);
   });
 
