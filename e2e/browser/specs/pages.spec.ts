@@ -11,7 +11,7 @@ const IN_USE = 'DependencyViolation: resource sg-0a1b has a dependent object';
 test('a sign-in that goes wrong says why, on a page', async ({ page }) => {
   await page.goto('/auth/callback?error=access_denied');
   await expect(page.getByRole('alert')).toContainText('No sign-in has begun in this browser');
-  await page.getByRole('link', { name: 'Try again' }).click();
+  await page.getByRole('link', { name: 'Sign in' }).click();
   await expect(page).not.toHaveURL(/callback/);
 });
 
