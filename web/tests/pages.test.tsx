@@ -167,6 +167,17 @@ describe('one environment', () => {
     expect(await screen.findByRole('heading', { name: 'ada is gone' })).toBeVisible();
   });
 
+  it('is forgotten where it was only read: no list shows it as it was', async () => {
+    const world = peopled();
+    world.unlisted.add('team-vision');
+    const { user } = open(ADA, world);
+    await screen.findByRole('region', { name: 'What it is made of' });
+    await user.click(screen.getByRole('link', { name: 'Environments', current: 'page' }));
+    expect(await screen.findByRole('link', { name: 'preview' })).toBeVisible();
+    await waitFor(() => expect(screen.queryByRole('link', { name: 'ada' })).toBeNull());
+    expect(screen.getByText('1 environment')).toBeVisible();
+  });
+
   it('is one page from the first moment on: nothing moves the keyboard when its data comes', async () => {
     open('/nowhere').unmount();
     const scrolled = vi.spyOn(window, 'scrollTo');

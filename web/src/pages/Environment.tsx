@@ -61,6 +61,12 @@ function Found({ namespace, kind, name }: Place) {
       throw refused;
     }
   });
+  const key = row?.key;
+  useEffect(() => {
+    if (key === undefined) return;
+    // What was only read is read by nobody once this page is left.
+    return () => portal.environments.retract(key);
+  }, [portal, key]);
   const [seen, setSeen] = useState(false);
   if (row && !seen) setSeen(true);
   const environment = untold && isRefused(error) ? undefined : line;
