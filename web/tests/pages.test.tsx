@@ -405,7 +405,7 @@ describe('who sits before the page', () => {
     open('/keys');
     await screen.findByText('ada@laptop');
     const reload = vi.fn();
-    vi.stubGlobal('location', { ...window.location, reload });
+    vi.stubGlobal('location', { href: window.location.href, reload });
     onTestFinished(() => void vi.unstubAllGlobals());
     window.dispatchEvent(new PageTransitionEvent('pageshow', { persisted: false }));
     expect(reload).not.toHaveBeenCalled();

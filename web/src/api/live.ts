@@ -61,6 +61,7 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
   let hiding: ReturnType<typeof setTimeout> | undefined;
   /** Whether the line was let go because nobody looks. */
   let hidden = false;
+  const isHidden = () => hidden;
 
   const say = (line: Line) => {
     if (!stopped.signal.aborted) onLine(line);
@@ -134,14 +135,14 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
   const run = async () => {
     say({ state: 'connecting' });
     while (!stopped.signal.aborted) {
-      if (hidden) {
+      if (isHidden()) {
         await rest();
-        if (!hidden) say({ state: 'down', retryAt: Date.now(), why: 'This page was hidden for a while.' });
+        if (!isHidden()) say({ state: 'down', retryAt: Date.now(), why: 'This page was hidden for a while.' });
         continue;
       }
       const end = await read();
       if (!end) return;
-      if (hidden) continue;
+      if (isHidden()) continue;
       if (!navigator.onLine) {
         say({ state: 'offline' });
         await rest(60_000);

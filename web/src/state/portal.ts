@@ -75,7 +75,8 @@ export class Portal {
       onLine: (line) => {
         this.store.set(lineAtom, line);
         if (line.state === 'signed-out') this.lose(line.why);
-        if (line.state === 'down') void this.read();
+        // A line that is asked for at once goes on where it stopped: a list would only be in its way.
+        if (line.state === 'down' && line.retryAt > Date.now()) void this.read();
         // With every line after the first: what can be made may be something else than before, and so may be who is signed in.
         if (line.state === 'live' && again) {
           void this.learn();
