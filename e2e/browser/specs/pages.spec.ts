@@ -277,7 +277,9 @@ test('whoever signs out has signed out everywhere', async ({ page, context }) =>
   await tab.goto('/keys');
   await expect(tab.getByRole('list', { name: 'Your keys' })).toContainText('ada@laptop');
 
+  const loaded = page.waitForEvent('load');
   await page.getByRole('button', { name: 'Sign out' }).click();
+  await loaded;
   await expect(page.getByRole('link', { name: 'Sign in' })).toBeVisible();
   expect(await faultsOf(page)).toEqual([]);
   await expect(page.getByText(world.ada.login)).toHaveCount(0);

@@ -1,4 +1,4 @@
-/** Names and their values as text: `NAME=value` on each line. What no line holds as it is stands there as JSON writes it: `NAME="two\\nlines"`. */
+/** Names and their values as text: `NAME=value` on each line. What no line holds as it is stands there as JSON writes it: `NAME="two\nlines"`. */
 export function writePairs(pairs: Record<string, string>): string {
   return Object.entries(pairs).map(([name, value]) => `${name}=${isPlain(value) ? value : JSON.stringify(value)}`).join('\n');
 }
