@@ -1,7 +1,7 @@
 // Pictures of every page of a running portal, at three widths, dark and light; what axe or the console has to say of them, too.
 //   npm run shots -- URL [--to FOLDER] [--only NAME,NAME] [--widths 390,1600] [--schemes dark]
 //   npm run shots -- URL --docs FOLDER        the few that stand in the documentation, small
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -155,7 +155,8 @@ const DOCS = [
   { name: 'environments', page: 'environments', width: 1280, height: 800, colorScheme: 'light' },
   { name: 'new', page: 'new-', width: 1280, height: 800, colorScheme: 'light' },
   { name: 'coming-up', page: 'coming-up', width: 1280, height: 800, colorScheme: 'dark' },
-  { name: 'failing', page: 'failing', width: 390, height: 800, colorScheme: 'light' },
+  { name: 'failing', page: 'failing', width: 1280, height: 1090, colorScheme: 'light' },
+  { name: 'phone', page: 'environments', width: 390, height: 800, colorScheme: 'dark' },
 ];
 
 async function forDocs(browser, there) {
@@ -163,14 +164,11 @@ async function forDocs(browser, there) {
   for (const { name, page: wanted, width, height, colorScheme } of DOCS) {
     const found = all.find(([one]) => one === wanted) ?? all.find(([one]) => one.startsWith(wanted));
     if (!found || found[1].missing) throw new Error(`There is nothing to show of “${name}” just now.`);
-    const context = await browser.newContext({ viewport: { width, height }, colorScheme, deviceScaleFactor: 1.5 });
+    const context = await browser.newContext({ viewport: { width, height }, colorScheme });
     const page = await context.newPage();
     await show(page, found[1]);
-    const devtools = await context.newCDPSession(page);
-    const { data } = await devtools.send('Page.captureScreenshot', { format: 'webp', quality: 82 });
-    const bytes = Buffer.from(data, 'base64');
-    writeFileSync(join(folder, `portal-${name}.webp`), bytes);
-    console.log(`portal-${name}.webp  ${(bytes.length / 1024).toFixed(0)} KiB`);
+    const bytes = await page.screenshot({ path: join(folder, `portal-${name}.png`) });
+    console.log(`portal-${name}.png  ${(bytes.length / 1024).toFixed(0)} KiB`);
     await context.close();
   }
   return 0;

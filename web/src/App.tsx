@@ -2,7 +2,6 @@ import { createTheme, MantineProvider, localStorageColorSchemeManager } from '@m
 import { Provider, useAtomValue, type createStore } from 'jotai';
 import { lazy, Suspense, useEffect } from 'react';
 import { Route, Switch, useLocation } from 'wouter';
-import type { Refused } from './api/problem';
 import { EnvironmentPage } from './pages/Environment';
 import { EnvironmentsPage } from './pages/Environments';
 import { KeysPage } from './pages/Keys';
@@ -32,18 +31,16 @@ const scheme = localStorageColorSchemeManager({ key: 'paved-scheme' });
 interface Props {
   store: ReturnType<typeof createStore>;
   portal: Portal;
-  /** Why somebody who was to be signed in is not. */
-  refused?: Refused;
 }
 
 /** Everything. */
-export function App({ store, portal, refused }: Props) {
+export function App({ store, portal }: Props) {
   useEffect(() => portal.begin(), [portal]);
   return (
     <Provider store={store}>
       <MantineProvider theme={theme} defaultColorScheme="auto" colorSchemeManager={scheme} withCssVariables={false} withGlobalClasses={false}>
         <PortalProvider value={portal}>
-          {refused ? <SignInPage refused={refused} /> : <Gate />}
+          <Gate />
         </PortalProvider>
       </MantineProvider>
     </Provider>
@@ -56,7 +53,7 @@ function Gate() {
   if (session.state === 'unknown') return <Opening />;
   if (session.state === 'unreachable') return <Unreachable why={session.why} />;
   if (session.state === 'refused') return <Forbidden error={session.error} />;
-  if (session.state === 'out' && !session.me) return <SignInPage />;
+  if (session.state === 'out' && !session.me) return <SignInPage told={session.told} />;
   return (
     <Frame>
       {session.state === 'out' && <SessionEnded why={session.why} />}

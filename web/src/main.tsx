@@ -12,6 +12,6 @@ import { Portal } from './state/portal';
 const store = createStore();
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
-    <App store={store} portal={new Portal(store)} refused={arrival()} />
+    <App store={store} portal={new Portal(store, arrival())} />
   </StrictMode>,
 );

@@ -14,8 +14,8 @@ export function open(path: string, world = new World()) {
   vi.stubGlobal('fetch', asked);
   window.history.replaceState(null, '', path);
   const store = createStore();
-  const portal = new Portal(store);
-  const page = render(<App store={store} portal={portal} refused={arrival()} />);
+  const portal = new Portal(store, arrival());
+  const page = render(<App store={store} portal={portal} />);
   return { ...page, world, store, portal, user: userEvent.setup({ delay: null }) };
 }
 

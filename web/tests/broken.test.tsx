@@ -1,11 +1,13 @@
-import { screen } from '@testing-library/react';
+import { act, screen } from '@testing-library/react';
 import { beforeEach, expect, it, vi } from 'vitest';
 import { expectAccessible, open } from './app';
 import { World } from './world';
 
-vi.mock('../src/pages/Yaml', () => {
-  throw new Error('Failed to fetch dynamically imported module');
-});
+vi.mock('../src/pages/Yaml', () => ({
+  default: () => {
+    throw new TypeError('Failed to fetch dynamically imported module: https://portal.test/assets/Yaml-x1y2.js');
+  },
+}));
 vi.mock('../src/pages/Create', () => ({
   default: () => {
     throw new Error('no such field');
@@ -22,9 +24,17 @@ it('a view that does not load says so in its place, and the others are still to 
   world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision' });
   const { user } = open(ADA, world);
   await user.click(await screen.findByRole('tab', { name: 'YAML' }));
-  expect(await screen.findByRole('alert')).toHaveTextContent('This cannot be shown');
+  expect(await screen.findByRole('alert')).toHaveTextContent('This could not be loadedThe portal may have been upgraded');
   expect(screen.getByRole('button', { name: 'Try again' })).toBeVisible();
   await expectAccessible();
+  // Offline there is nothing to load it from, and what is shown would be lost.
+  const online = vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
+  act(() => void window.dispatchEvent(new Event('offline')));
+  expect(await screen.findByText(/Load the page again once it is not/)).toBeVisible();
+  expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull();
+  online.mockRestore();
+  act(() => void window.dispatchEvent(new Event('online')));
+  expect(await screen.findByRole('button', { name: 'Try again' })).toBeVisible();
   await user.click(screen.getByRole('tab', { name: 'Overview' }));
   expect(await screen.findByRole('region', { name: 'What it is made of' })).toBeVisible();
   expect(screen.queryByRole('alert')).toBeNull();

@@ -1,4 +1,4 @@
-import { screen, waitFor } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import type { UserEvent } from '@testing-library/user-event';
 import { describe, expect, it } from 'vitest';
 import { kindPath } from '../src/kinds/known';
@@ -48,7 +48,7 @@ describe('a change', () => {
     const schema = kindOf('gpu-workspace').schema as Schema;
     const grown = growing(schema, { parameters: { diskGB: 200 } });
     expect(faultsIn(grown, { parameters: { owner: 'a', diskGB: 199 } })).toEqual([{ path: ['parameters', 'diskGB'], message: 'At least 200' }]);
-    expect(uiOf(grown, true)).toMatchObject({ parameters: { region: { 'ui:disabled': true } } });
+    expect(uiOf(grown, { parameters: {} })).toMatchObject({ parameters: { region: { 'ui:disabled': true } } });
   });
 
   it('is sent with the version that was read, and with what is Crossplane’s', async () => {
@@ -57,6 +57,7 @@ describe('a change', () => {
     await chooseType(user);
     await user.click(screen.getByRole('button', { name: 'Save the change' }));
     await screen.findByText('ada is being changed');
+    expect(screen.getByRole('heading', { level: 1 })).toHaveFocus();
     const { spec } = [...there.environments.values()][0]!;
     expect(spec).toMatchObject({ parameters: { instanceType: 'g5.xlarge', owner: 'ada@acme.io' }, writeConnectionSecretToRef: { name: 'ada-conn' } });
   });
@@ -119,6 +120,26 @@ describe('a change', () => {
     await again.user.click(screen.getByRole('button', { name: 'Save the change' }));
     await screen.findByText('ada is being changed');
     expect([...there.environments.values()][0]!.spec['parameters']).toMatchObject({ instanceType: 'g5.xlarge', diskGB: 300 });
+  });
+
+  it('freezes what is there, also when it was switched off and on, and lets choose what is not there yet', async () => {
+    const there = new World();
+    there.add('virtual-environment', { name: 'preview', namespace: 'team-shop' });
+    const { parameters } = [...there.environments.values()][0]!.spec as { parameters: { app?: { namespace: string } } };
+    const preview = `/environments/team-shop/${kindPath(kindOf('virtual-environment'))}/preview?tab=change`;
+    const app = () => screen.findByRole('switch', { name: 'App' });
+    const namespace = async () => within((await app()).closest<HTMLElement>('.optional')!).getByLabelText(/^Namespace/);
+    const { user, unmount } = open(preview, there);
+    await user.click(await app());
+    await user.click(await app());
+    expect(await namespace()).toBeDisabled();
+    expect(await namespace()).toHaveValue(parameters.app!.namespace);
+    expect(screen.getByText('Nothing is changed yet.')).toBeVisible();
+    unmount();
+    delete parameters.app;
+    const again = open(preview, there);
+    await again.user.click(await app());
+    expect(await namespace()).toBeEnabled();
   });
 
   it('is not made without what it marks as wrong', async () => {

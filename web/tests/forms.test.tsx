@@ -91,6 +91,21 @@ describe('a form', () => {
     expect(disk).toHaveAttribute('aria-invalid', 'true');
   });
 
+  it('says which line of a list is wrong once the list was left', async () => {
+    const { user } = open(GPU);
+    await user.click(await screen.findByText(/More choices/));
+    const cidrs = screen.getByLabelText(/^Allowed CIDRs/);
+    await user.type(cidrs, `10.0.0.0/8{Enter}${'1'.repeat(44)}`);
+    expect(cidrs).not.toHaveAttribute('aria-invalid');
+    await user.tab();
+    await waitFor(() => expect(cidrs).toHaveAccessibleDescription(/Line 2: At most 43/));
+  });
+
+  it('says what else is wrong where browsers do not read one of the patterns', () => {
+    const schema: Schema = { type: 'object', required: ['name'], properties: { name: { type: 'string' }, code: { type: 'string', pattern: '(?i)^[a-z]+$' }, pattern: { type: 'string', pattern: '^a' } } };
+    expect(faultsIn(schema, { code: '1', pattern: 'b' })).toEqual([{ path: ['name'], message: 'Needed' }, { path: ['pattern'], message: 'Not in the form that is allowed: ^a' }]);
+  });
+
   it('shows the server’s refusal at its field, unfolds it, and lets go of it once it is changed', async () => {
     const { world, user } = open(GPU);
     await screen.findByLabelText(/^Owner/);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { causesOf, slowOf, underWaySince } from '../src/kinds/causes';
 import { changed, differences } from '../src/kinds/changes';
 import { historyOf } from '../src/kinds/history';
+import { readPairs, writePairs } from '../src/kinds/pairs';
 import { nameOf, treeOf, type Node } from '../src/kinds/tree';
 import { faultsOf } from '../src/kinds/validate';
 import { ago, count, humane } from '../src/kinds/words';
@@ -44,14 +45,40 @@ describe('causes', () => {
     const two = failing('grace', 'team-robotics');
     two.parts = two.parts.map((part) => ({ ...part, message: part.message?.replace('limit of 0', 'limit of 8') }));
     const other = world.add('unified-environment', { name: 'shop', namespace: 'team-shop', stage: 'failing' });
-    const causes = causesOf([other, one, two]);
+    const causes = causesOf([other, one, two], Date.now());
     expect(causes.map(({ hits }) => hits.length)).toEqual([2, 1]);
     expect(causes[0]!.hits.map(({ environment }) => environment.name)).toEqual(['ada', 'grace']);
   });
 
   it('are told by the environment where no part is to blame', () => {
     const refused = world.add('stock-pool', { name: 'x', namespace: 'team', phase: 'InvalidSpec', failed: true, parts: [], message: 'spec.memory: found "lots"' });
-    expect(causesOf([refused])[0]).toMatchObject({ words: 'spec.memory: found "lots"', kinds: ['StockPool'] });
+    expect(causesOf([refused], Date.now())[0]).toMatchObject({ words: 'spec.memory: found "lots"', kinds: ['StockPool'] });
+  });
+
+  it('hold what Crossplane cannot compose, or says nothing of, and what it has just begun with not yet', () => {
+    const now = Date.parse('2026-11-21T12:00:00Z');
+    const waits = (name: string, over: object) => world.add('stock-pool', { name, namespace: 'team', ready: false, createdAt: '2026-11-21T11:00:00Z', ...over });
+    const message = 'cannot select a Composition: no compatible Compositions found';
+    const stuck = [waits('a', { message, phase: 'Ready' }), waits('b', { message, parts: [] }), waits('c', { message: '', parts: [], phase: 'Pending' })];
+    const fine = [
+      waits('new', { message: '', parts: [], createdAt: '2026-11-21T11:59:30Z' }),
+      waits('changed', {}),
+      waits('waits', { stage: 'half-way' }),
+      waits('off', { message: 'its reconciling is paused', phase: 'Paused' }),
+      waits('goes', { message: 'is being deleted', deletedAt: '2026-11-21T11:30:00Z' }),
+    ];
+    const causes = causesOf([...stuck, ...fine], now);
+    expect(causes.map(({ words, hits }) => [words, hits.map(({ environment }) => environment.name)])).toEqual([[message, ['a', 'b']], [expect.stringMatching(/^Crossplane says nothing/), ['c']]]);
+    expect(slowOf(stuck, now)).toEqual([]);
+  });
+
+  it('speak as the function does of what it composes', () => {
+    for (const api of APIS) {
+      for (const stage of ['nothing', 'half-way', 'ready'] as const) {
+        const one = world.add(api, { name: 'x', namespace: 'team', stage, ready: false, failed: false, createdAt: '2020-01-01T00:00:00Z' });
+        expect(causesOf([{ ...one, phase: 'Provisioning' }], Date.now())).toEqual([]);
+      }
+    }
   });
 
   it('do not hold what merely takes long', () => {
@@ -97,6 +124,22 @@ describe('changes', () => {
     expect(mine).toEqual([{ path: ['a', 'b'], value: 2 }, { path: ['d'], value: undefined }, { path: ['e'], value: { f: true } }]);
     expect(changed({ a: { b: 1, c: [9] }, d: 'x', g: 1 }, mine)).toEqual({ a: { b: 2, c: [9] }, e: { f: true }, g: 1 });
     expect(before).toEqual({ a: { b: 1, c: [1, 2] }, d: 'x' });
+  });
+});
+
+describe('names and values', () => {
+  it.each(['', 'info', ' a ', 'one\ntwo', '-----BEGIN-----\nMIIB==\nA=b\n', 'a\r\nb', '\ttab', '"', '""', '"a"', '"a" and "b"', '"a', '{"b": "c=d"}', 'c:\\new', '\u2028'])('are read as they were written: %j', (value) => {
+    const pairs = { FIRST: value, LAST: 'info' };
+    expect(readPairs(writePairs(pairs))).toEqual(pairs);
+  });
+
+  it('stand there as they are where a line holds them', () => {
+    expect(writePairs({ A: 'b=c d', B: '"x' })).toBe('A=b=c d\nB="x');
+    expect(writePairs({ A: 'one\ntwo' })).toBe(String.raw`A="one\ntwo"`);
+  });
+
+  it('are not read where a name stands there twice', () => {
+    expect(() => readPairs('A=1\nB=2\nA=3')).toThrow('Line 3: there is a line with A already');
   });
 });
 

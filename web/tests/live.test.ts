@@ -136,6 +136,35 @@ describe('the line', () => {
     expect(lines.at(-1)).toEqual({ state: 'live' });
   });
 
+  it('lets the line go while nobody looks, and goes on where it stopped', async () => {
+    await pass(100);
+    const state = vi.spyOn(document, 'visibilityState', 'get');
+    const look = (how: DocumentVisibilityState) => {
+      state.mockReturnValue(how);
+      document.dispatchEvent(new Event('visibilitychange'));
+    };
+    // Whoever is back soon finds it as it was.
+    look('hidden');
+    await pass(9_000);
+    look('visible');
+    await pass(9_000);
+    expect([world.open, asked.length]).toEqual([1, 1]);
+    look('hidden');
+    await pass(11_000);
+    expect(world.open).toBe(0);
+    world.add('stock-pool', { name: 'b', namespace: 'team' });
+    await pass(300_000);
+    expect(asked).toHaveLength(1);
+    expect(lines.at(-1)).toEqual({ state: 'live' });
+    look('visible');
+    expect(lines.at(-1)).toEqual({ state: 'live' });
+    await pass(100);
+    expect(asked.map(({ last }) => last)).toEqual([null, 'e1-1-scope']);
+    expect(types()).toEqual(['opened', 'snapshot', 'added', 'synced', 'opened', 'added', 'synced']);
+    expect(lines.slice(-2)).toMatchObject([{ state: 'down' }, { state: 'live' }]);
+    state.mockRestore();
+  });
+
   it.each([['slow', 1000], ['access-changed', 1000], ['shutdown', 1000], ['unavailable', 1000]])('comes back after a reset: %s', async (reason, wait) => {
     await pass(100);
     world.reset(reason);

@@ -167,6 +167,17 @@ describe('one environment', () => {
     expect(await screen.findByRole('heading', { name: 'ada is gone' })).toBeVisible();
   });
 
+  it('is forgotten where it was only read: no list shows it as it was', async () => {
+    const world = peopled();
+    world.unlisted.add('team-vision');
+    const { user } = open(ADA, world);
+    await screen.findByRole('region', { name: 'What it is made of' });
+    await user.click(screen.getByRole('link', { name: 'Environments', current: 'page' }));
+    expect(await screen.findByRole('link', { name: 'preview' })).toBeVisible();
+    await waitFor(() => expect(screen.queryByRole('link', { name: 'ada' })).toBeNull());
+    expect(screen.getByText('1 environment')).toBeVisible();
+  });
+
   it('is one page from the first moment on: nothing moves the keyboard when its data comes', async () => {
     open('/nowhere').unmount();
     const scrolled = vi.spyOn(window, 'scrollTo');
@@ -286,6 +297,7 @@ describe('my keys', () => {
     expect(document.querySelector('[aria-live] [role=status], [aria-live] [role=alert]')).toBeNull();
     await user.click(screen.getByRole('button', { name: 'Remove ada@laptop' }));
     await waitFor(() => expect(screen.queryByText('ada@laptop')).toBeNull());
+    expect(screen.getByRole('heading', { level: 1 })).toHaveFocus();
     expect(world.keys).toEqual(['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI second@desk']);
   });
 
@@ -318,18 +330,33 @@ describe('who sits before the page', () => {
     await expectAccessible();
   });
 
-  it('is told why signing in did not work, and may try again', async () => {
+  /** What the portal writes into the page that it shows in the place of the one that was asked for. */
+  const refuseSignIn = () => {
     const told = document.createElement('script');
     told.type = 'application/json';
     told.id = 'problem';
     told.textContent = JSON.stringify({ status: 403, detail: 'The provider did not sign you in: it says access_denied.', requestId: '0a1b' });
     document.head.append(told);
     onTestFinished(() => told.remove());
-    open('/auth/callback?error=access_denied');
+  };
+
+  it('is told why signing in did not work, and may try again', async () => {
+    refuseSignIn();
+    const world = new World();
+    world.me = undefined;
+    open('/auth/callback?error=access_denied', world);
     const alert = await screen.findByRole('alert');
-    expect(alert).toHaveTextContent(/it says access_denied\.\s*Request 0a1b/);
-    expect(screen.getByRole('link', { name: 'Try again' })).toHaveAttribute('href', '/auth/sign-in?return=%2F');
+    expect(alert).toHaveTextContent(/You are not signed in.*it says access_denied\.\s*Request 0a1b/);
+    expect(screen.getByRole('link', { name: 'Sign in' })).toHaveAttribute('href', '/auth/sign-in?return=%2F');
     await expectAccessible();
+  });
+
+  it('is told so where they were signed in before, and are still', async () => {
+    refuseSignIn();
+    open('/auth/callback?error=access_denied', peopled());
+    expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
+    expect(screen.getByRole('alert')).toHaveTextContent(/you are signed in as before.*it says access_denied/);
+    expect(screen.queryByRole('link', { name: 'Sign in' })).toBeNull();
   });
 
   it('finds again what was pasted before a session ended', async () => {
@@ -366,10 +393,46 @@ describe('who sits before the page', () => {
     await user.type(await screen.findByLabelText('Add a key'), 'ssh-ed25519 AAAA');
     await waitFor(() => expect(world.open).toBe(1));
     await user.click(screen.getByRole('button', { name: 'Sign out' }));
-    await waitFor(() => expect(world.asked).toContain('POST /auth/sign-out'));
+    expect(await screen.findByRole('link', { name: 'Sign in' })).toBeVisible();
     await settle();
+    // Browsers keep the page as it is now, for whoever goes back to it.
+    for (const theirs of ['ada@laptop', 'ada@acme.io']) expect(screen.queryByText(theirs)).toBeNull();
     expect(screen.queryByRole('dialog')).toBeNull();
     expect(Object.keys(sessionStorage)).toEqual([]);
+  });
+
+  it('loads a page anew that the browser had kept', async () => {
+    open('/keys');
+    await screen.findByText('ada@laptop');
+    const reload = vi.fn();
+    vi.stubGlobal('location', { href: window.location.href, reload });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    window.dispatchEvent(new PageTransitionEvent('pageshow', { persisted: false }));
+    expect(reload).not.toHaveBeenCalled();
+    window.dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));
+    expect(reload).toHaveBeenCalledOnce();
+  });
+
+  it('sees nothing of somebody else’s when another page has signed in meanwhile', async () => {
+    const { world } = open('/', peopled());
+    await screen.findByRole('link', { name: 'ada' });
+    world.me = { ...world.me!, login: 'bob@acme.io', owner: 'u-bob' };
+    world.reset();
+    await waitFor(() => expect(screen.queryByText('ada@acme.io')).toBeNull());
+    expect(screen.queryByRole('link', { name: 'ada' })).toBeNull();
+  });
+
+  it('has signed out here where the portal cannot tell the others', async () => {
+    const { world, user } = open('/keys');
+    await user.type(await screen.findByLabelText('Add a key'), 'ssh-ed25519 AAAA');
+    world.refuse('POST', /sign-out$/, { status: 503, detail: 'You are signed out here; other replicas may not know it.' });
+    await user.click(screen.getByRole('button', { name: 'Sign out' }));
+    expect(await screen.findByRole('alert')).toHaveTextContent('You are signed out here, and perhaps not everywhereYou are signed out here; other replicas may not know it.');
+    await settle();
+    expect(screen.queryByText('ada@laptop')).toBeNull();
+    expect(screen.queryByRole('dialog')).toBeNull();
+    expect(Object.keys(sessionStorage)).toEqual([]);
+    await expectAccessible();
   });
 
   it('goes on where signing out did not work', async () => {

@@ -138,7 +138,12 @@ export class World {
     const out = path === '/auth/sign-out';
     if (!this.me && !out) throw new Refusal(401, 'Sign in, or send a token of Kubernetes.');
     const index = this.refusals.findIndex((one) => one.method === request.method && one.path.test(path));
-    if (index >= 0) throw this.refusals.splice(index, 1)[0]!.problem;
+    if (index >= 0) {
+      const { problem } = this.refusals.splice(index, 1)[0]!;
+      // Who signs out has signed out of this browser, also where the other replicas cannot be told.
+      if (out && problem.status === 503) this.me = undefined;
+      throw problem;
+    }
     if (out) return this.signOut();
     return this.route(request, url, path, body);
   }

@@ -11,7 +11,7 @@ const IN_USE = 'DependencyViolation: resource sg-0a1b has a dependent object';
 test('a sign-in that goes wrong says why, on a page', async ({ page }) => {
   await page.goto('/auth/callback?error=access_denied');
   await expect(page.getByRole('alert')).toContainText('No sign-in has begun in this browser');
-  await page.getByRole('link', { name: 'Try again' }).click();
+  await page.getByRole('link', { name: 'Sign in' }).click();
   await expect(page).not.toHaveURL(/callback/);
 });
 
@@ -183,7 +183,8 @@ test('a page that was offline says so, and catches up', async ({ ada, another, c
   expect(await faultsOf(ada)).toEqual([]);
 
   await ada.getByRole('tab', { name: 'YAML' }).click();
-  await expect(ada.getByRole('alert').filter({ hasText: 'This cannot be shown' })).toBeVisible();
+  await expect(ada.getByRole('alert').filter({ hasText: 'This could not be loaded' })).toContainText('This device is offline');
+  await expect(ada.getByRole('button', { name: 'Try again' })).toHaveCount(0);
   await ada.getByRole('tab', { name: 'Overview' }).click();
   // It is told to the console, too.
   expect(complaints.splice(0).join()).toContain('dynamically imported module');
@@ -197,6 +198,11 @@ test('a page that was offline says so, and catches up', async ({ ada, another, c
   await ada.context().setOffline(false);
   await expect(ada.getByText('This device is offline')).toBeHidden();
   await expect(replicas).toContainText(/Available\s*1/);
+
+  await ada.getByRole('tab', { name: 'YAML' }).click();
+  await ada.getByRole('button', { name: 'Try again' }).click();
+  await expect(ada.locator('pre', { hasText: 'kind: ' })).toBeVisible();
+  expect(complaints.splice(0).join()).toContain('dynamically imported module');
 });
 
 test('nobody sees what is another team’s', async ({ ada, bob }) => {
@@ -271,7 +277,9 @@ test('whoever signs out has signed out everywhere', async ({ page, context }) =>
   await tab.goto('/keys');
   await expect(tab.getByRole('list', { name: 'Your keys' })).toContainText('ada@laptop');
 
+  const loaded = page.waitForEvent('load');
   await page.getByRole('button', { name: 'Sign out' }).click();
+  await loaded;
   await expect(page.getByRole('link', { name: 'Sign in' })).toBeVisible();
   expect(await faultsOf(page)).toEqual([]);
   await expect(page.getByText(world.ada.login)).toHaveCount(0);

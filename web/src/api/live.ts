@@ -38,6 +38,9 @@ interface Options {
 /** Without a word for this long the line counts as dead: heartbeats come every 15 s. */
 const SILENCE = 40_000;
 
+/** A page that is hidden for this long lets its line go: by HTTP/1.1 browsers open six connections to a host, for all their tabs together. */
+const HIDDEN = 10_000;
+
 /** A line that is followed. */
 export interface Following {
   stop: () => void;
@@ -55,6 +58,10 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
   let attempt = 0;
   let wake: (() => void) | undefined;
   let current: AbortController | undefined;
+  let hiding: ReturnType<typeof setTimeout> | undefined;
+  /** Whether the line was let go because nobody looks. */
+  let hidden = false;
+  const isHidden = () => hidden;
 
   const say = (line: Line) => {
     if (!stopped.signal.aborted) onLine(line);
@@ -115,9 +122,10 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
     }
   };
 
-  const rest = (wait: number) =>
+  /** Waits so long, or until it is woken. */
+  const rest = (wait?: number) =>
     new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, wait);
+      const timer = wait === undefined ? undefined : setTimeout(resolve, wait);
       wake = () => {
         clearTimeout(timer);
         resolve();
@@ -127,8 +135,14 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
   const run = async () => {
     say({ state: 'connecting' });
     while (!stopped.signal.aborted) {
+      if (isHidden()) {
+        await rest();
+        if (!isHidden()) say({ state: 'down', retryAt: Date.now(), why: 'This page was hidden for a while.' });
+        continue;
+      }
       const end = await read();
       if (!end) return;
+      if (isHidden()) continue;
       if (!navigator.onLine) {
         say({ state: 'offline' });
         await rest(60_000);
@@ -146,16 +160,27 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
     now();
   };
   const offline = () => current?.abort();
-  const visible = () => document.visibilityState === 'visible' && now();
+  const look = () => {
+    clearTimeout(hiding);
+    hidden &&= document.visibilityState === 'hidden';
+    if (document.visibilityState === 'hidden') hiding = setTimeout(letGo, HIDDEN);
+    else now();
+  };
+  const letGo = () => {
+    hidden = true;
+    current?.abort();
+  };
   const off = { signal: stopped.signal };
   window.addEventListener('online', online, off);
   window.addEventListener('offline', offline, off);
   window.addEventListener('paved:retry', online, off);
-  document.addEventListener('visibilitychange', visible, off);
+  document.addEventListener('visibilitychange', look, off);
+  look();
   void run();
   return {
     stop: () => {
       stopped.abort();
+      clearTimeout(hiding);
       current?.abort();
       wake?.();
     },

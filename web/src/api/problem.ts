@@ -47,11 +47,6 @@ export function unreachable(): Problem {
   return told(0, 'The portal does not answer. Is this device online?');
 }
 
-/** Whether it is open what came of a request: nothing answered, or whoever stands between gave up waiting. */
-export function unanswered(error: unknown): boolean {
-  return error instanceof Refused && [0, 502, 503, 504].includes(error.status);
-}
-
 /** What to show of anything that was thrown. */
 export function words(error: unknown): string {
   if (error instanceof Refused) return error.problem.detail;

@@ -13,8 +13,8 @@ export interface Cause {
   since: string;
 }
 
-/** What fails, grouped by cause, the most frequent first. */
-export function causesOf(environments: readonly Environment[]): Cause[] {
+/** What fails, grouped by cause, the most frequent first: parts, what is refused, and what Crossplane does nothing about. */
+export function causesOf(environments: readonly Environment[], now: number): Cause[] {
   const causes = new Map<string, Cause>();
   const add = (words: string, kind: string, hit: Cause['hits'][number], since: string) => {
     const key = `${kind} ${nameless(words, hit.environment)}`;
@@ -27,11 +27,26 @@ export function causesOf(environments: readonly Environment[]): Cause[] {
   for (const environment of environments) {
     const failing = environment.parts.filter(({ reason }) => reason === 'Failed' || reason === 'NotAccepted');
     for (const part of failing) add(part.message ?? part.reason!, part.kind, { environment, part }, part.since);
-    if (failing.length === 0 && environment.failed) {
-      add(environment.message || environment.phase, environment.kind, { environment }, environment.createdAt ?? '');
-    }
+    if (failing.length > 0) continue;
+    if (environment.failed) add(environment.message || environment.phase, environment.kind, { environment }, environment.createdAt ?? '');
+    else if (isStuck(environment, now)) add(environment.message || SILENT, environment.kind, { environment }, underWaySince(environment));
   }
   return [...causes.values()].sort((a, b) => b.hits.length - a.hits.length || a.since.localeCompare(b.since));
+}
+
+/** What is said of an environment that says nothing of itself. */
+const SILENT = 'Crossplane says nothing of it: perhaps it does not run, or has no Composition that fits.';
+
+/** How long Crossplane may take to begin, in milliseconds. */
+const PATIENCE = 60_000;
+
+/**
+ * Whether it becomes nothing although no part of it fails: Crossplane cannot compose it, or does not begin to. Else what it says speaks
+ * of the part that it waits for, or of all.
+ */
+function isStuck(environment: Environment, now: number): boolean {
+  const composed = /^(\S+ \([A-Z]\w*\): |(all \d+ resources are|the only resource is) ready$)/.test(environment.message);
+  return moodOf(environment) === 'busy' && !composed && Date.parse(underWaySince(environment)) < now - PATIENCE;
 }
 
 /** A message without what tells one environment from the next: its names, ids, addresses and numbers. */
@@ -52,7 +67,7 @@ export function slowOf(environments: readonly Environment[], now: number, minute
   const old = now - minutes * 60_000;
   const slow = environments.filter((environment) => {
     const mood = moodOf(environment);
-    return (mood === 'busy' || mood === 'leaving') && !environment.failed && Date.parse(underWaySince(environment)) < old;
+    return (mood === 'busy' || mood === 'leaving') && !environment.failed && !isStuck(environment, now) && Date.parse(underWaySince(environment)) < old;
   });
   return slow.sort((a, b) => underWaySince(a).localeCompare(underWaySince(b)));
 }

@@ -109,15 +109,15 @@ export function growing(schema: Schema, current: unknown): Schema {
 
 const FIELDS: Partial<Record<Sort, string>> = { 'optional-group': 'OptionalGroup', lines: 'Lines', pairs: 'Pairs', free: 'Free' };
 
-/** How the form shows a schema; `changing` what there is freezes what cannot be changed. */
-export function uiOf(schema: Schema, changing = false): UiSchema<Data, Schema> {
+/** How the form shows a schema. A change of what is there, `current`, freezes what cannot be changed of it; what is not there may still be chosen. */
+export function uiOf(schema: Schema, current?: Data): UiSchema<Data, Schema> {
   const ui: UiSchema<Data, Schema> = { 'ui:order': orderOf(schema) };
   for (const [name, one] of Object.entries(schema.properties ?? {})) {
     const must = schema.required?.includes(name) ?? false;
-    const inner = one.properties ? uiOf(one, changing) : {};
+    const inner = one.properties ? uiOf(one, current?.[name] as Data | undefined) : {};
     const field = FIELDS[sortOf(one, must)];
-    const stays = changing ? frozen(one) : undefined;
-    ui[name] = { ...inner, 'ui:title': titleOf(name, one), ...(field && { 'ui:field': field }), ...(stays !== undefined && { 'ui:disabled': true, ...(stays && { 'ui:help': stays }) }) };
+    const stays = current && frozen(one);
+    ui[name] = { ...inner, 'ui:title': titleOf(name, one), ...(field && { 'ui:field': field, 'ui:current': current?.[name] }), ...(stays !== undefined && { 'ui:disabled': true, ...(stays && { 'ui:help': stays }) }) };
   }
   return ui;
 }

@@ -2,7 +2,7 @@ import { Alert, Button, Skeleton } from '@mantine/core';
 import { useAtomValue, useSetAtom } from 'jotai';
 import { useMemo, useState } from 'react';
 import { answer, api } from '../api/client';
-import { Refused, unanswered } from '../api/problem';
+import { Refused, mayBeDone } from '../api/problem';
 import type { Environment, Whole } from '../api/schema';
 import { changed, differences, meanwhile, type Difference, type Meanwhile } from '../kinds/changes';
 import { known, kindPath } from '../kinds/known';
@@ -91,7 +91,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
       }}
     >
       {others && <MeanwhileAlert {...others} />}
-      {error !== undefined && <ProblemAlert title={unanswered(error) ? 'It is not known whether it was changed: look at it before you try again' : 'The change was refused'} error={error} />}
+      {error !== undefined && <ProblemAlert title={mayBeDone(error) ? 'It is not known whether it was changed: look at it before you try again' : 'The change was refused'} error={error} />}
       {/* Fields that hold a text of their own begin anew with what was taken in. */}
       <SchemaForm key={base.resourceVersion} schema={schema} data={form.data} faults={form.faults} current={before} onChange={form.change} onLeave={form.leave} />
       <div className="buttons end sticky">

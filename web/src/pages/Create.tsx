@@ -3,7 +3,7 @@ import { useAtomValue } from 'jotai';
 import { useMemo, useState } from 'react';
 import { Link, useLocation, useSearchParams } from 'wouter';
 import { answer, api } from '../api/client';
-import { Refused, unanswered } from '../api/problem';
+import { Refused, mayBeDone } from '../api/problem';
 import type { Kind, Whole } from '../api/schema';
 import { inOrder, known, kindPath, Picture } from '../kinds/known';
 import { pageOf } from '../kinds/paths';
@@ -128,7 +128,7 @@ function Fill({ kind, keys }: { kind: Kind; keys: readonly string[] }) {
             void make();
           }}
         >
-          {error !== undefined && <ProblemAlert title={unanswered(error) ? 'It is not known whether it was made: look for it before you try again' : 'It was not made'} error={error} />}
+          {error !== undefined && <ProblemAlert title={mayBeDone(error) ? 'It is not known whether it was made: look for it before you try again' : 'It was not made'} error={error} />}
           <div className="fields names">
             <TextInput label="Name" description="What you will call it." required value={name} error={name === '' ? 'Needed' : nameSays} onChange={(event) => setName(event.currentTarget.value)} spellCheck={false} autoComplete="off" maxLength={63} />
             <TextInput label="Namespace" description="Where it goes: your team’s, usually." list="namespaces" value={namespace} error={said('metadata.namespace')} placeholder="Chosen for you" onChange={(event) => setNamespace(event.currentTarget.value)} spellCheck={false} autoComplete="off" />

@@ -14,7 +14,7 @@ import { DeleteDialog } from '../parts/DeleteDialog';
 import { History } from '../parts/History';
 import { Icon } from '../parts/Icon';
 import { KindName } from '../parts/KindName';
-import { Page } from '../parts/Page';
+import { focusTitle, Page } from '../parts/Page';
 import { Pill } from '../parts/Pill';
 import { ProblemAlert } from '../parts/ProblemAlert';
 import { Progress } from '../parts/Progress';
@@ -61,6 +61,12 @@ function Found({ namespace, kind, name }: Place) {
       throw refused;
     }
   });
+  const key = row?.key;
+  useEffect(() => {
+    if (key === undefined) return;
+    // What was only read is read by nobody once this page is left.
+    return () => portal.environments.retract(key);
+  }, [portal, key]);
   const [seen, setSeen] = useState(false);
   if (row && !seen) setSeen(true);
   const environment = untold && isRefused(error) ? undefined : line;
@@ -171,6 +177,11 @@ function Sections({ environment }: { environment: Environment }) {
   const tab = TABS.includes(search.get('tab') ?? '') ? search.get('tab')! : 'overview';
   const gone = Boolean(environment.deletedAt);
   const choose = (next: string | null) => setSearch(next && next !== 'overview' ? { tab: next } : {}, { replace: true });
+  const done = () => {
+    choose('overview');
+    // The button from which they came is gone with its view.
+    focusTitle();
+  };
   return (
     <Tabs value={tab} onChange={choose} keepMounted={false}>
       <Tabs.List aria-label="Views">
@@ -185,7 +196,7 @@ function Sections({ environment }: { environment: Environment }) {
       </Tabs.Panel>
       <Tabs.Panel value="change" pt="md">
         <Loaded>
-          <Change environment={environment} done={() => choose('overview')} />
+          <Change environment={environment} done={done} />
         </Loaded>
       </Tabs.Panel>
       <Tabs.Panel value="yaml" pt="md">

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { answer, api } from '../api/client';
 import { Refused, words } from '../api/problem';
 import { Icon } from '../parts/Icon';
-import { Page } from '../parts/Page';
+import { focusTitle, Page } from '../parts/Page';
 import { ProblemAlert } from '../parts/ProblemAlert';
 import { useAsked } from '../state/asked';
 import { useKeeping, useKept } from '../state/kept';
@@ -58,7 +58,8 @@ function Keys({ first }: { first: string[] }) {
     }
   };
   const remove = (line: string) => {
-    save((keys) => keys.filter((key) => key !== line), 'The key was removed').catch((error: unknown) => tell({ mood: 'bad', title: 'The key was not removed', detail: words(error) }));
+    // The button from which they came goes with its key.
+    save((keys) => keys.filter((key) => key !== line), 'The key was removed').then(focusTitle, (error: unknown) => tell({ mood: 'bad', title: 'The key was not removed', detail: words(error) }));
   };
   return (
     <>

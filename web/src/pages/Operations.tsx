@@ -20,7 +20,7 @@ export function OperationsPage() {
   const all = useDeferredValue(useAtomValue(allAtom));
   const synced = useAtomValue(syncedAtom);
   const now = useAtomValue(nowAtom);
-  const causes = useMemo(() => causesOf(all), [all]);
+  const causes = useMemo(() => causesOf(all, now), [all, now]);
   const slow = useMemo(() => slowOf(all, now), [all, now]);
   return (
     <Page title="Operations" lead="Every environment that you may see, across all tenants: what fails now, and why.">

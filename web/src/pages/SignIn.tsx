@@ -1,8 +1,8 @@
 import { Button, Modal } from '@mantine/core';
-import type { Refused } from '../api/problem';
 import { ProblemAlert } from '../parts/ProblemAlert';
 import { Brand } from '../parts/Frame';
 import { Picture } from '../kinds/known';
+import type { Told } from '../state/session';
 
 /** Where signing in begins; it comes back to where one was. */
 function signIn(): string {
@@ -10,8 +10,8 @@ function signIn(): string {
   return `/auth/sign-in?return=${encodeURIComponent(here)}`;
 }
 
-/** For whoever is not signed in; `refused` is why not, where that was tried. */
-export function SignInPage({ refused }: { refused?: Refused }) {
+/** For whoever is not signed in; `told` is what did not work of signing in, or out. */
+export function SignInPage({ told }: { told?: Told }) {
   return (
     <main className="sign-in">
       <title>Sign in · Paved Road</title>
@@ -23,9 +23,9 @@ export function SignInPage({ refused }: { refused?: Refused }) {
           <Picture key={kind} kind={kind} size={52} />
         ))}
       </div>
-      {refused && <ProblemAlert title="You are not signed in" error={refused} />}
+      {told && <ProblemAlert {...told} />}
       <Button component="a" href={signIn()} size="lg">
-        {refused ? 'Try again' : 'Sign in'}
+        Sign in
       </Button>
       <p className="small">You sign in with your organisation’s account and come back here.</p>
     </main>

@@ -1,4 +1,6 @@
+import { useAtomValue } from 'jotai';
 import { Component, type ReactNode } from 'react';
+import { lineAtom } from '../state/session';
 import { Page } from './Page';
 import { ProblemAlert } from './ProblemAlert';
 
@@ -21,7 +23,19 @@ export class Boundary extends Component<Props, { broken: boolean; error?: unknow
 
   override render() {
     if (!this.state.broken) return this.props.children;
-    const said = <ProblemAlert title="This cannot be shown" error={this.state.error} again={() => window.location.reload()} />;
+    const said = <Broken error={this.state.error} />;
     return this.props.page ? <Page title="Something went wrong">{said}</Page> : said;
   }
+}
+
+/** How Chromium, Firefox, Safari and the bundler's own loader call a part of the pages that did not come. */
+const UNLOADED = /dynamically imported module|Importing a module script failed|Unable to preload CSS/i;
+
+/** Loading the page again is offered only where there is a portal to load it from: offline it would throw away what is shown. */
+function Broken({ error }: { error: unknown }) {
+  const offline = useAtomValue(lineAtom).state === 'offline';
+  const again = offline ? undefined : () => window.location.reload();
+  if (!(error instanceof Error && UNLOADED.test(error.message))) return <ProblemAlert title="This cannot be shown" error={error} again={again} />;
+  const why = offline ? 'This device is offline. Load the page again once it is not.' : 'The portal may have been upgraded since, or did not answer: load the page again.';
+  return <ProblemAlert title="This could not be loaded" error={why} again={again} />;
 }

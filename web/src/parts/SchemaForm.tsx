@@ -20,7 +20,7 @@ interface Props {
 /** What may be asked for, as a form made from the cluster's own schema. */
 export function SchemaForm({ schema, data, faults, onChange, onLeave, current }: Props) {
   const shown = useMemo(() => (current ? growing(schema, current) : schema), [schema, current]);
-  const ui = useMemo(() => ({ ...uiOf(shown, current !== undefined), 'ui:submitButtonOptions': { norender: true } }), [shown, current]);
+  const ui = useMemo(() => ({ ...uiOf(shown, current), 'ui:submitButtonOptions': { norender: true } }), [shown, current]);
   const errors = useMemo(() => errorSchema(faults), [faults]);
   return (
     <Form<Data, Schema>

@@ -2,6 +2,7 @@ import { NativeSelect, Switch, Textarea, TextInput } from '@mantine/core';
 import type { FieldProps, WidgetProps } from '@rjsf/utils';
 import { useState, type ReactNode } from 'react';
 import { parse, stringify } from 'yaml';
+import { readPairs, writePairs } from '../kinds/pairs';
 import { beginning, type Data, type Schema } from '../kinds/schema';
 import { messagesIn } from '../kinds/validate';
 
@@ -136,22 +137,13 @@ export function Lines(field: Field) {
   return <TextField field={field} hint="One on each line." write={(data) => (data as string[]).join('\n')} read={read} />;
 }
 
-/** Names and their values, as `NAME=value` on each line. */
+/** Names and their values. */
 export function Pairs(field: Field) {
-  const write = (data: unknown) => Object.entries(data as Record<string, string>).map(([name, value]) => `${name}=${value}`).join('\n');
-  return <TextField field={field} hint="One on each line, as NAME=value." write={write} read={pairs} />;
+  const write = (data: unknown) => writePairs(data as Record<string, string>);
+  return <TextField field={field} hint={PAIRS} write={write} read={readPairs} />;
 }
 
-function pairs(text: string): Record<string, string> {
-  const lines = text.split('\n').map((line) => line.trim()).filter(Boolean);
-  return Object.fromEntries(
-    lines.map((line, index) => {
-      const at = line.indexOf('=');
-      if (at < 1) throw new Error(`Line ${index + 1}: NAME=value is needed`);
-      return [line.slice(0, at).trim(), line.slice(at + 1)];
-    }),
-  );
-}
+const PAIRS = String.raw`One on each line, as NAME=value; a value of several lines as NAME="one\ntwo".`;
 
 /** Whatever has no form of its own, as YAML. */
 export function Free(field: Field) {
@@ -164,13 +156,13 @@ export function Free(field: Field) {
   return <TextField field={field} hint="As YAML." write={(data) => stringify(data).trimEnd()} read={read} />;
 }
 
-/** A group that need not be there: a switch says whether it is. */
+/** A group that need not be there: a switch says whether it is. It begins with what is there already, of which some may not change. */
 export function OptionalGroup(field: Field) {
   const { uiSchema, schema, formData, fieldPathId, onChange, registry } = field;
   const { ObjectField } = registry.fields;
   const on = formData !== undefined;
-  const inner = { ...uiSchema };
-  delete inner['ui:field'];
+  const { 'ui:field': _, 'ui:current': current, ...inner } = uiSchema ?? {};
+  const first = (current as Data | undefined) ?? beginning(schema);
   return (
     <div className="optional">
       <Switch
@@ -178,7 +170,7 @@ export function OptionalGroup(field: Field) {
         label={uiSchema?.['ui:title'] as string}
         description={schema.description}
         checked={on}
-        onChange={(event) => onChange(event.currentTarget.checked ? beginning(schema) : undefined, fieldPathId.path)}
+        onChange={(event) => onChange(event.currentTarget.checked ? first : undefined, fieldPathId.path)}
       />
       {on && ObjectField && <ObjectField {...field} uiSchema={{ ...inner, 'ui:bare': true }} />}
     </div>

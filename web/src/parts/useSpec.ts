@@ -12,7 +12,8 @@ export function useSpec(schema: Schema, first: Data) {
   const spec = useMemo(() => pruned(schema, data), [schema, data]);
   const own = useMemo(() => faultsIn(schema, spec), [schema, spec]);
   const theirs = refused?.of === spec ? refused.faults : [];
-  const told = own.filter(({ path }) => tried || left.has(path.join('.')));
+  // Who leaves a list leaves its entries.
+  const told = own.filter(({ path }) => tried || path.some((_, index) => left.has(path.slice(0, index + 1).join('.'))));
   return {
     data,
     spec,

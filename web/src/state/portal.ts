@@ -7,7 +7,8 @@ import { Refused, words } from '../api/problem';
 import type { Environment, Page } from '../api/schema';
 import { Environments } from './environments';
 import { forgetOthers } from './kept';
-import { kindsAtom, lineAtom, sessionAtom } from './session';
+import { tellAtom } from './notices';
+import { kindsAtom, lineAtom, meAtom, sessionAtom, type Told } from './session';
 
 type Store = ReturnType<typeof createStore>;
 
@@ -18,7 +19,11 @@ export class Portal {
   private reading: AbortController | undefined;
   private learning: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly store: Store) {
+  /** `refused` is why somebody who was to be signed in by now is not. */
+  constructor(
+    private readonly store: Store,
+    private readonly refused?: Refused,
+  ) {
     this.environments = new Environments(store);
   }
 
@@ -27,6 +32,7 @@ export class Portal {
     let ended = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const off = onSignedOut(() => this.lose('expired'));
+    window.addEventListener('pageshow', renew);
     const ask = async (attempt: number) => {
       try {
         await this.recognise();
@@ -46,6 +52,7 @@ export class Portal {
       clearTimeout(timer);
       clearTimeout(this.learning);
       off();
+      window.removeEventListener('pageshow', renew);
       this.hangUp();
     };
   }
@@ -54,6 +61,7 @@ export class Portal {
     const me = await answer(api.GET('/api/v1/me'));
     forgetOthers(me.owner);
     this.store.set(sessionAtom, { state: 'in', me });
+    if (this.refused) this.store.set(tellAtom, { mood: 'bad', title: 'That sign-in did not work: you are signed in as before', detail: words(this.refused) });
     this.follow();
     void this.learn();
   }
@@ -67,12 +75,26 @@ export class Portal {
       onLine: (line) => {
         this.store.set(lineAtom, line);
         if (line.state === 'signed-out') this.lose(line.why);
-        if (line.state === 'down') void this.read();
-        // With every line after the first: what can be made may be something else than before.
-        if (line.state === 'live' && again) void this.learn();
+        // A line that is asked for at once goes on where it stopped: a list would only be in its way.
+        if (line.state === 'down' && line.retryAt > Date.now()) void this.read();
+        // With every line after the first: what can be made may be something else than before, and so may be who is signed in.
+        if (line.state === 'live' && again) {
+          void this.learn();
+          void this.identify();
+        }
         again ||= line.state === 'live';
       },
     });
+  }
+
+  /** Another page may have signed in as somebody else since: nothing of one person's stays before another. */
+  private async identify(): Promise<void> {
+    const me = await answer(api.GET('/api/v1/me')).catch(() => undefined);
+    const before = this.store.get(meAtom);
+    if (!me || !before || me.owner === before.owner) return;
+    this.hangUp();
+    this.store.set(sessionAtom, { state: 'unknown' });
+    window.location.reload();
   }
 
   private hangUp(): void {
@@ -113,9 +135,10 @@ export class Portal {
 
   private lose(why: 'signed-out' | 'expired'): void {
     this.hangUp();
+    const told = this.refused && { title: 'You are not signed in', error: this.refused };
     this.store.set(sessionAtom, (session) => {
       if (session.state === 'out') return session;
-      return session.state === 'in' ? { state: 'out', me: session.me, why } : { state: 'out' };
+      return session.state === 'in' ? { state: 'out', me: session.me, why } : { state: 'out', told };
     });
   }
 
@@ -126,12 +149,33 @@ export class Portal {
     try {
       await answer(api.POST('/auth/sign-out'));
     } catch (refused) {
+      if (await isOut()) {
+        this.leave({ title: 'You are signed out here, and perhaps not everywhere', error: refused });
+        return;
+      }
       if (this.store.get(sessionAtom).state === 'in') this.follow();
       throw refused;
     }
-    forgetOthers();
+    this.leave();
     window.location.assign('/');
   }
+
+  /** Takes away what was shown of whoever has signed out: browsers keep a page as it was left, for whoever goes back to it. */
+  private leave(told?: Told): void {
+    this.store.set(sessionAtom, { state: 'out', told });
+    forgetOthers();
+  }
+}
+
+/** Whether the session has ended, although signing out was refused: the portal takes it from this browser even where it cannot tell the others. */
+async function isOut(): Promise<boolean> {
+  const asked = await api.GET('/api/v1/me').catch(() => undefined);
+  return asked?.response.status === 401;
+}
+
+/** A page that a browser had kept as it was left is loaded anew: somebody else may be signed in by now, or nobody. */
+function renew({ persisted }: PageTransitionEvent): void {
+  if (persisted) window.location.reload();
 }
 
 const PortalContext = createContext<Portal | undefined>(undefined);

@@ -11,8 +11,14 @@ export type Session =
   /** The portal answers, and lets this person do nothing; asking again changes nothing. */
   | { state: 'refused'; error: unknown }
   | { state: 'in'; me: Me }
-  /** Nobody is signed in; `me` is who was until now. */
-  | { state: 'out'; me?: Me; why?: 'signed-out' | 'expired' };
+  /** Nobody is signed in; `me` is who was until now, and `told` what did not work of signing in or out. */
+  | { state: 'out'; me?: Me; why?: 'signed-out' | 'expired'; told?: Told };
+
+/** What did not work, and why. */
+export interface Told {
+  title: string;
+  error: unknown;
+}
 
 export const sessionAtom = atom<Session>({ state: 'unknown' });
 
