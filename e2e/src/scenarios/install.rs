@@ -168,6 +168,10 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
         let address = address(&environment);
         paved.apply(&environment, &["--wait", "--timeout", "8m"]).await?.is(0, &["is ready after"])?;
         paved.run(&["status", &address]).await?.is(0, &["Ready "])?;
+        // What runs has what Crossplane wrote into it: the flavour is the cluster's own word.
+        environment.manifest["metadata"]["labels"]["edited"] = "true".into();
+        let compared = paved.by(None).apply(&environment, &["--dry-run=server", "--diff"]).await?;
+        compared.is(0, &["in its parts"])?;
         paved.run(&["list", &address[..address.len() - "/own".len()]]).await?.is(0, &["own"])?;
         paved.run(&["delete", &address, "--yes", "--wait", "--timeout", "10m"]).await?.is(0, &["gone after"])
     });
