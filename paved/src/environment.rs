@@ -40,6 +40,10 @@ const ENDPOINTS: [&str; 8] =
 /// The annotation by which somebody told Crossplane to leave an object alone.
 const PAUSED: &str = "crossplane.io/paused";
 
+/// What there is to say of a claim whose composite has come to nothing: only the composite has the words for it.
+const UNCOMPOSED: &str = "Crossplane has composed nothing of it: no Composition suits its compositionRef or compositionSelector, or a \
+                          step of the Composition does not answer; `paved doctor`, and the conditions of its composite, say which";
+
 /// The managers that write to an environment on Crossplane's behalf begin so.
 const CROSSPLANES: [&str; 2] = ["apiextensions.crossplane.io", "crossplane"];
 
@@ -67,6 +71,8 @@ pub(crate) struct Environment {
     /// The API's own status fields.
     pub(crate) fields: BTreeMap<String, Value>,
     paused: bool,
+    /// Whether it is a claim that has a composite.
+    is_bound: bool,
     generation: i64,
 }
 
@@ -115,6 +121,7 @@ impl Environment {
                 .map(|(field, value)| (field.clone(), value.clone()))
                 .collect(),
             paused: annotations.and_then(|all| all.get(PAUSED)).is_some_and(|value| value == "true"),
+            is_bound: data.pointer("/spec/resourceRef/name").is_some(),
             generation: metadata.generation.unwrap_or_default(),
         }
     }
@@ -200,7 +207,8 @@ impl Environment {
         let wrong = ["Synced", "Responsive"].into_iter().filter_map(|kind| self.condition(kind));
         let wrong =
             wrong.into_iter().find(|condition| condition.status == "False" && !condition.message.is_empty());
-        wrong.or_else(|| self.condition(CONDITION)).map_or("", |condition| &condition.message)
+        let told = wrong.or_else(|| self.condition(CONDITION)).or_else(|| self.condition("Ready"));
+        told.map_or("", |condition| &condition.message)
     }
 
     /// Where people reach it.
@@ -230,8 +238,15 @@ impl Environment {
         match whole {
             _ if self.paused => vec![Blocker::Whole(self.sentence().to_owned())],
             Some(synced) => vec![Blocker::Whole(format!("Crossplane cannot compose it: {}", synced.message))],
+            None if self.is_uncomposed() => vec![Blocker::Whole(UNCOMPOSED.to_owned())],
             None => Vec::new(),
         }
+    }
+
+    /// Whether it is a claim of which the function has never been asked: what keeps Crossplane from that is told in the composite alone,
+    /// and the claim's own `Synced` is true.
+    fn is_uncomposed(&self) -> bool {
+        self.is_bound && self.parts.is_empty() && self.condition(CONDITION).is_none()
     }
 }
 

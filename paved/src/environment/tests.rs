@@ -53,6 +53,27 @@ pub(crate) fn ready() -> Value {
     object
 }
 
+/// A claim whose composite Crossplane cannot compose, as for want of a Composition.
+pub(crate) fn uncomposed() -> Value {
+    let mut object = half_made(&creating());
+    object["status"] = json!({"conditions": [
+        {"type": "Synced", "status": "True", "reason": "ReconcileSuccess", "observedGeneration": 2},
+        {"type": "Ready", "status": "False", "reason": "Waiting", "observedGeneration": 2,
+            "message": "Claim is waiting for composite resource to become Ready"},
+    ]});
+    object
+}
+
+/// The workspace as a composite in a namespace, of which Crossplane itself tells that it cannot compose it.
+pub(crate) fn unsynced() -> Value {
+    let mut object = half_made(&creating());
+    object["apiVersion"] = json!("platform.m.acme.io/v1alpha1");
+    object["kind"] = json!("GpuDevWorkspace");
+    object["spec"] = json!({"parameters": {"owner": "ada@acme.io"}, "crossplane": {}});
+    set(&mut object, "Synced", "False", "ReconcileError", "cannot select a Composition");
+    object
+}
+
 /// Sets a condition.
 pub(crate) fn set(object: &mut Value, kind: &str, status: &str, reason: &str, message: &str) {
     let conditions = object["status"]["conditions"].as_array_mut().unwrap();
@@ -143,12 +164,20 @@ fn what_was_refused_stands_in_the_way_and_what_is_made_does_not() {
     assert!(environment(&half_made(&creating())).blockers().is_empty());
     let blockers = environment(&half_made(&refused_leaf())).blockers();
     assert_eq!(blockers.iter().map(Blocker::key).collect::<Vec<_>>(), ["instance"]);
-    let mut object = half_made(&creating());
-    set(&mut object, "Synced", "False", "ReconcileError", "cannot select a Composition");
-    let whole = environment(&object).blockers();
-    assert!(
-        matches!(&whole[..], [Blocker::Whole(why)] if why.contains("cannot select a Composition")),
-        "{whole:?}"
+    for (object, words) in [
+        (unsynced(), "cannot select a Composition"),
+        (uncomposed(), "no Composition suits its compositionRef"),
+    ] {
+        let whole = environment(&object).blockers();
+        assert!(matches!(&whole[..], [Blocker::Whole(why)] if why.contains(words)), "{whole:?}");
+    }
+}
+
+#[test]
+fn a_claim_of_which_nothing_is_composed_says_what_it_waits_for() {
+    assert_eq!(
+        environment(&uncomposed()).sentence(),
+        "Claim is waiting for composite resource to become Ready"
     );
 }
 

@@ -152,7 +152,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::environment::tests::{creating, environment, half_made, ready, refused_leaf, set};
+    use crate::environment::tests::{
+        creating, environment, half_made, ready, refused_leaf, set, uncomposed, unsynced,
+    };
 
     const PATIENCE: Duration = Duration::from_mins(3);
 
@@ -312,12 +314,16 @@ mod tests {
 
     #[test]
     fn what_crossplane_cannot_compose_ends_it_after_patience() {
-        let mut object = half_made(&creating());
-        set(&mut object, "Synced", "False", "ReconcileError", "cannot select a Composition");
-        let mut play = Play::new(Goal::Ready);
-        assert_eq!(play.after(0, &object), None);
-        let (code, told) = play.look(180, &object, false);
-        assert_eq!(code, Some(4));
-        assert!(told.contains("cannot select a Composition"), "{told}");
+        for (object, words) in [
+            (unsynced(), "cannot select a Composition"),
+            (uncomposed(), "no Composition suits its compositionRef"),
+        ] {
+            let mut play = Play::new(Goal::Ready);
+            assert_eq!(play.after(0, &object), None);
+            assert_eq!(play.after(179, &object), None);
+            let (code, told) = play.look(1, &object, false);
+            assert_eq!(code, Some(4));
+            assert!(told.contains(words), "{told}");
+        }
     }
 }
