@@ -6,7 +6,7 @@ mod show;
 
 use std::collections::BTreeMap;
 
-use function_paved_road::compose::ResourceStatus;
+use function_paved_road::compose::{ResourceStatus, spec_hash};
 use function_paved_road::function::CONDITION;
 use jiff::Timestamp;
 use kube::api::DynamicObject;
@@ -22,10 +22,11 @@ use crate::paint::{Mark, harmless};
 const REFUSED: [&str; 4] = ["InvalidSpec", "InvalidSettings", "WouldDelete", "UnsupportedKind"];
 
 /// Status fields that are not the API's own outcome.
-const COMMON: [&str; 8] = [
+const COMMON: [&str; 9] = [
     "phase",
     "progress",
     "resources",
+    "specHash",
     "conditions",
     "claimConditionTypes",
     "connectionDetails",
@@ -43,6 +44,10 @@ const PAUSED: &str = "crossplane.io/paused";
 /// What there is to say of a claim whose composite has come to nothing: only the composite has the words for it.
 const UNCOMPOSED: &str = "Crossplane has composed nothing of it: no Composition suits its compositionRef or compositionSelector, or a \
                           step of the Composition does not answer; `paved doctor`, and the conditions of its composite, say which";
+
+/// The same of a newer spec than the one that was composed.
+const OVERDUE: &str = "Crossplane has not composed its newest spec: a step of the Composition does not answer, or other environments come \
+                       first; `paved doctor`, and the conditions of its composite, say which";
 
 /// The managers that write to an environment on Crossplane's behalf begin so.
 const CROSSPLANES: [&str; 2] = ["apiextensions.crossplane.io", "crossplane"];
@@ -73,6 +78,8 @@ pub(crate) struct Environment {
     paused: bool,
     /// Whether it is a claim that has a composite.
     is_bound: bool,
+    /// Whether status is that of another spec, by what the function noted of the one that it composed.
+    is_overdue: bool,
     generation: i64,
 }
 
@@ -121,6 +128,7 @@ impl Environment {
                 .map(|(field, value)| (field.clone(), value.clone()))
                 .collect(),
             paused: annotations.and_then(|all| all.get(PAUSED)).is_some_and(|value| value == "true"),
+            is_overdue: text("/status/specHash").is_some_and(|composed| composed != spec_hash(&data["spec"])),
             is_bound: data.pointer("/spec/resourceRef/name").is_some(),
             generation: metadata.generation.unwrap_or_default(),
         }
@@ -146,10 +154,11 @@ impl Environment {
             .filter(|ours| ours.status == "False" && REFUSED.contains(&ours.reason.as_str()))
     }
 
-    /// Whether Crossplane says so, and the function too.
+    /// Whether Crossplane says so, and the function too, of this very spec: a claim is synced as soon as its composite has the spec,
+    /// whether or not that could be composed.
     pub(crate) fn is_ready(&self) -> bool {
         let all = ["Ready", "Synced", CONDITION].iter().all(|kind| self.holds(kind));
-        all && self.deleted.is_none() && !self.paused
+        all && self.deleted.is_none() && !self.paused && !self.is_overdue
     }
 
     /// Whether Crossplane has seen the newest spec: until then status speaks of an older one.
@@ -239,6 +248,7 @@ impl Environment {
             _ if self.paused => vec![Blocker::Whole(self.sentence().to_owned())],
             Some(synced) => vec![Blocker::Whole(format!("Crossplane cannot compose it: {}", synced.message))],
             None if self.is_uncomposed() => vec![Blocker::Whole(UNCOMPOSED.to_owned())],
+            None if self.is_overdue => vec![Blocker::Whole(OVERDUE.to_owned())],
             None => Vec::new(),
         }
     }

@@ -125,6 +125,22 @@ fn a_newer_spec_makes_the_status_old() {
 }
 
 #[test]
+fn what_is_ready_as_an_older_spec_asked_is_not_ready() {
+    let mut object = ready();
+    object["status"]["specHash"] = json!(spec_hash(&object["spec"]));
+    let seen = environment(&object);
+    assert!(seen.is_ready() && seen.blockers().is_empty() && !seen.fields.contains_key("specHash"));
+    object["spec"]["compositionRef"] = json!({"name": "a"});
+    assert!(environment(&object).is_ready(), "Crossplane's own fields are not composed");
+    object["spec"]["parameters"]["diskGB"] = json!(200);
+    let seen = environment(&object);
+    assert!(!seen.is_ready() && seen.is_current(), "the claim's own Synced is of no help");
+    assert!(matches!(&seen.blockers()[..], [Blocker::Whole(why)] if why.contains("newest spec")));
+    object["status"].as_object_mut().unwrap().remove("specHash");
+    assert!(environment(&object).is_ready(), "an older function says nothing of it");
+}
+
+#[test]
 fn what_was_just_edited_may_show_an_older_status() {
     let now: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
     let mut object = ready();

@@ -149,6 +149,7 @@ fn sentence(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use function_paved_road::compose::spec_hash;
     use serde_json::{Value, json};
 
     use super::*;
@@ -289,6 +290,23 @@ mod tests {
         assert_eq!(play.after(0, &object), None);
         assert_eq!(play.after(14, &object), None);
         assert_eq!(play.after(1, &object), Some(0));
+    }
+
+    #[test]
+    fn an_edit_that_nobody_composes_ends_in_failure_and_not_in_ready() {
+        let mut object = ready();
+        object["status"]["specHash"] = json!("0123456789abcdef");
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &object), None);
+        assert_eq!(play.after(179, &object), None);
+        let (code, told) = play.look(1, &object, false);
+        assert!(code == Some(4) && told.contains("has not composed its newest spec"), "{told}");
+        object["status"]["specHash"] = json!(spec_hash(&object["spec"]));
+        assert_eq!(Play::new(Goal::Ready).after(0, &object), Some(0));
+        // What is refused is not composed either, and is told at once.
+        object["status"]["specHash"] = json!("0123456789abcdef");
+        set(&mut object, "Provisioned", "False", "InvalidSpec", "spec.parameters.instanceType: found x");
+        assert_eq!(Play::new(Goal::Ready).after(0, &object), Some(3));
     }
 
     #[test]
