@@ -121,6 +121,18 @@ async fn without_a_public_address_the_aws_cli_takes_over() {
     }
     let told = seat.connect(&["--unprepared"]).await.is(7, &["start-session\n--target\ni-0abc"]);
     assert!(!told.contains("/var/lib/paved"), "{told}");
+
+    // A session ends well whatever has run in it; the script itself says how it ended.
+    seat.program(
+        "aws",
+        "all=\"$*\"; mark=${all#*echo }; mark=${mark%%\\$\\?*}\nprintf 'Starting\\r\\n1 failed\\r\\n%s3\\r\\nExiting\\r\\n' \"$mark\"",
+    );
+    let told = seat.connect(&["--", "pytest"]).await.is(3, &["1 failed\r\nExiting"]);
+    assert!(!told.contains("paved-exit"), "{told}");
+    seat.program("aws", "echo Starting");
+    seat.connect(&["--", "pytest"])
+        .await
+        .is(4, &["Starting", "has ended the session before the command had ended"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
