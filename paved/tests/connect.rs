@@ -245,25 +245,33 @@ async fn a_clouds_cluster_comes_with_the_clouds_own_login() {
     let eks = "https://0A.gr7.eu-west-1.eks.amazonaws.com";
     let cluster = json!([{"slot": "cluster", "kind": "Cluster", "externalName": "shop-x", "ready": true,
         "since": "2026-01-01T10:00:00Z"}]);
-    for (environment, server, command, argument) in [
+    for (environment, server, command, argument, needed) in [
         (
             ready("ApplicationEnvironment", spec, json!({})),
             "https://203.0.113.7",
             "gke-gcloud-auth-plugin",
             "",
+            "roles/container.developer",
         ),
         (
             virtual_environment(json!({"type": "eks", "endpoint": eks, "resources": cluster})),
             eks,
             "aws",
             "shop-x",
+            "aws eks create-access-entry",
         ),
-        (virtual_environment(json!({"type": "aks"})), "https://x.azmk8s.io", "kubelogin", "azurecli"),
+        (
+            virtual_environment(json!({"type": "aks"})),
+            "https://x.azmk8s.io",
+            "kubelogin",
+            "azurecli",
+            "Azure Kubernetes Service RBAC Writer",
+        ),
     ] {
         let seat = Seat::with(environment, &[("kubeconfig", &kubeconfig(server))]).await;
         seat.connect(&[])
             .await
-            .is(0, &["is context paved/team/shop in", "kubectl --context paved/team/shop get pods"]);
+            .is(0, &["is context paved/team/shop in", "kubectl --context paved/team/shop get pods", needed]);
         let written = read(&seat.config());
         assert_eq!(written["clusters"][0]["cluster"]["server"], server);
         let exec = &written["users"][0]["user"]["exec"];
