@@ -132,7 +132,7 @@ async fn configuration(access: &Access) -> Result<Config, Failure> {
         }
     });
     let mut config = config?;
-    config.proxy_url = proxy::to(&config.cluster_url, own_proxy, |name| std::env::var(name).ok());
+    config.proxy_url = proxy::to(&config.cluster_url, own_proxy.as_deref(), |name| std::env::var(name).ok());
     Ok(config)
 }
 

@@ -63,6 +63,7 @@ mod tests {
             assert_eq!(is_looked_at(term, ci), looks, "TERM={term} CI={ci}");
         }
     }
+
     #[test]
     fn a_job_does_not_wait_for_somebody_to_type() {
         for (ci, line) in [("", "y\n"), ("false", "y\n"), ("true", ""), ("1", "")] {

@@ -2,26 +2,21 @@
 
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
-use kube::config::{Cluster, Kubeconfig};
+use kube::config::Kubeconfig;
 
 /// The `proxy-url` of the context's cluster, if it has one.
 pub(super) fn own(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String> {
     let context = context.or(kubeconfig.current_context.as_deref())?;
     let context = kubeconfig.contexts.iter().find(|one| one.name == context)?.context.as_ref()?;
     let cluster = kubeconfig.clusters.iter().find(|one| one.name == context.cluster)?.cluster.as_ref()?;
-    let Cluster { proxy_url, .. } = cluster;
-    proxy_url.clone().filter(|url| !url.is_empty())
+    cluster.proxy_url.clone().filter(|url| !url.is_empty())
 }
 
 /// The proxy to a server: the kubeconfig's own whatever the environment says, else that of `HTTPS_PROXY` or `HTTP_PROXY`, unless
 /// `NO_PROXY` names the server, or it is on this machine. The library would look for the proxy itself in `NO_PROXY`.
-pub(super) fn to(
-    server: &Uri,
-    own: Option<String>,
-    variable: impl Fn(&str) -> Option<String>,
-) -> Option<Uri> {
-    if own.is_some() {
-        return own?.parse().ok();
+pub(super) fn to(server: &Uri, own: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> Option<Uri> {
+    if let Some(own) = own {
+        return own.parse().ok();
     }
     let first = |names: [&str; 2]| names.into_iter().filter_map(&variable).find(|value| !value.is_empty());
     let names = if server.scheme_str() == Some("http") {
@@ -54,7 +49,7 @@ mod tests {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
-        let proxy = to(&server.parse().unwrap(), own.map(str::to_owned), variable)?;
+        let proxy = to(&server.parse().unwrap(), own, variable)?;
         Some(proxy.to_string().trim_end_matches('/').to_owned())
     }
 

@@ -46,7 +46,7 @@ pub(crate) fn find(document: &Value) -> Result<Target, Violation> {
     find_in(document, None)
 }
 
-/// The same where a cluster or a Composition tells the flavour of what [`is_open`].
+/// The same where a cluster or a Composition tells the flavour that the document [leaves open](is_open).
 pub(crate) fn find_in(document: &Value, known: Option<Flavour>) -> Result<Target, Violation> {
     let kind = document["kind"].as_str().unwrap_or_default();
     let api_version = document["apiVersion"].as_str().unwrap_or_default();
