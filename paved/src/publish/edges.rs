@@ -57,8 +57,8 @@ impl Edges {
         self.begin(again, console).await.map(drop)
     }
 
-    /// The invalidation's id, where the caller may begin one; `again` says what follows from a failure. Who may upload may not always: edges ask for what was published
-    /// here anew by themselves, as its headers say, so that it is worth a note.
+    /// The invalidation's id, where the caller may begin one; `again` says what follows from a failure. Who may upload may not always:
+    /// edges ask for what was published here anew by themselves, as its headers say, so that it is worth a note.
     async fn begin(&self, again: &str, console: &mut Console<'_>) -> Result<Option<String>, Failure> {
         let act = format!("invalidate CloudFront distribution {}", self.distribution);
         let paths = Paths::builder().quantity(1).items(EVERYTHING).build();

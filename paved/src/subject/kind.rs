@@ -47,13 +47,13 @@ pub(crate) fn find(document: &Value) -> Result<Target, Violation> {
 }
 
 /// The same where a cluster or a Composition tells the flavour that the document [leaves open](is_open).
-pub(crate) fn find_in(document: &Value, known: Option<Flavour>) -> Result<Target, Violation> {
+pub(crate) fn find_in(document: &Value, told: Option<Flavour>) -> Result<Target, Violation> {
     let kind = document["kind"].as_str().unwrap_or_default();
     let api_version = document["apiVersion"].as_str().unwrap_or_default();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let claim = APIS.iter().find(|api| api.info().claim.kind == kind).copied();
     let composite = function_paved_road::apis::find(kind);
-    let is_claim = claim.is_some() && (composite.is_none() || !is_namespaced(document, group, known));
+    let is_claim = claim.is_some() && (composite.is_none() || !is_namespaced(document, group, told));
     let Some(api) = claim.filter(|_| is_claim).or(composite) else {
         return Err(violation("kind", suggest::kinds(if kind.is_empty() { "none" } else { kind }, &known())));
     };
@@ -77,13 +77,13 @@ pub(crate) fn is_open(document: &Value) -> bool {
 
 /// The flavour of a document whose kind is a claim's and a composite's: by its group, else as somebody knows, else by what Crossplane
 /// added to its spec.
-fn is_namespaced(document: &Value, group: &str, known: Option<Flavour>) -> bool {
+fn is_namespaced(document: &Value, group: &str, told: Option<Flavour>) -> bool {
     if is_our_group(group) {
         return group == namespaced_group();
     }
     let spec = &document["spec"];
     let is_claims = OF_CLAIMS.iter().any(|field| !spec[*field].is_null());
-    known.map_or(!is_claims && spec["crossplane"].is_object(), |known| known == Flavour::Namespaced)
+    told.map_or(!is_claims && spec["crossplane"].is_object(), |told| told == Flavour::Namespaced)
 }
 
 /// The group that a kind of this flavour can be in: any domain, unless it is, or was meant to be, one of ours.
