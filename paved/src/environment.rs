@@ -238,7 +238,9 @@ impl Environment {
         let refused = |part: &&ResourceStatus| {
             !part.ready && part.reason.as_deref().is_some_and(|why| ["Failed", "NotAccepted"].contains(&why))
         };
-        let parts: Vec<Blocker> = self.parts.iter().filter(refused).cloned().map(Blocker::Part).collect();
+        // What was refused of an older spec says nothing of the newest.
+        let tried = self.parts.iter().filter(|_| !self.is_overdue);
+        let parts: Vec<Blocker> = tried.filter(refused).cloned().map(Blocker::Part).collect();
         if !parts.is_empty() {
             return parts;
         }
@@ -247,8 +249,8 @@ impl Environment {
         match whole {
             _ if self.paused => vec![Blocker::Whole(self.sentence().to_owned())],
             Some(synced) => vec![Blocker::Whole(format!("Crossplane cannot compose it: {}", synced.message))],
-            None if self.is_uncomposed() => vec![Blocker::Whole(UNCOMPOSED.to_owned())],
-            None if self.is_overdue => vec![Blocker::Whole(OVERDUE.to_owned())],
+            None if self.is_uncomposed() => vec![Blocker::Uncomposed(UNCOMPOSED)],
+            None if self.is_overdue => vec![Blocker::Uncomposed(OVERDUE)],
             None => Vec::new(),
         }
     }
@@ -267,6 +269,8 @@ pub(crate) enum Blocker {
     Part(ResourceStatus),
     /// Something about the environment as a whole.
     Whole(String),
+    /// The spec has not been composed yet, which takes a while even where nothing is wrong.
+    Uncomposed(&'static str),
 }
 
 impl Blocker {
@@ -274,7 +278,7 @@ impl Blocker {
     pub(crate) fn key(&self) -> &str {
         match self {
             Self::Part(part) => &part.slot,
-            Self::Whole(_) => "",
+            Self::Whole(_) | Self::Uncomposed(_) => "",
         }
     }
 }

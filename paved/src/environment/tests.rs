@@ -135,7 +135,9 @@ fn what_is_ready_as_an_older_spec_asked_is_not_ready() {
     object["spec"]["parameters"]["diskGB"] = json!(200);
     let seen = environment(&object);
     assert!(!seen.is_ready() && seen.is_current(), "the claim's own Synced is of no help");
-    assert!(matches!(&seen.blockers()[..], [Blocker::Whole(why)] if why.contains("newest spec")));
+    assert!(matches!(&seen.blockers()[..], [Blocker::Uncomposed(why)] if why.contains("newest spec")));
+    object["status"]["resources"] = json!([refused_leaf()]);
+    assert_eq!(environment(&object).blockers(), seen.blockers(), "the newest spec was not refused");
     object["status"].as_object_mut().unwrap().remove("specHash");
     assert!(environment(&object).is_ready(), "an older function says nothing of it");
 }
@@ -180,13 +182,16 @@ fn what_was_refused_stands_in_the_way_and_what_is_made_does_not() {
     assert!(environment(&half_made(&creating())).blockers().is_empty());
     let blockers = environment(&half_made(&refused_leaf())).blockers();
     assert_eq!(blockers.iter().map(Blocker::key).collect::<Vec<_>>(), ["instance"]);
-    for (object, words) in [
-        (unsynced(), "cannot select a Composition"),
-        (uncomposed(), "no Composition suits its compositionRef"),
-    ] {
-        let whole = environment(&object).blockers();
-        assert!(matches!(&whole[..], [Blocker::Whole(why)] if why.contains(words)), "{whole:?}");
-    }
+    let whole = environment(&unsynced()).blockers();
+    assert!(
+        matches!(&whole[..], [Blocker::Whole(why)] if why.contains("cannot select a Composition")),
+        "{whole:?}"
+    );
+    let whole = environment(&uncomposed()).blockers();
+    assert!(
+        matches!(&whole[..], [Blocker::Uncomposed(why)] if why.contains("no Composition suits")),
+        "{whole:?}"
+    );
 }
 
 #[test]
