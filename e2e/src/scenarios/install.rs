@@ -109,7 +109,9 @@ pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) ->
     });
     try_join_all(chosen).await?;
     // A claim has no word of it but `paved`'s.
-    let claim = stage.example("stock-pool", Flavour::Claims, selecting(Flavour::Claims, "nobody"))?;
+    let mut own = selecting(Flavour::Claims, "nobody");
+    own["metadata"]["name"] = "by-nobody".into();
+    let claim = stage.example("stock-pool", Flavour::Claims, own)?;
     let flags = ["--wait", "--patience", "5s", "--timeout", "2m"];
     Paved::of(&stage)?.apply(&claim, &flags).await?.is(4, &["no Composition suits its compositionRef"])?;
     claim.delete().await?;
