@@ -119,7 +119,10 @@ pub(super) async fn a_function_that_is_killed_is_missed_by_nobody(stage: Stage) 
 /// A claim says that it is synced and ready although its composite cannot be composed any more.
 pub(super) async fn an_edit_that_no_function_answers_is_not_ready(stage: Stage) -> Result<()> {
     let paved = Paved::of(&stage)?;
-    let pools = Flavour::ALL.map(|flavour| stage.example("stock-pool", flavour, json!({})));
+    let pools = Flavour::ALL.map(|flavour| {
+        let name = format!("edited-{flavour}");
+        stage.example("stock-pool", flavour, json!({"metadata": {"name": name}}))
+    });
     let mut pools = pools.into_iter().collect::<Result<Vec<_>>>()?;
     for pool in &pools {
         paved.apply(pool, &["--wait", "--timeout", "5m"]).await?.is(0, &["is ready after"])?;
