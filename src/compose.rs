@@ -27,7 +27,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 pub use answer::Answer;
-pub use composite::{Composite, SecretName, fingerprint};
+pub use composite::{Composite, SecretName, fingerprint, spec_hash};
 pub use health::{Health, State};
 pub use managed::Managed;
 pub use names::{NameRule, label};

@@ -130,6 +130,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(day_two::new_settings_leave_alone_what_runs, Alone),
     scenario!(day_two::new_tags_and_publishers_reach_what_runs, Alone),
     scenario!(day_two::new_networks_reach_what_runs, Alone),
+    scenario!(day_two::an_edit_that_no_function_answers_is_not_ready, Alone),
     scenario!(day_two::crossplane_restarted_makes_nothing_anew, Alone),
     scenario!(upgrade::in_whatever_order_nothing_is_made_anew, Alone),
     // On a control plane of its own, for which there is room now.

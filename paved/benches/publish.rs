@@ -1,5 +1,7 @@
 //! How fast `paved publish` is beside `aws s3 sync`: the same tree, the same server, one after the other in each round.
 //!
+//! It fails where `paved` takes longer than the AWS CLI by more than a tenth, or more memory than [`MEMORY`].
+//!
 //! `cargo bench --workspace --bench publish`; moto and the AWS CLI come from PyPI, into virtual environments under `target/`.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
@@ -8,6 +10,7 @@ mod support;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -23,6 +26,12 @@ const ROUNDS: usize = 5;
 
 const FILES: usize = 2000;
 
+/// How fast `paved` has to be at least, as a part of the AWS CLI's speed.
+const RATIO: f64 = 0.9;
+
+/// The most memory that `paved` may take, in KiB, however much there is to upload.
+const MEMORY: u64 = 64 << 10;
+
 /// What is done in each round, in this order.
 const STEPS: [&str; 3] = ["everything is new", "nothing has changed", "20 files have changed"];
 
@@ -31,6 +40,7 @@ async fn main() {
     let (s3, site) = (S3::start().await, site(FILES));
     let aws = program(AWS, "aws").unwrap();
     let mut times: Vec<[[Duration; 2]; STEPS.len()]> = Vec::new();
+    let mut peak = 0;
     for round in 0..ROUNDS {
         let buckets = ["paved", "aws"].map(|name| format!("{name}-{round}"));
         for bucket in &buckets {
@@ -59,21 +69,33 @@ async fn main() {
             let mut time = [Duration::ZERO; 2];
             for turn in 0..2 {
                 let who = (turn + round) % 2;
-                time[who] = timed(if who == 0 { ours() } else { theirs() }, &s3.url);
+                let (taken, memory) = timed(if who == 0 { ours() } else { theirs() }, &s3.url);
+                time[who] = taken;
+                if who == 0 {
+                    peak = peak.max(memory);
+                }
             }
             time
         }));
     }
+    println!("paved publish takes {peak} KiB at most");
+    let mut slow = Vec::new();
     for (step, name) in STEPS.iter().enumerate() {
         let [ours, theirs] = [0, 1].map(|who| median(times.iter().map(|round| round[step][who]).collect()));
         let ratio = theirs.as_secs_f64() / ours.as_secs_f64();
         println!(
             "{name:24} paved publish {ours:>8.2?}   aws s3 sync {theirs:>8.2?}   {ratio:.2} times as fast"
         );
+        if ratio < RATIO {
+            slow.push(name);
+        }
     }
+    assert!(slow.is_empty(), "less than {RATIO} times as fast as aws s3 sync: {slow:?}");
+    assert!((1..=MEMORY).contains(&peak), "{peak} KiB of memory; at most {MEMORY} are allowed");
 }
 
-fn timed(mut command: Command, url: &str) -> Duration {
+/// How long it takes, and the most memory that it has had, in KiB.
+fn timed(mut command: Command, url: &str) -> (Duration, u64) {
     command.envs([
         ("AWS_ACCESS_KEY_ID", "test"),
         ("AWS_SECRET_ACCESS_KEY", "test"),
@@ -82,9 +104,24 @@ fn timed(mut command: Command, url: &str) -> Duration {
     command.envs([("AWS_DEFAULT_REGION", "us-east-1"), ("AWS_EC2_METADATA_DISABLED", "true")]);
     command.env("AWS_CONFIG_FILE", Path::new("/dev/null")).stdout(Stdio::null());
     let begin = Instant::now();
-    let status = command.status().unwrap();
+    let mut child = command.spawn().unwrap();
+    let mut peak = 0;
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        peak = memory(child.id()).max(peak);
+        sleep(Duration::from_millis(2));
+    };
     assert!(status.success(), "{command:?}");
-    begin.elapsed()
+    (begin.elapsed(), peak)
+}
+
+/// The most memory that a process has had; none where it has ended.
+fn memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let high = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    high.and_then(|high| high.trim().trim_end_matches(" kB").parse().ok()).unwrap_or_default()
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {

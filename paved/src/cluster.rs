@@ -5,6 +5,7 @@ mod composition;
 mod contact;
 mod kinds;
 mod pod;
+mod proxy;
 mod reference;
 mod search;
 mod trouble;
@@ -116,7 +117,8 @@ async fn configuration(access: &Access) -> Result<Config, Failure> {
         Err(error) => return Err(unreadable(&error, access)),
     };
     let contexts: Vec<String> = kubeconfig.contexts.iter().map(|context| context.name.clone()).collect();
-    Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| {
+    let own_proxy = proxy::own(&kubeconfig, access.context.as_deref());
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| {
         match (&error, &access.context) {
             (KubeconfigError::LoadContext(_), Some(asked)) => Failure::Usage(format!(
                 "--context: {}",
@@ -128,7 +130,10 @@ async fn configuration(access: &Access) -> Result<Config, Failure> {
             )),
             _ => unreadable(&error, access),
         }
-    })
+    });
+    let mut config = config?;
+    config.proxy_url = proxy::to(&config.cluster_url, own_proxy.as_deref(), |name| std::env::var(name).ok());
+    Ok(config)
 }
 
 /// As kubectl reads `$KUBECONFIG`: of a list, files that are not there are passed over.
@@ -152,6 +157,13 @@ fn may_be_in_a_pod(access: &Access) -> bool {
 fn unreadable(error: &KubeconfigError, access: &Access) -> Failure {
     let told = std::env::var_os("KUBECONFIG").filter(|told| !told.is_empty()).map(PathBuf::from);
     let told = access.kubeconfig.clone().or(told);
+    if let KubeconfigError::ParseNoProxy(why) = error {
+        return Failure::NoAccess {
+            message: format!("$NO_PROXY cannot be read: {why}"),
+            check: "that it has names, addresses and networks, with a comma between two and none at the end"
+                .to_owned(),
+        };
+    }
     let check = "--kubeconfig, $KUBECONFIG and --context".to_owned();
     let message = match (error, told) {
         (KubeconfigError::ReadConfig(error, path), _) => {

@@ -7,6 +7,7 @@ mod entry;
 mod forward;
 mod kubeconfig;
 mod managed;
+mod outcome;
 mod shell;
 mod workspace;
 

@@ -78,6 +78,9 @@ fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
         // Whoever closed it has not ended the line.
         writeln!(console.err)?;
     }
+    if line.is_empty() {
+        return Err(Failure::Usage("nobody answers, and --yes is not given: nothing was deleted".to_owned()));
+    }
     Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
 }
 

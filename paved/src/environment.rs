@@ -6,7 +6,7 @@ mod show;
 
 use std::collections::BTreeMap;
 
-use function_paved_road::compose::ResourceStatus;
+use function_paved_road::compose::{ResourceStatus, spec_hash};
 use function_paved_road::function::CONDITION;
 use jiff::Timestamp;
 use kube::api::DynamicObject;
@@ -22,10 +22,11 @@ use crate::paint::{Mark, harmless};
 const REFUSED: [&str; 4] = ["InvalidSpec", "InvalidSettings", "WouldDelete", "UnsupportedKind"];
 
 /// Status fields that are not the API's own outcome.
-const COMMON: [&str; 8] = [
+const COMMON: [&str; 9] = [
     "phase",
     "progress",
     "resources",
+    "specHash",
     "conditions",
     "claimConditionTypes",
     "connectionDetails",
@@ -39,6 +40,14 @@ const ENDPOINTS: [&str; 8] =
 
 /// The annotation by which somebody told Crossplane to leave an object alone.
 const PAUSED: &str = "crossplane.io/paused";
+
+/// What there is to say of a claim whose composite has come to nothing: only the composite has the words for it.
+const UNCOMPOSED: &str = "Crossplane has composed nothing of it: no Composition suits its compositionRef or compositionSelector, or a \
+                          step of the Composition does not answer; `paved doctor`, and the conditions of its composite, say which";
+
+/// The same of a newer spec than the one that was composed.
+const OVERDUE: &str = "Crossplane has not composed its newest spec: a step of the Composition does not answer, or other environments come \
+                       first; `paved doctor`, and the conditions of its composite, say which";
 
 /// The managers that write to an environment on Crossplane's behalf begin so.
 const CROSSPLANES: [&str; 2] = ["apiextensions.crossplane.io", "crossplane"];
@@ -67,6 +76,10 @@ pub(crate) struct Environment {
     /// The API's own status fields.
     pub(crate) fields: BTreeMap<String, Value>,
     paused: bool,
+    /// Whether it is a claim that has a composite.
+    is_bound: bool,
+    /// Whether status is that of another spec, by what the function noted of the one that it composed.
+    is_overdue: bool,
     generation: i64,
 }
 
@@ -115,6 +128,8 @@ impl Environment {
                 .map(|(field, value)| (field.clone(), value.clone()))
                 .collect(),
             paused: annotations.and_then(|all| all.get(PAUSED)).is_some_and(|value| value == "true"),
+            is_overdue: text("/status/specHash").is_some_and(|composed| composed != spec_hash(&data["spec"])),
+            is_bound: data.pointer("/spec/resourceRef/name").is_some(),
             generation: metadata.generation.unwrap_or_default(),
         }
     }
@@ -139,10 +154,11 @@ impl Environment {
             .filter(|ours| ours.status == "False" && REFUSED.contains(&ours.reason.as_str()))
     }
 
-    /// Whether Crossplane says so, and the function too.
+    /// Whether Crossplane says so, and the function too, of this very spec: a claim is synced as soon as its composite has the spec,
+    /// whether or not that could be composed.
     pub(crate) fn is_ready(&self) -> bool {
         let all = ["Ready", "Synced", CONDITION].iter().all(|kind| self.holds(kind));
-        all && self.deleted.is_none() && !self.paused
+        all && self.deleted.is_none() && !self.paused && !self.is_overdue
     }
 
     /// Whether Crossplane has seen the newest spec: until then status speaks of an older one.
@@ -200,7 +216,8 @@ impl Environment {
         let wrong = ["Synced", "Responsive"].into_iter().filter_map(|kind| self.condition(kind));
         let wrong =
             wrong.into_iter().find(|condition| condition.status == "False" && !condition.message.is_empty());
-        wrong.or_else(|| self.condition(CONDITION)).map_or("", |condition| &condition.message)
+        let told = wrong.or_else(|| self.condition(CONDITION)).or_else(|| self.condition("Ready"));
+        told.map_or("", |condition| &condition.message)
     }
 
     /// Where people reach it.
@@ -221,7 +238,9 @@ impl Environment {
         let refused = |part: &&ResourceStatus| {
             !part.ready && part.reason.as_deref().is_some_and(|why| ["Failed", "NotAccepted"].contains(&why))
         };
-        let parts: Vec<Blocker> = self.parts.iter().filter(refused).cloned().map(Blocker::Part).collect();
+        // What was refused of an older spec says nothing of the newest.
+        let tried = self.parts.iter().filter(|_| !self.is_overdue);
+        let parts: Vec<Blocker> = tried.filter(refused).cloned().map(Blocker::Part).collect();
         if !parts.is_empty() {
             return parts;
         }
@@ -230,8 +249,16 @@ impl Environment {
         match whole {
             _ if self.paused => vec![Blocker::Whole(self.sentence().to_owned())],
             Some(synced) => vec![Blocker::Whole(format!("Crossplane cannot compose it: {}", synced.message))],
+            None if self.is_uncomposed() => vec![Blocker::Uncomposed(UNCOMPOSED)],
+            None if self.is_overdue => vec![Blocker::Uncomposed(OVERDUE)],
             None => Vec::new(),
         }
+    }
+
+    /// Whether it is a claim of which the function has never been asked: what keeps Crossplane from that is told in the composite alone,
+    /// and the claim's own `Synced` is true.
+    fn is_uncomposed(&self) -> bool {
+        self.is_bound && self.parts.is_empty() && self.condition(CONDITION).is_none()
     }
 }
 
@@ -242,6 +269,8 @@ pub(crate) enum Blocker {
     Part(ResourceStatus),
     /// Something about the environment as a whole.
     Whole(String),
+    /// The spec has not been composed yet, which takes a while even where nothing is wrong.
+    Uncomposed(&'static str),
 }
 
 impl Blocker {
@@ -249,7 +278,7 @@ impl Blocker {
     pub(crate) fn key(&self) -> &str {
         match self {
             Self::Part(part) => &part.slot,
-            Self::Whole(_) => "",
+            Self::Whole(_) | Self::Uncomposed(_) => "",
         }
     }
 }

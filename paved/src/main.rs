@@ -12,11 +12,8 @@ fn main() -> ExitCode {
         (usize::from(rows), usize::from(columns))
     };
     let mut controls = io::stdout();
-    let mut answer = || {
-        let mut line = String::new();
-        io::stdin().read_line(&mut line).map(|_| line)
-    };
     let variable = |name| env::var(name).unwrap_or_default();
+    let mut answer = || typed(&variable("CI"), |line| io::stdin().read_line(line));
     let looked_at = io::stdout().is_terminal() && is_looked_at(&variable("TERM"), &variable("CI"));
     let mut console = Console {
         input: &mut |text| io::stdin().read_to_string(text),
@@ -31,12 +28,27 @@ fn main() -> ExitCode {
 /// Whether somebody looks at a terminal, by `TERM` and `CI`: that of a pipeline's job ends in a log, and a dumb one cannot be drawn
 /// over.
 fn is_looked_at(term: &str, ci: &str) -> bool {
-    term != "dumb" && (ci.is_empty() || ci == "false")
+    term != "dumb" && !is_job(ci)
+}
+
+/// What somebody types at a terminal on standard input: nothing, as if it were closed, where that is a job's, which would wait for
+/// ever.
+fn typed(ci: &str, read: impl FnOnce(&mut String) -> io::Result<usize>) -> io::Result<String> {
+    let mut line = String::new();
+    if !is_job(ci) {
+        read(&mut line)?;
+    }
+    Ok(line)
+}
+
+/// Whether this is a pipeline's job, by `CI`.
+fn is_job(ci: &str) -> bool {
+    !(ci.is_empty() || ci == "false")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_looked_at;
+    use super::{is_looked_at, typed};
 
     #[test]
     fn nobody_looks_at_the_terminal_of_a_job() {
@@ -49,6 +61,17 @@ mod tests {
             ("dumb", "", false),
         ] {
             assert_eq!(is_looked_at(term, ci), looks, "TERM={term} CI={ci}");
+        }
+    }
+
+    #[test]
+    fn a_job_does_not_wait_for_somebody_to_type() {
+        for (ci, line) in [("", "y\n"), ("false", "y\n"), ("true", ""), ("1", "")] {
+            let read = |text: &mut String| {
+                text.push_str("y\n");
+                Ok(2)
+            };
+            assert_eq!(typed(ci, read).ok().as_deref(), Some(line), "CI={ci}");
         }
     }
 }

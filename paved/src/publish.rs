@@ -66,7 +66,7 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
         finished = finish(&plan, &site, &account, &bucket, (args.invalidate, left), console) => finished?,
         _ = &mut interrupt => {
             let told = "everything is uploaded, but edges may serve what is older, and not all that is stale may be deleted: \
-                        run it again for the rest";
+                        run it again with --invalidate for the rest";
             return Err(Failure::Interrupted(told.to_owned()));
         }
     }

@@ -51,7 +51,9 @@ impl Subject {
         console: &mut Console<'_>,
     ) -> Result<Self, Failure> {
         let refused = |violations| Failure::Refused { what: document.title(), violations };
-        let stored = Stored::of(&document.value, seen).map_err(|violation| refused(vec![violation]))?;
+        let known = step::flavour(&document.value, &document.file, sources, console)?;
+        let stored =
+            Stored::in_flavour(&document.value, seen, known).map_err(|violation| refused(vec![violation]))?;
         if !stored.violations.is_empty() {
             return Err(refused(stored.violations));
         }
@@ -92,7 +94,16 @@ pub(crate) type Surrounded = (Value, Vec<Value>);
 impl Stored {
     /// Applies defaults and checks; the one violation of a document of which nothing more can be said.
     pub(crate) fn of(document: &Value, seen: &[Value]) -> Result<Self, Violation> {
-        let target = kind::find(document)?;
+        Self::in_flavour(document, seen, None)
+    }
+
+    /// The same where somebody knows the flavour of a kind that the document leaves open.
+    pub(crate) fn in_flavour(
+        document: &Value,
+        seen: &[Value],
+        known: Option<Flavour>,
+    ) -> Result<Self, Violation> {
+        let target = kind::find_in(document, known)?;
         let xrd = target.xrd();
         let violation = |path: &str, message: String| Violation { path: path.to_owned(), message };
         let schemas = Schemas::new([&xrd]).map_err(|error| violation("", error.to_string()))?;

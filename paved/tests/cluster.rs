@@ -236,7 +236,8 @@ async fn who_sits_at_a_terminal_is_asked_before_anything_is_deleted() {
         let told = delete(&cluster, &[], Some(typed)).await;
         assert_eq!((told.code, told.out.as_str()), (1, ""), "{typed:?}: {}", told.err);
         assert!(told.err.contains("StockPool team/shop with its part, and the data in it\nDelete? [y/N] "));
-        assert!(told.err.ends_with("error: nothing was deleted\n"), "{}", told.err);
+        assert!(told.err.ends_with("nothing was deleted\n"), "{}", told.err);
+        assert_eq!(told.err.contains("--yes is not given"), typed.is_empty(), "{}", told.err);
         assert!(cluster.has_it(), "{typed:?}");
     }
     for (flags, typed, asks) in [

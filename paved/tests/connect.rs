@@ -121,6 +121,18 @@ async fn without_a_public_address_the_aws_cli_takes_over() {
     }
     let told = seat.connect(&["--unprepared"]).await.is(7, &["start-session\n--target\ni-0abc"]);
     assert!(!told.contains("/var/lib/paved"), "{told}");
+
+    // A session ends well whatever has run in it; the script itself says how it ended.
+    seat.program(
+        "aws",
+        "all=\"$*\"; mark=${all#*echo }; mark=${mark%%\\$\\?*}\nprintf 'Starting\\r\\n1 failed\\r\\n%s3\\r\\nExiting\\r\\n' \"$mark\"",
+    );
+    let told = seat.connect(&["--", "pytest"]).await.is(3, &["1 failed\r\nExiting"]);
+    assert!(!told.contains("paved-exit"), "{told}");
+    seat.program("aws", "echo Starting");
+    seat.connect(&["--", "pytest"])
+        .await
+        .is(4, &["Starting", "has ended the session before the command had ended"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -233,25 +245,33 @@ async fn a_clouds_cluster_comes_with_the_clouds_own_login() {
     let eks = "https://0A.gr7.eu-west-1.eks.amazonaws.com";
     let cluster = json!([{"slot": "cluster", "kind": "Cluster", "externalName": "shop-x", "ready": true,
         "since": "2026-01-01T10:00:00Z"}]);
-    for (environment, server, command, argument) in [
+    for (environment, server, command, argument, needed) in [
         (
             ready("ApplicationEnvironment", spec, json!({})),
             "https://203.0.113.7",
             "gke-gcloud-auth-plugin",
             "",
+            "roles/container.developer",
         ),
         (
             virtual_environment(json!({"type": "eks", "endpoint": eks, "resources": cluster})),
             eks,
             "aws",
             "shop-x",
+            "aws eks create-access-entry",
         ),
-        (virtual_environment(json!({"type": "aks"})), "https://x.azmk8s.io", "kubelogin", "azurecli"),
+        (
+            virtual_environment(json!({"type": "aks"})),
+            "https://x.azmk8s.io",
+            "kubelogin",
+            "azurecli",
+            "Azure Kubernetes Service RBAC Writer",
+        ),
     ] {
         let seat = Seat::with(environment, &[("kubeconfig", &kubeconfig(server))]).await;
         seat.connect(&[])
             .await
-            .is(0, &["is context paved/team/shop in", "kubectl --context paved/team/shop get pods"]);
+            .is(0, &["is context paved/team/shop in", "kubectl --context paved/team/shop get pods", needed]);
         let written = read(&seat.config());
         assert_eq!(written["clusters"][0]["cluster"]["server"], server);
         let exec = &written["users"][0]["user"]["exec"];

@@ -127,6 +127,34 @@ fn a_check_shows_what_a_change_of_settings_does() {
 }
 
 #[test]
+fn a_check_shows_what_is_composed_only_once_other_parts_are_ready() {
+    let own =
+        "unifiedEnvironment:\n  ingress: {domain: apps.example.org}\n  resources: {medium: {memory: 3Gi}}\n";
+    let folder = folder(&[
+        ("old.yaml", SETTINGS),
+        ("new.yaml", &format!("{SETTINGS}{own}")),
+        ("typo.yaml", "apiVersion: platform.acme.io/v1alpha1\nkind: StokPool\nmetadata: {name: a}\n"),
+    ]);
+    let [old, new, typo] = ["old.yaml", "new.yaml", "typo.yaml"].map(|name| within(&folder, name));
+    let claim = example("unified-environment/claim.yaml");
+    let run = paved(&["platform", "--settings", &new, "--old", &old, "--check", &claim]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    for part in ["@@ backend-deployment @@", "memory: 3Gi", "@@ backend-ingress @@"] {
+        assert!(run.out.contains(part), "{part}: {}", run.told());
+    }
+    // What is not looked at is said.
+    let both = format!(
+        "{}---\n{}",
+        std::fs::read_to_string(&claim).unwrap(),
+        std::fs::read_to_string(&typo).unwrap()
+    );
+    std::fs::write(&typo, both).unwrap();
+    let run = paved(&["platform", "--settings", &old, "--old", &old, "--check", &typo]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.err.contains("StokPool a is left alone: kind: found StokPool"), "{}", run.err);
+}
+
+#[test]
 fn what_runs_keeps_what_it_has() {
     let (old, new) =
         (SETTINGS.to_owned(), SETTINGS.replace("ami-0123456789abcdef0", "ami-0fedcba9876543210"));

@@ -221,6 +221,15 @@ async fn the_edges_are_told_before_anything_is_deleted() {
         assert_eq!(changing(&s3.requests()), vec![&told; changes], "{flags:?}");
     }
 
+    // Of what was deleted nothing is left by which the next one could know.
+    s3.refuse("POST", "/invalidation", 500, "InternalError");
+    fs::remove_file(site.path().join(asset(4))).unwrap();
+    publish(&cluster, &s3, site.path(), &["--delete"])
+        .await
+        .is(4, &["is deleted", "--invalidate has another run"]);
+    assert!(!s3.keys().await.contains(&asset(4)));
+    s3.allow();
+
     s3.refuse("POST", "/invalidation", 403, "AccessDenied");
     write(&site, "index.html", "<b>");
     publish(&cluster, &s3, site.path(), &[]).await.is(0, &["1 uploaded", "note: you may not invalidate"]);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::composite::spec_hash;
 use super::health::State;
 use super::status::{self, Leaf, Phase};
 use super::{Composition, observed, scrub};
@@ -59,7 +60,9 @@ impl Composition<'_> {
         self.tell_changes();
         let leaves = self.leaves();
         let exists = self.desired.keys().any(|slot| self.exists(slot));
-        let common = status::common(&leaves, exists);
+        let mut common = status::common(&leaves, exists);
+        // Where nothing is stored nobody waits for it.
+        common.spec_hash = self.xr.generation.map(|_| spec_hash(&self.xr.spec));
         let phase = common.phase;
         let (reason, message) = provisioned(&leaves, phase);
         let message = scrub::cut(&message);

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Error;
 use crate::models::Scope;
-use crate::value::{Object, at, text};
+use crate::value::{self, Object, at, text};
 
 /// A Secret's name and namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,6 +146,27 @@ fn own_fields(mut spec: Value) -> Value {
         fields.retain(|field, _| !MACHINERY.contains(&field.as_str()));
     }
     spec
+}
+
+/// What stands for a `spec` in [`CommonStatus`](super::CommonStatus): the same for a claim as for its composite. What Crossplane adds,
+/// nulls and how a number is written make no difference.
+pub fn spec_hash(spec: &Value) -> String {
+    let Value::Object(own) = own_fields(spec.clone()) else { return fingerprint("") };
+    let mut own = Value::Object(value::object(value::structure(own)));
+    drop_nulls(&mut own);
+    fingerprint(&own.to_string())
+}
+
+/// The API server drops some nulls, and core others.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(values) => values.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
 }
 
 /// Sixteen hexadecimal digits that stand for a text which is no secret.

@@ -22,6 +22,10 @@ pub struct CommonStatus {
     pub progress: String,
     /// Every resource of the environment, sorted by slot.
     pub resources: Vec<ResourceStatus>,
+    /// Sixteen hexadecimal digits that stand for the spec that was composed last, without what Crossplane adds to it: a claim, whose
+    /// status is its composite's, has the same of its own spec once its newest is composed. Absent in a preview.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec_hash: Option<String>,
 }
 
 /// Where an environment stands.
@@ -233,6 +237,7 @@ pub(super) fn common(leaves: &[Leaf], exists: bool) -> CommonStatus {
         phase,
         progress: format!("{ready}/{}", counted().count()),
         resources: leaves.iter().map(|leaf| leaf.status.clone()).collect(),
+        spec_hash: None,
     }
 }
 

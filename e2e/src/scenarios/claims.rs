@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
+use function_paved_road::compose::spec_hash;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 
@@ -70,6 +71,11 @@ fn tells_its_status(api: &str, object: &Value) -> Result<()> {
     for field in own {
         ensure!(!status[field].is_null(), "{api}: status has no {field}: {status}");
     }
+    let newest = spec_hash(&object["spec"]);
+    ensure!(
+        status["specHash"] == newest,
+        "{api}: status.specHash is not {newest}, that of its spec: {object}"
+    );
     let lines = status["resources"].as_array().context("status.resources is no list")?;
     let unready: Vec<_> = lines.iter().filter(|line| line["ready"] != true).collect();
     ensure!(unready.is_empty(), "{api} is Ready, and these are not: {unready:?}");

@@ -17,6 +17,7 @@ pub(super) use self::settings::{
 use super::in_both_flavours;
 use crate::environment::{Desired, Environment};
 use crate::examples;
+use crate::paved::Paved;
 use crate::stage::{PATIENCE, Stage, eventually};
 
 /// Parts of each kind of provider: a managed resource, a Deployment (in the claims flavour an Object that wraps it), a Release.
@@ -111,6 +112,34 @@ pub(super) async fn a_function_that_is_killed_is_missed_by_nobody(stage: Stage) 
                 environment.resource()
             );
         }
+    }
+    Ok(())
+}
+
+/// A claim says that it is synced and ready although its composite cannot be composed any more.
+pub(super) async fn an_edit_that_no_function_answers_is_not_ready(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage)?;
+    let pools = Flavour::ALL.map(|flavour| {
+        let name = format!("edited-{flavour}");
+        stage.example("stock-pool", flavour, json!({"metadata": {"name": name}}))
+    });
+    let mut pools = pools.into_iter().collect::<Result<Vec<_>>>()?;
+    for pool in &pools {
+        paved.apply(pool, &["--wait", "--timeout", "5m"]).await?.is(0, &["is ready after"])?;
+    }
+    let replicas = &stage.plane.function.replicas;
+    join_all(replicas.iter().map(|replica| replica.stop())).await;
+    let mut edits = Vec::new();
+    for pool in &mut pools {
+        pool.manifest["spec"]["replicas"] = 3.into();
+        edits.push(paved.apply(pool, &["--wait", "--patience", "20s", "--timeout", "2m"]).await);
+    }
+    replicas.iter().try_for_each(|replica| replica.start_again())?;
+    for edit in edits {
+        edit?.is(4, &["Crossplane"])?;
+    }
+    for pool in &pools {
+        paved.apply(pool, &["--wait", "--timeout", "5m"]).await?.is(0, &["is ready"])?;
     }
     Ok(())
 }

@@ -108,6 +108,14 @@ pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) ->
         stage.gone_or_freed(&environment).await
     });
     try_join_all(chosen).await?;
+    // A claim has no word of it but `paved`'s.
+    let mut own = selecting(Flavour::Claims, "nobody");
+    own["metadata"]["name"] = "by-nobody".into();
+    let claim = stage.example("stock-pool", Flavour::Claims, own)?;
+    let flags = ["--wait", "--patience", "5s", "--timeout", "2m"];
+    Paved::of(&stage)?.apply(&claim, &flags).await?.is(4, &["no Composition suits its compositionRef"])?;
+    claim.delete().await?;
+    claim.gone().await?;
     let nobody =
         stage.example("stock-pool", Flavour::Namespaced, selecting(Flavour::Namespaced, "nobody"))?;
     nobody.apply().await?;
@@ -168,6 +176,10 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
         let address = address(&environment);
         paved.apply(&environment, &["--wait", "--timeout", "8m"]).await?.is(0, &["is ready after"])?;
         paved.run(&["status", &address]).await?.is(0, &["Ready "])?;
+        // What runs has what Crossplane wrote into it: the flavour is the cluster's own word.
+        environment.manifest["metadata"]["labels"]["edited"] = "true".into();
+        let compared = paved.by(None).apply(&environment, &["--dry-run=server", "--diff"]).await?;
+        compared.is(0, &["its parts"])?;
         paved.run(&["list", &address[..address.len() - "/own".len()]]).await?.is(0, &["own"])?;
         paved.run(&["delete", &address, "--yes", "--wait", "--timeout", "10m"]).await?.is(0, &["gone after"])
     });

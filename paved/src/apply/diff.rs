@@ -115,7 +115,8 @@ impl Source {
             let told: Vec<String> = violations.iter().map(ToString::to_string).collect();
             Failure::Usage(format!("this cluster's API is of another version: {}", told.join(", ")))
         };
-        let stored = Stored::of(&document(object), seen).map_err(|violation| other(&[violation]))?;
+        let stored = Stored::in_flavour(&document(object), seen, Some(step.kind.flavour()))
+            .map_err(|violation| other(&[violation]))?;
         if !stored.violations.is_empty() {
             return Err(other(&stored.violations));
         }

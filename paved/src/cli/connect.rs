@@ -22,7 +22,8 @@ Examples:
   paved connect shop --export=dotenv >.env
 
 Exit codes:
-  0    done, also where Ctrl-C ended a forwarding; where ssh or aws takes over, its own
+  0    done, also where Ctrl-C ended a forwarding; where ssh or aws takes over, its own: that of
+       COMMAND, but for SSM at a terminal, which does not tell it
   1    usage: a bad flag, an environment with nothing to connect to, a context of that name that is another's
   3    refused by the composition: the spec or the platform's settings are invalid
   4    provisioning failed

@@ -153,7 +153,7 @@ pub(crate) struct Platform {
     pub(crate) old: Option<PathBuf>,
 
     /// What exists of the environments: composed resources, and the Secrets with their connection details; a file or a folder,
-    /// repeatable. What runs keeps much of what it has, so that without it more seems to change.
+    /// repeatable. What runs keeps much of what it has; without it everything is composed anew, and more seems to change.
     #[arg(long, value_name = "FILE", requires = "check", help_heading = "Check")]
     pub(crate) observed: Vec<PathBuf>,
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use function_paved_road::apis::{APIS, AnyApi};
+use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
 use kube::core::ApiResource;
@@ -22,6 +22,9 @@ use crate::suggest;
 /// The category of the kinds that people apply.
 pub(crate) const MARK: &str = "paved";
 
+/// The category that Crossplane gives to every claim.
+const CLAIM: &str = "claim";
+
 /// How long the first answer may take.
 const ANSWER: Duration = Duration::from_secs(30);
 
@@ -31,6 +34,7 @@ pub(crate) struct Kind {
     pub(crate) resource: ApiResource,
     singular: String,
     short: Vec<String>,
+    is_claim: bool,
 }
 
 impl Kind {
@@ -40,6 +44,7 @@ impl Kind {
             resource: api_resource(group, version, kind, resource.resource.as_deref()?),
             singular: resource.singular_resource.clone().unwrap_or_default(),
             short: resource.short_names.clone(),
+            is_claim: resource.categories.iter().any(|one| one == CLAIM),
         })
     }
 
@@ -54,6 +59,11 @@ impl Kind {
     /// `Kind`.
     pub(crate) fn name(&self) -> &str {
         &self.resource.kind
+    }
+
+    /// The flavour that people apply it in, as the cluster has it.
+    pub(crate) fn flavour(&self) -> Flavour {
+        if self.is_claim { Flavour::Claims } else { Flavour::Namespaced }
     }
 
     /// The API that it is, whatever its group.
@@ -216,6 +226,7 @@ async fn one_by_one(client: &Client) -> kube::Result<Kinds> {
                 resource: api_resource(group, version, &resource.kind, &resource.name),
                 singular: resource.singular_name.clone(),
                 short: resource.short_names.clone().unwrap_or_default(),
+                is_claim: resource.categories.iter().flatten().any(|one| one == CLAIM),
             };
             Ok::<_, kube::Error>(resources.iter().filter(marked).map(kind).collect())
         })
@@ -267,6 +278,10 @@ pub(crate) mod tests {
             ]
         );
         assert_eq!(kinds().all()[0].resource.api_version, "dev.example.org/v1alpha1");
+        assert_eq!(
+            [0, 1].map(|index| kinds().all()[index].flavour()),
+            [Flavour::Namespaced, Flavour::Claims]
+        );
     }
 
     #[test]

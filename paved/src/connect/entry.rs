@@ -46,6 +46,9 @@ pub(super) async fn connect(
     kubeconfig::add(&path, &name, &entry, &environment.uid, args.replace)?;
     writeln!(console.out, "{BOLD}{}{BOLD:#} is context {name} in {}", environment.title(), path.display())?;
     writeln!(console.out, "  {line} get pods -A")?;
+    if let Some(needed) = managed::needed(kind(target)) {
+        writeln!(console.err, "note: {needed}")?;
+    }
     let Some(forwarded) = forwarded else { return Ok(()) };
     writeln!(console.out, "forwarding {} for as long as this runs; Ctrl-C ends it", forwarded.told())?;
     console.out.flush()?;
@@ -64,11 +67,7 @@ async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failu
         what: target.environment.title(),
         message: "has a Secret whose kubeconfig names no cluster".to_owned(),
     })?;
-    let kind = match target.environment.kind.as_str() {
-        "ApplicationEnvironment" => "gke",
-        _ => target.field("type").unwrap_or("vcluster"),
-    };
-    match kind {
+    match kind(target) {
         "gke" => entry.user = managed::gke(),
         "eks" => entry.user = managed::eks(target)?,
         "aks" => entry.user = managed::aks(),
@@ -86,6 +85,14 @@ async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failu
         }
     }
     Ok((entry, None))
+}
+
+/// Whose cluster it is: `gke`, `eks`, `aks` or `vcluster`.
+fn kind(target: &Target) -> &str {
+    match target.environment.kind.as_str() {
+        "ApplicationEnvironment" => "gke",
+        _ => target.field("type").unwrap_or("vcluster"),
+    }
 }
 
 /// What a kubeconfig says of its current context, or of its only cluster.

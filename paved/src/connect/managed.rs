@@ -29,6 +29,21 @@ pub(super) fn aks() -> Value {
     exec("kubelogin", &args, "install it with `az aks install-cli`, and log in with `az login`")
 }
 
+/// What lets people in, besides being somebody: a cloud's cluster knows its maker alone, and whom the cloud's own roles name.
+pub(super) fn needed(kind: &str) -> Option<&'static str> {
+    match kind {
+        "gke" => Some("GKE lets in whom its project gives a role, such as roles/container.developer"),
+        "eks" => Some(
+            "EKS lets in the platform's provider, which made it, and whom an access entry names: who administers the AWS account \
+             makes one with `aws eks create-access-entry` and `aws eks associate-access-policy`",
+        ),
+        "aks" => {
+            Some("AKS lets in whom Azure gives a role there, such as Azure Kubernetes Service RBAC Writer")
+        }
+        _ => None,
+    }
+}
+
 fn exec(command: &str, args: &[&str], hint: &str) -> Value {
     json!({"exec": {
         "apiVersion": "client.authentication.k8s.io/v1beta1",

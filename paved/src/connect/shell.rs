@@ -29,7 +29,11 @@ pub(super) fn become_it(words: &[String], hint: &str, console: &mut Console<'_>)
     let Some((program, args)) = words.split_first() else {
         return Failure::Usage("there is no command to run".to_owned());
     };
-    let error = Command::new(program).args(args).exec();
+    cannot_run(program, hint, &Command::new(program).args(args).exec())
+}
+
+/// Why a program does not run.
+pub(super) fn cannot_run(program: &str, hint: &str, error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::NotFound {
         return Failure::Usage(format!("{program} is not installed: {hint}"));
     }

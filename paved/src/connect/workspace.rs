@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use super::Target;
 use super::shell::{become_it, quote, quoted};
+use super::{Target, outcome};
 use crate::Console;
 use crate::cli::Connect;
 use crate::environment::spell;
@@ -44,9 +44,18 @@ pub(super) async fn connect(
     if let Some(address) = address.filter(|_| !args.unprepared) {
         reach(target, address, target.left()).await?;
     }
-    let words = way.command(remote(args, target.left()).as_deref(), terminal);
-    writeln!(console.err, "{}: {}", target.environment.title(), quoted(&way.command(None, terminal)))?;
-    Err(become_it(&words, way.hint(), console))
+    let title = target.environment.title();
+    let remote = remote(args, target.left());
+    writeln!(console.err, "{title}: {}", quoted(&way.command(None, terminal)))?;
+    if let (Way::Ssm { .. }, Some(script), false) = (&way, &remote, args.command.is_empty()) {
+        if !terminal {
+            let mark = outcome::mark();
+            let words = way.command(Some(&outcome::marked(script, &mark)), terminal);
+            return Err(outcome::run(&words, way.hint(), &mark, &title, console).await);
+        }
+        writeln!(console.err, "note: at a terminal SSM does not tell how the command ends")?;
+    }
+    Err(become_it(&way.command(remote.as_deref(), terminal), way.hint(), console))
 }
 
 /// How a machine is reached.

@@ -53,6 +53,27 @@ pub(crate) fn ready() -> Value {
     object
 }
 
+/// A claim whose composite Crossplane cannot compose, as for want of a Composition.
+pub(crate) fn uncomposed() -> Value {
+    let mut object = half_made(&creating());
+    object["status"] = json!({"conditions": [
+        {"type": "Synced", "status": "True", "reason": "ReconcileSuccess", "observedGeneration": 2},
+        {"type": "Ready", "status": "False", "reason": "Waiting", "observedGeneration": 2,
+            "message": "Claim is waiting for composite resource to become Ready"},
+    ]});
+    object
+}
+
+/// The workspace as a composite in a namespace, of which Crossplane itself tells that it cannot compose it.
+pub(crate) fn unsynced() -> Value {
+    let mut object = half_made(&creating());
+    object["apiVersion"] = json!("platform.m.acme.io/v1alpha1");
+    object["kind"] = json!("GpuDevWorkspace");
+    object["spec"] = json!({"parameters": {"owner": "ada@acme.io"}, "crossplane": {}});
+    set(&mut object, "Synced", "False", "ReconcileError", "cannot select a Composition");
+    object
+}
+
 /// Sets a condition.
 pub(crate) fn set(object: &mut Value, kind: &str, status: &str, reason: &str, message: &str) {
     let conditions = object["status"]["conditions"].as_array_mut().unwrap();
@@ -104,6 +125,24 @@ fn a_newer_spec_makes_the_status_old() {
 }
 
 #[test]
+fn what_is_ready_as_an_older_spec_asked_is_not_ready() {
+    let mut object = ready();
+    object["status"]["specHash"] = json!(spec_hash(&object["spec"]));
+    let seen = environment(&object);
+    assert!(seen.is_ready() && seen.blockers().is_empty() && !seen.fields.contains_key("specHash"));
+    object["spec"]["compositionRef"] = json!({"name": "a"});
+    assert!(environment(&object).is_ready(), "Crossplane's own fields are not composed");
+    object["spec"]["parameters"]["diskGB"] = json!(200);
+    let seen = environment(&object);
+    assert!(!seen.is_ready() && seen.is_current(), "the claim's own Synced is of no help");
+    assert!(matches!(&seen.blockers()[..], [Blocker::Uncomposed(why)] if why.contains("newest spec")));
+    object["status"]["resources"] = json!([refused_leaf()]);
+    assert_eq!(environment(&object).blockers(), seen.blockers(), "the newest spec was not refused");
+    object["status"].as_object_mut().unwrap().remove("specHash");
+    assert!(environment(&object).is_ready(), "an older function says nothing of it");
+}
+
+#[test]
 fn what_was_just_edited_may_show_an_older_status() {
     let now: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
     let mut object = ready();
@@ -143,12 +182,23 @@ fn what_was_refused_stands_in_the_way_and_what_is_made_does_not() {
     assert!(environment(&half_made(&creating())).blockers().is_empty());
     let blockers = environment(&half_made(&refused_leaf())).blockers();
     assert_eq!(blockers.iter().map(Blocker::key).collect::<Vec<_>>(), ["instance"]);
-    let mut object = half_made(&creating());
-    set(&mut object, "Synced", "False", "ReconcileError", "cannot select a Composition");
-    let whole = environment(&object).blockers();
+    let whole = environment(&unsynced()).blockers();
     assert!(
         matches!(&whole[..], [Blocker::Whole(why)] if why.contains("cannot select a Composition")),
         "{whole:?}"
+    );
+    let whole = environment(&uncomposed()).blockers();
+    assert!(
+        matches!(&whole[..], [Blocker::Uncomposed(why)] if why.contains("no Composition suits")),
+        "{whole:?}"
+    );
+}
+
+#[test]
+fn a_claim_of_which_nothing_is_composed_says_what_it_waits_for() {
+    assert_eq!(
+        environment(&uncomposed()).sentence(),
+        "Claim is waiting for composite resource to become Ready"
     );
 }
 

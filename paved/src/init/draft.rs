@@ -1,5 +1,6 @@
 //! A claim that is being written: what is given, and what is missing.
 
+use function_paved_road::apis::Flavour;
 use serde_json::{Map, Value, json};
 use simulator::schema::Violation;
 
@@ -14,6 +15,7 @@ pub(super) struct Draft {
     pub(super) schema: Value,
     /// What is given, as people write it.
     pub(super) object: Value,
+    flavour: Flavour,
 }
 
 /// A required field that is missing.
@@ -45,7 +47,7 @@ impl Draft {
             "metadata": metadata,
             "spec": required(&schema),
         });
-        let draft = Self { schema, object };
+        let draft = Self { schema, object, flavour: target.flavour };
         let wrong = draft.wrong_at("metadata");
         match wrong.into_iter().find(|violation| !is_missing(violation)) {
             Some(violation) => Err(Failure::Usage(violation.to_string())),
@@ -102,7 +104,7 @@ impl Draft {
     }
 
     fn wrong(&self) -> Vec<Violation> {
-        match Stored::of(&self.object, &[]) {
+        match Stored::in_flavour(&self.object, &[], Some(self.flavour)) {
             Ok(stored) => stored.violations,
             Err(violation) => vec![violation],
         }

@@ -11,7 +11,7 @@ use crate::composed::{self, Slots};
 use crate::failure::Failure;
 use crate::files::{self, Document, shown};
 use crate::paint::{BOLD, YELLOW};
-use crate::subject::{Subject, kind, observed};
+use crate::subject::{Subject, kind, observed, step};
 
 /// Shows for every environment what the new Settings would change in it; one that they do not compose is a failure.
 pub(super) fn run(args: &Platform, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -32,12 +32,17 @@ pub(super) fn run(args: &Platform, console: &mut Console<'_>) -> Result<(), Fail
 fn environments(args: &Platform, console: &mut Console<'_>) -> Result<Vec<Document>, Failure> {
     let mut environments = Vec::new();
     for path in &args.check {
-        let mut documents = files::read(path, console)?;
-        documents.retain(|document| kind::find(&document.value).is_ok());
-        if documents.is_empty() {
+        let before = environments.len();
+        for document in files::read(path, console)? {
+            match kind::find(&document.value) {
+                Ok(_) => environments.push(document),
+                Err(_) if step::is_settings(&document.value) => {}
+                Err(why) => writeln!(console.err, "note: {} is left alone: {why}", document.title())?,
+            }
+        }
+        if environments.len() == before {
             return Err(Failure::Usage(format!("{} holds no claim and no XR", shown(path))));
         }
-        environments.extend(documents);
     }
     Ok(environments)
 }
@@ -71,15 +76,22 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// File, kind and name, and what is composed with these Settings.
+    /// File, kind and name, and what is composed with these Settings: of what is there, or if nothing is, sooner or later.
     fn composed(
         &self,
         settings: Option<&Path>,
         console: &mut Console<'_>,
     ) -> Result<(String, Slots), Failure> {
         let sources = Sources { settings: settings.map(Path::to_owned), composition: None };
-        let subject = Subject::prepare(self.document, &sources, &[], self.seen, console)?;
-        let slots = composed::slots(&subject, self.now, console)?;
+        let mut subject = Subject::prepare(self.document, &sources, &[], self.seen, console)?;
+        let mut slots = composed::slots(&subject, self.now, console)?;
+        if subject.world.resources().is_empty() {
+            // Much waits for others to be ready.
+            composed::settle(&mut subject, self.now, console)?;
+            for (slot, resource) in composed::slots(&subject, self.now, console)? {
+                slots.entry(slot).or_insert(resource);
+            }
+        }
         Ok((subject.title, slots))
     }
 }

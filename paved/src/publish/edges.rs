@@ -37,7 +37,8 @@ impl Edges {
 
     /// Lets every edge fetch the site anew, and waits until it does: from then on nobody is given the pages of before.
     pub(super) async fn renew(&self, longest: Duration, console: &mut Console<'_>) -> Result<(), Failure> {
-        let Some(id) = self.begin(console).await? else { return Ok(()) };
+        let again = "the files are there: another run tries this again";
+        let Some(id) = self.begin(again, console).await? else { return Ok(()) };
         let wait = self.client.wait_until_invalidation_completed();
         let wait = wait.distribution_id(&self.distribution).id(&id);
         if wait.wait(longest.max(Duration::from_secs(1))).await.is_err() {
@@ -50,14 +51,15 @@ impl Edges {
         Ok(())
     }
 
-    /// Lets every edge forget what was deleted, without waiting for it.
+    /// Lets every edge forget what was deleted, without waiting for it. The bucket keeps no mark of that by which another run could know.
     pub(super) async fn forget(&self, console: &mut Console<'_>) -> Result<(), Failure> {
-        self.begin(console).await.map(drop)
+        let again = "what is stale is deleted, and edges may serve it still: --invalidate has another run try this again";
+        self.begin(again, console).await.map(drop)
     }
 
-    /// The invalidation's id, where the caller may begin one. Who may upload may not always: edges ask for what was published
-    /// here anew by themselves, as its headers say, so that it is worth a note.
-    async fn begin(&self, console: &mut Console<'_>) -> Result<Option<String>, Failure> {
+    /// The invalidation's id, where the caller may begin one; `again` says what follows from a failure. Who may upload may not always:
+    /// edges ask for what was published here anew by themselves, as its headers say, so that it is worth a note.
+    async fn begin(&self, again: &str, console: &mut Console<'_>) -> Result<Option<String>, Failure> {
         let act = format!("invalidate CloudFront distribution {}", self.distribution);
         let paths = Paths::builder().quantity(1).items(EVERYTHING).build();
         let batch = paths.and_then(|paths| {
@@ -65,7 +67,7 @@ impl Edges {
         });
         let batch = batch.map_err(|error| failed(&act, &error.to_string()))?;
         let request = self.client.create_invalidation().distribution_id(&self.distribution);
-        let act = format!("{act} (the files are there: another run tries this again)");
+        let act = format!("{act} ({again})");
         match request.invalidation_batch(batch).send().await.map_err(|error| explain(&error, &act)) {
             Ok(answer) => Ok(answer.invalidation.map(|invalidation| invalidation.id)),
             Err(Failure::NoAccess { message, .. }) => {

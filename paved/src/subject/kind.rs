@@ -7,6 +7,18 @@ use simulator::schema::Violation;
 
 use crate::suggest;
 
+/// Fields that Crossplane adds to the spec of a claim, and not to that of a composite in a namespace: there they stand below
+/// `crossplane`.
+const OF_CLAIMS: [&str; 7] = [
+    "compositeDeletePolicy",
+    "compositionRef",
+    "compositionRevisionRef",
+    "compositionSelector",
+    "compositionUpdatePolicy",
+    "resourceRef",
+    "writeConnectionSecretToRef",
+];
+
 /// What a document asks for.
 pub(crate) struct Target {
     pub(crate) api: &'static dyn AnyApi,
@@ -31,12 +43,17 @@ impl Target {
 
 /// Finds what a document asks for; a violation says what is known.
 pub(crate) fn find(document: &Value) -> Result<Target, Violation> {
+    find_in(document, None)
+}
+
+/// The same where a cluster or a Composition tells the flavour that the document [leaves open](is_open).
+pub(crate) fn find_in(document: &Value, told: Option<Flavour>) -> Result<Target, Violation> {
     let kind = document["kind"].as_str().unwrap_or_default();
     let api_version = document["apiVersion"].as_str().unwrap_or_default();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let claim = APIS.iter().find(|api| api.info().claim.kind == kind).copied();
     let composite = function_paved_road::apis::find(kind);
-    let is_claim = claim.is_some() && (group != namespaced_group() || composite.is_none());
+    let is_claim = claim.is_some() && (composite.is_none() || !is_namespaced(document, group, told));
     let Some(api) = claim.filter(|_| is_claim).or(composite) else {
         return Err(violation("kind", suggest::kinds(if kind.is_empty() { "none" } else { kind }, &known())));
     };
@@ -47,6 +64,26 @@ pub(crate) fn find(document: &Value) -> Result<Target, Violation> {
         return Err(violation("apiVersion", format!("found {found}; allowed: {meant}/{VERSION}")));
     }
     Ok(Target { api, flavour, is_claim, group: group.to_owned() })
+}
+
+/// Whether a company may have the document's kind in either flavour: some claims are called as the composites in a namespace are,
+/// and a group of its own tells nothing.
+pub(crate) fn is_open(document: &Value) -> bool {
+    let kind = document["kind"].as_str().unwrap_or_default();
+    let group = document["apiVersion"].as_str().unwrap_or_default().split('/').next().unwrap_or_default();
+    let mut infos = APIS.iter().map(|api| api.info());
+    !is_our_group(group) && infos.any(|info| info.claim.kind == kind && info.namespaced.kind == kind)
+}
+
+/// The flavour of a document whose kind is a claim's and a composite's: by its group, else as somebody knows, else by what Crossplane
+/// added to its spec.
+fn is_namespaced(document: &Value, group: &str, told: Option<Flavour>) -> bool {
+    if is_our_group(group) {
+        return group == namespaced_group();
+    }
+    let spec = &document["spec"];
+    let is_claims = OF_CLAIMS.iter().any(|field| !spec[*field].is_null());
+    told.map_or(!is_claims && spec["crossplane"].is_object(), |told| told == Flavour::Namespaced)
 }
 
 /// The group that a kind of this flavour can be in: any domain, unless it is, or was meant to be, one of ours.

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use function_paved_road::apis;
+use function_paved_road::apis::{self, Flavour};
 use function_paved_road::manifests::{self, ENVIRONMENT_CONFIG, FUNCTION};
 use function_paved_road::settings::{API_VERSION, KIND, merge};
 use serde_json::{Value, json};
 
-use super::kind::Target;
+use super::kind::{self, Target};
 use crate::Console;
 use crate::cli::Sources;
 use crate::failure::Failure;
@@ -166,6 +166,30 @@ impl Step {
     }
 }
 
+/// The flavour of a kind that the document leaves open, by the Composition that is given or stands beside the file: that one composes
+/// the document's own kind where there are no claims.
+pub(crate) fn flavour(
+    document: &Value,
+    file: &Path,
+    sources: &Sources,
+    console: &mut Console<'_>,
+) -> Result<Option<Flavour>, Failure> {
+    let path = match &sources.composition {
+        // Standard input is read once.
+        Some(given) => Some(given.clone()).filter(|given| given != Path::new("-")),
+        None => neighbour(file),
+    };
+    let Some(path) = path.filter(|_| kind::is_open(document)) else { return Ok(None) };
+    let composed: Vec<String> = files::read(&path, console)?.iter().filter_map(composed_type).collect();
+    let text = |key: &str| document[key].as_str().unwrap_or_default();
+    let Some(api) = apis::find(text("kind")) else { return Ok(None) };
+    let composes = |flavour: &Flavour| {
+        let composite = manifests::names(api.info(), *flavour).kind;
+        composed.contains(&format!("{} {composite}", text("apiVersion")))
+    };
+    Ok(Flavour::ALL.into_iter().find(composes))
+}
+
 fn named(path: &Path, target: &Target, console: &mut Console<'_>) -> Result<Value, Failure> {
     let documents = files::read(path, console)?;
     let wanted = format!("{} {}", manifests::api_version(&target.group), target.composite());
@@ -185,14 +209,17 @@ fn named(path: &Path, target: &Target, console: &mut Console<'_>) -> Result<Valu
 }
 
 fn beside(file: &Path, target: &Target, console: &mut Console<'_>) -> Result<Option<Value>, Failure> {
-    let path: PathBuf = file.with_file_name("composition.yaml");
-    if file == Path::new("-") || !path.is_file() {
-        return Ok(None);
-    }
+    let Some(path) = neighbour(file) else { return Ok(None) };
     let wanted = format!("{} {}", manifests::api_version(&target.group), target.composite());
     let documents = files::read(&path, console)?;
     let matching = documents.into_iter().find(|document| composed_type(document).as_deref() == Some(&wanted));
     Ok(matching.map(|document| document.value))
+}
+
+/// The composition.yaml beside a file, if there is one.
+fn neighbour(file: &Path) -> Option<PathBuf> {
+    let path = file.with_file_name("composition.yaml");
+    (file != Path::new("-") && path.is_file()).then_some(path)
 }
 
 /// apiVersion and kind that a Composition composes.

@@ -36,7 +36,12 @@ impl Check<'_> {
     /// Everything that is wrong. What the function says counts where the schema has not said it before.
     pub(super) fn run(&self, found: &mut Found, console: &mut Console<'_>) -> Result<Vec<Problem>, Failure> {
         let graded = |grade| move |violation| problem(self.index, self.document, grade, violation);
-        let mut stored = match Stored::of(&self.document.value, &[]) {
+        // A Composition that cannot be read is told where its Settings are looked for.
+        let known = match step::flavour(&self.document.value, self.file, self.sources, console) {
+            Err(Failure::Output(error)) => return Err(Failure::Output(error)),
+            known => known.unwrap_or_default(),
+        };
+        let mut stored = match Stored::in_flavour(&self.document.value, &[], known) {
             Ok(stored) => stored,
             Err(violation) => return Ok(vec![graded(Grade::Schema)(violation)]),
         };

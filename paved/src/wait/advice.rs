@@ -88,6 +88,7 @@ pub(super) fn paragraph(blocker: &Blocker, time: Duration) -> String {
         Blocker::Whole(message) => {
             (format!("has not moved for {}: {message}", spell(time)), message.as_str())
         }
+        Blocker::Uncomposed(message) => (format!("has not moved for {}: {message}.", spell(time)), ""),
     };
     let accepted = !matches!(blocker, Blocker::Part(part) if part.reason.as_deref() == Some("NotAccepted"));
     let helps =

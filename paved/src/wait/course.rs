@@ -14,6 +14,9 @@ use crate::failure::Failure;
 /// How long a status that may be that of an older spec has to stay the same before it is believed.
 const SETTLE: Duration = Duration::from_secs(15);
 
+/// The shortest patience with a spec that has not been composed yet: Crossplane and the function take their time too.
+const COMPOSING: Duration = Duration::from_secs(30);
+
 /// What has happened since the wait began.
 pub(super) struct Course {
     goal: Goal,
@@ -124,7 +127,6 @@ impl Course {
             self.made = (made.0.max(self.made.0), made.1.max(self.made.1));
             self.refused.clear();
         }
-        let patience = self.patience;
         let mut longest: Option<(Blocker, Duration)> = None;
         // While an older spec is what was refused, the newer one has not been tried.
         let current = seen.is_current() || seen.condition("Synced").is_none();
@@ -132,11 +134,16 @@ impl Course {
             let (first, last) = self.refused.entry(blocker.key().to_owned()).or_insert((now, now));
             *last = now;
             let time = now.duration_since(*first);
+            let patience = match blocker {
+                Blocker::Uncomposed(_) => self.patience.max(COMPOSING),
+                Blocker::Part(_) | Blocker::Whole(_) => self.patience,
+            };
             let longer = longest.as_ref().is_none_or(|(_, other)| time > *other);
             if time >= patience && now.duration_since(self.begin) >= patience && longer {
                 longest = Some((blocker, time));
             }
         }
+        let patience = self.patience;
         self.refused.retain(|_, (_, last)| *last == now || now.duration_since(*last) < patience);
         longest
     }
@@ -149,10 +156,13 @@ fn sentence(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use function_paved_road::compose::spec_hash;
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::environment::tests::{creating, environment, half_made, ready, refused_leaf, set};
+    use crate::environment::tests::{
+        creating, environment, half_made, ready, refused_leaf, set, uncomposed, unsynced,
+    };
 
     const PATIENCE: Duration = Duration::from_mins(3);
 
@@ -165,8 +175,12 @@ mod tests {
 
     impl Play {
         fn new(goal: Goal) -> Self {
+            Self::with(goal, PATIENCE)
+        }
+
+        fn with(goal: Goal, patience: Duration) -> Self {
             let begin = Instant::now();
-            Self { course: Course::new(goal, PATIENCE, begin), begin, seconds: 0 }
+            Self { course: Course::new(goal, patience, begin), begin, seconds: 0 }
         }
 
         /// What follows when it looks so, some seconds later: an exit code, 0 for done, none while it goes on.
@@ -290,6 +304,23 @@ mod tests {
     }
 
     #[test]
+    fn an_edit_that_nobody_composes_ends_in_failure_and_not_in_ready() {
+        let mut object = ready();
+        object["status"]["specHash"] = json!("0123456789abcdef");
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &object), None);
+        assert_eq!(play.after(179, &object), None);
+        let (code, told) = play.look(1, &object, false);
+        assert!(code == Some(4) && told.contains("has not composed its newest spec"), "{told}");
+        object["status"]["specHash"] = json!(spec_hash(&object["spec"]));
+        assert_eq!(Play::new(Goal::Ready).after(0, &object), Some(0));
+        // What is refused is not composed either, and is told at once.
+        object["status"]["specHash"] = json!("0123456789abcdef");
+        set(&mut object, "Provisioned", "False", "InvalidSpec", "spec.parameters.instanceType: found x");
+        assert_eq!(Play::new(Goal::Ready).after(0, &object), Some(3));
+    }
+
+    #[test]
     fn what_is_deleted_meanwhile_fails_and_what_should_be_gone_is_done() {
         let (code, told) = Play::new(Goal::Ready).look(0, &ready(), true);
         assert_eq!(code, Some(4));
@@ -312,12 +343,21 @@ mod tests {
 
     #[test]
     fn what_crossplane_cannot_compose_ends_it_after_patience() {
-        let mut object = half_made(&creating());
-        set(&mut object, "Synced", "False", "ReconcileError", "cannot select a Composition");
-        let mut play = Play::new(Goal::Ready);
-        assert_eq!(play.after(0, &object), None);
-        let (code, told) = play.look(180, &object, false);
-        assert_eq!(code, Some(4));
-        assert!(told.contains("cannot select a Composition"), "{told}");
+        for (object, words) in [
+            (unsynced(), "cannot select a Composition"),
+            (uncomposed(), "no Composition suits its compositionRef"),
+        ] {
+            let mut play = Play::new(Goal::Ready);
+            assert_eq!(play.after(0, &object), None);
+            assert_eq!(play.after(179, &object), None);
+            let (code, told) = play.look(1, &object, false);
+            assert_eq!(code, Some(4));
+            assert!(told.contains(words), "{told}");
+        }
+        // What is new has not been composed yet, whatever providers are given.
+        let mut play = Play::with(Goal::Ready, Duration::from_secs(2));
+        assert_eq!(play.after(0, &uncomposed()), None);
+        assert_eq!(play.after(29, &uncomposed()), None);
+        assert_eq!(play.after(1, &uncomposed()), Some(4));
     }
 }

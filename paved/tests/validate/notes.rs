@@ -39,6 +39,35 @@ fn a_group_that_nobody_knows_is_said_not_to_be_checked() {
 }
 
 #[test]
+fn a_company_has_composites_in_a_group_of_its_own_that_are_called_as_claims_are() {
+    let own = |path: &str| {
+        std::fs::read_to_string(example(path)).unwrap().replace("platform.m.acme.io", "dev.example.org")
+    };
+    let bare = own("stock-pool/namespaced/xr.yaml");
+    let with = |field: &str| bare.replace("  replicas:", &format!("  {field}\n  replicas:"));
+    let kept = with("crossplane: {compositionRef: {name: pools}}");
+    let asked = with("compositionRef: {name: pools}");
+    let composition = own("stock-pool/namespaced/composition.yaml");
+    let files = folder(&[("kept.yaml", &kept), ("bare.yaml", &bare), ("asked.yaml", &asked)]);
+    let run = |name: &str, more: &[&str]| paved(&[&["validate", &within(&files, name)][..], more].concat());
+    for (name, code) in [("kept.yaml", 0), ("bare.yaml", 0), ("asked.yaml", 0)] {
+        assert_eq!(run(name, &[]).code, code, "as far as anybody knows: {name} {}", run(name, &[]).told());
+    }
+    std::fs::write(within(&files, "given"), &composition).unwrap();
+    let given = within(&files, "given");
+    let by_hand = run("bare.yaml", &["--composition", &given]);
+    std::fs::write(within(&files, "composition.yaml"), &composition).unwrap();
+    for run in [by_hand, run("kept.yaml", &[]), run("bare.yaml", &[])] {
+        assert!(run.code == 0 && !run.told().contains("not checked"), "{}", run.told());
+    }
+    let refused = run("asked.yaml", &[]);
+    assert_eq!(refused.code, 2, "{}", refused.told());
+    assert!(refused.told().contains("spec.compositionRef: is not a known field"), "{}", refused.told());
+    let preview = paved(&["preview", &within(&files, "kept.yaml")]);
+    assert_eq!(preview.code, 0, "{}", preview.told());
+}
+
+#[test]
 fn what_is_not_ours_is_left_alone_and_nothing_of_ours_is_a_mistake() {
     let foreign = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n";
     let files = folder(&[("web.yaml", foreign), ("values.yaml", "replicas: 1\n"), ("list.yaml", "- 1\n")]);

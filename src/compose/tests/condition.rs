@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, object, observed, ready, slots};
 use crate::check::LONGEST;
-use crate::compose::{Answer, Composition, Phase};
+use crate::compose::{Answer, Composition, Phase, spec_hash};
 use crate::error::Error;
 
 fn disks(cx: &mut Composition<'_>) -> Result<(), Error> {
@@ -128,6 +128,20 @@ fn status_fields_that_the_schema_does_not_know_yet_are_left_out() {
         assert_eq!(status["early"], "a");
         assert_eq!(status.get("late").and_then(Value::as_str), late, "{revision:?}");
     }
+}
+
+#[test]
+fn status_says_which_spec_it_is_of_in_words_that_the_claim_has_too() {
+    let mut test = legacy();
+    let told = |test: &Test| test.compose(|_| Ok(())).unwrap().status.get("specHash").cloned();
+    test.xr["spec"]["size"] = json!(2.0);
+    assert_eq!(told(&test), None, "nothing is stored in a preview");
+    test.xr["metadata"]["generation"] = json!(7);
+    let first = told(&test).unwrap();
+    let claim = json!({"size": 2, "none": null, "resourceRef": {"name": "thing-x1"}, "compositeDeletePolicy": "Foreground"});
+    assert_eq!(first, spec_hash(&claim));
+    test.xr["spec"]["size"] = json!(3);
+    assert_ne!(told(&test), Some(first));
 }
 
 #[test]

@@ -1,0 +1,155 @@
+//! How a command by SSM ends: `aws ssm start-session` is content with whatever it came to. So the script prints its exit code last, on a
+//! line of its own, which is taken out of what is passed on.
+
+use std::io::{self, Write as _};
+use std::process::{Stdio, exit};
+
+use jiff::Timestamp;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::shell::cannot_run;
+use crate::Console;
+use crate::failure::Failure;
+
+/// What stands before the exit code. Nothing else prints it.
+pub(super) fn mark() -> String {
+    format!("paved-exit-{:x}-{:x}:", Timestamp::now().as_nanosecond(), std::process::id())
+}
+
+/// The script, which prints its exit code however it ends.
+pub(super) fn marked(script: &str, mark: &str) -> String {
+    format!("trap 'echo {mark}$?' EXIT; {script}")
+}
+
+/// Runs this, passes on what it prints, and ends as the script did. Comes back only where that is not known.
+pub(super) async fn run(
+    words: &[String],
+    hint: &str,
+    mark: &str,
+    title: &str,
+    console: &mut Console<'_>,
+) -> Failure {
+    if let Err(error) = console.out.flush().and_then(|()| console.err.flush()) {
+        return error.into();
+    }
+    match followed(words, hint, mark).await {
+        Ok((_, Some(code))) => exit(code),
+        Ok((code, None)) if code != 0 => exit(code),
+        Ok(_) => Failure::Provisioning {
+            what: title.to_owned(),
+            message: "has ended the session before the command had ended".to_owned(),
+        },
+        Err(failure) => failure,
+    }
+}
+
+/// The program's own exit code, and the script's.
+async fn followed(words: &[String], hint: &str, mark: &str) -> Result<(i32, Option<i32>), Failure> {
+    let Some((program, args)) = words.split_first() else {
+        return Err(Failure::Usage("there is no command to run".to_owned()));
+    };
+    // Ctrl-C is the session's: that hands it on, and ends by itself.
+    let _handled = signal(SignalKind::interrupt())?;
+    let mut command = Command::new(program);
+    command.args(args).stdout(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn().map_err(|error| cannot_run(program, hint, &error))?;
+    let mut sieve = Sieve::new(mark);
+    let mut out = io::stdout();
+    if let Some(mut printed) = child.stdout.take() {
+        let mut buffer = vec![0; 8192];
+        loop {
+            let count = printed.read(&mut buffer).await?;
+            let passed = if count == 0 { sieve.rest() } else { sieve.pass(&buffer[..count]) };
+            out.write_all(&passed)?;
+            out.flush()?;
+            if count == 0 {
+                break;
+            }
+        }
+    }
+    let status = child.wait().await?;
+    Ok((status.code().unwrap_or(1), sieve.code))
+}
+
+/// Takes the line with the exit code out of what is printed, and holds up nothing else.
+struct Sieve<'m> {
+    mark: &'m [u8],
+    /// What may be the beginning of that line.
+    held: Vec<u8>,
+    code: Option<i32>,
+}
+
+impl<'m> Sieve<'m> {
+    fn new(mark: &'m str) -> Self {
+        Self { mark: mark.as_bytes(), held: Vec::new(), code: None }
+    }
+
+    /// What of it can be passed on by now.
+    fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.held.extend_from_slice(bytes);
+        let mut passed = Vec::new();
+        loop {
+            let begin = self.begin();
+            let rest = self.held[begin..].strip_prefix(self.mark);
+            let Some((rest, length)) =
+                rest.and_then(|rest| Some((rest, rest.iter().position(|byte| *byte == b'\n')?)))
+            else {
+                passed.extend(self.held.drain(..begin));
+                return passed;
+            };
+            let code = std::str::from_utf8(&rest[..length]).ok().and_then(|code| code.trim().parse().ok());
+            let end = begin + self.mark.len() + length + 1;
+            passed.extend_from_slice(&self.held[..if code.is_some() { begin } else { end }]);
+            self.held.drain(..end);
+            self.code = code.or(self.code);
+        }
+    }
+
+    /// What was held to the end.
+    fn rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.held)
+    }
+
+    /// Where the mark begins, or what may become it.
+    fn begin(&self) -> usize {
+        let may_be = |rest: &[u8]| rest.starts_with(self.mark) || self.mark.starts_with(rest);
+        (0..self.held.len()).find(|at| may_be(&self.held[*at..])).unwrap_or(self.held.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_line_with_the_code_is_taken_out_wherever_it_is_torn() {
+        let printed = b"Starting\r\npaved-\xff half a line paved-exit-1:7\r\n\r\nExiting\r\n";
+        for size in 1..=printed.len() {
+            let mut sieve = Sieve::new("paved-exit-1:");
+            let mut passed: Vec<u8> = printed.chunks(size).flat_map(|chunk| sieve.pass(chunk)).collect();
+            passed.extend(sieve.rest());
+            assert_eq!(passed, b"Starting\r\npaved-\xff half a line \r\nExiting\r\n", "{size}");
+            assert_eq!(sieve.code, Some(7), "{size}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_it_is_passed_on() {
+        let mut sieve = Sieve::new("paved-exit-1:");
+        assert_eq!(sieve.pass(b"a paved-exit-1:$?'\nb"), b"a paved-exit-1:$?'\nb");
+        assert_eq!(sieve.pass(b"> paved"), b"> ");
+        assert_eq!((sieve.rest(), sieve.code), (b"paved".to_vec(), None));
+    }
+
+    #[test]
+    fn a_script_tells_its_code_however_it_ends() {
+        for (script, code) in [("false", 1), ("exit 4", 4), ("sh -c 'exit 9'", 9), ("cd /; true", 0)] {
+            let script = marked(script, "mark:");
+            let ran = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+            assert_eq!(String::from_utf8(ran.stdout).unwrap(), format!("mark:{code}\n"), "{script}");
+        }
+    }
+}
