@@ -206,10 +206,15 @@ mod tests {
 
     #[test]
     fn keys_rotate() {
-        let (old, both, new) = (sessions(&[1]), sessions(&[2, 1]), sessions(&[2]));
-        assert!(both.person(&sent(&begin(&old))).is_some());
-        assert!(new.person(&sent(&begin(&both))).is_some());
-        assert!(new.person(&sent(&begin(&old))).is_none());
+        let (old, added, both, new) = (&[1][..], &[1, 2][..], &[2, 1][..], &[2][..]);
+        let opens = |reader: &[u8], writer: &[u8]| {
+            sessions(reader).person(&sent(&begin(&sessions(writer)))).is_some()
+        };
+        for (before, after) in [(old, added), (added, both), (both, new)] {
+            assert!(opens(before, after) && opens(after, before), "{before:?} is there beside {after:?}");
+        }
+        assert!(!opens(old, both), "a key comes first only once all replicas have it");
+        assert!(!opens(new, old));
     }
 
     #[test]
