@@ -138,7 +138,7 @@ impl ApiServer {
         std::mem::take(&mut self.here.inner().asked)
     }
 
-    /// From now on somebody may do this, or may not: `list team-vision`, `list` and a whole path, or `impersonate groups/vision`.
+    /// From now on somebody may do this, or may not: `list team-vision`, `list` or `watch` and a whole path, or `impersonate groups/vision`.
     pub fn grant(&self, who: &str, what: &str, allowed: bool) {
         self.here.inner().granted.insert(format!("{who} {what}"), allowed);
     }
@@ -296,6 +296,7 @@ async fn answer(
             .iter()
             .any(|plural| path.ends_with(&format!("/{plural}")));
     let verb = match (&method, collection) {
+        (&Method::GET, true) if query.contains("watch=true") => "watch",
         (&Method::GET, true) => "list",
         (&Method::GET, false) => "get",
         (&Method::POST, _) => "create",
@@ -313,7 +314,7 @@ async fn answer(
     }
     let dry_run = query.contains("dryRun");
     match (method.as_str(), collection) {
-        ("GET", true) if query.contains("watch=true") => changes(&here, &path, query),
+        ("GET", true) if verb == "watch" => changes(&here, &path, query),
         ("GET", true) => list(&here, &path, query),
         ("GET", false) => one(&here, &path),
         ("POST", _) => create(&here, &path, sent, dry_run),
@@ -381,7 +382,12 @@ fn list(here: &Here, path: &str, query: &str) -> Response {
     let asked = |key: &str| query.split('&').find_map(|part| part.strip_prefix(key));
     let labels = asked("labelSelector=").unwrap_or_default().replace("%3D", "=").replace("%2C", ",");
     let labels: Vec<(&str, &str)> = labels.split(',').filter_map(|label| label.split_once('=')).collect();
-    let fits = |object: &Value| labels.iter().all(|(key, value)| object["metadata"]["labels"][key] == *value);
+    let name = asked("fieldSelector=metadata.name%3D");
+    let fits = |object: &Value| {
+        let metadata = &object["metadata"];
+        labels.iter().all(|(key, value)| metadata["labels"][key] == *value)
+            && name.is_none_or(|name| metadata["name"] == name)
+    };
     let then = asked("resourceVersion=").filter(|_| query.contains("resourceVersionMatch=Exact"));
     let then = then.map(|version| inner.at(version.parse().unwrap()));
     let items: Vec<&Value> = then
