@@ -119,7 +119,7 @@ impl Seen {
         let kinds = self.kinds.as_ref().ok_or_else(unknown)?;
         let text = |key: &str| document[key].as_str().unwrap_or_default();
         if text("apiVersion").is_empty() && !text("kind").is_empty() {
-            return self.called(text("kind"));
+            return self.called(text("kind")).map_err(|problem| Problem::field("kind", problem.detail()));
         }
         let found = kinds.of_document(text("apiVersion"), text("kind"));
         found.cloned().map_err(|(field, message)| Problem::field(field, message))
