@@ -37,7 +37,7 @@ struct Session {
 }
 
 impl Session {
-    /// What is noted of it when it ends: as much as its id has of chance.
+    /// What is noted of it when it ends: as long as its id, and nobody's to go back from.
     fn hash(&self) -> String {
         owner::hash(&[&self.id], 16)
     }

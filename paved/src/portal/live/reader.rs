@@ -169,8 +169,8 @@ impl Reader {
         Ok(sees)
     }
 
-    /// Asks again for whatever is old, until something is not answered; what has changed, or cannot be asked for too long, ends the stream. So does it where no change
-    /// would be seen: whoever reads would take what they have for how things stand.
+    /// Asks again for whatever is old, until something is not answered; what has changed, or cannot be asked for too long, ends the
+    /// stream. So does it where no change would be seen: whoever reads would take what they have for how things stand.
     async fn look_again(&mut self) -> Option<End> {
         if self.portal.live.unseen() > AWAY {
             return Some(End::Unavailable);
@@ -203,6 +203,7 @@ impl Reader {
         }
     }
 
+    /// The same, where nothing ends the stream from outside.
     async fn step(&mut self) -> Next {
         loop {
             if let Some(next) = self.queued().await {
