@@ -66,7 +66,8 @@ impl Catalog {
     }
 
     /// A kind that was there, is not in this list of the cluster's, and may be there all the same: an API server that has just been
-    /// started lists a group only once it knows it. What is gone it does not find; what the portal may not see is none of its own.
+    /// started lists a group only once it knows it. A 404 alone says that a kind is gone; one that the portal may not list is as good as
+    /// gone to it.
     async fn left_out(&self, kinds: &Kinds) -> Option<String> {
         let client = self.clients.own().client;
         for kind in self.seen().all() {
