@@ -148,28 +148,32 @@ async fn a_kind_is_gone_once_the_api_server_says_so_itself() {
     assert_eq!(gone, ("deleted".into(), "one".into()));
 }
 
+async fn nothing_is_seen_once(what_befalls: fn(&ApiServer)) {
+    let (cluster, portal) = both().await;
+    let mut events = ada(&portal, "").await;
+    events.synced().await;
+    what_befalls(&cluster);
+    // It is noticed with the first heartbeat.
+    assert_eq!(events.next().await, Some(("reset".to_owned(), json!({"reason": "unavailable"}))));
+    assert_eq!(events.next().await, None);
+    assert_eq!(portal.get("ada", "/api/v1/watch").await.status, 503);
+}
+
 #[tokio::test]
-async fn whoever_can_be_told_of_nothing_is_told_so() {
-    let ends = async |what_befalls: fn(&ApiServer)| {
-        let (cluster, portal) = both().await;
-        let mut events = ada(&portal, "").await;
-        events.synced().await;
-        what_befalls(&cluster);
-        // It is noticed with the first heartbeat.
-        assert_eq!(events.next().await, Some(("reset".to_owned(), json!({"reason": "unavailable"}))));
-        assert_eq!(events.next().await, None);
-        assert_eq!(portal.get("ada", "/api/v1/watch").await.status, 503);
+async fn whoever_reads_is_told_that_the_api_server_is_away() {
+    nothing_is_seen_once(|cluster| cluster.set_down(true)).await;
+}
+
+#[tokio::test]
+async fn whoever_reads_is_told_that_the_portal_may_watch_nothing_any_more() {
+    let forbid = |cluster: &ApiServer| {
+        for (_, plural) in KINDS {
+            cluster.grant("portal", &format!("list {GROUP}/{plural}"), false);
+            cluster.grant("portal", &format!("watch {GROUP}/{plural}"), false);
+        }
+        cluster.cut_watches();
     };
-    tokio::join!(
-        ends(|cluster| cluster.set_down(true)),
-        ends(|cluster| {
-            for (_, plural) in KINDS {
-                cluster.grant("portal", &format!("list {GROUP}/{plural}"), false);
-                cluster.grant("portal", &format!("watch {GROUP}/{plural}"), false);
-            }
-            cluster.cut_watches();
-        }),
-    );
+    nothing_is_seen_once(forbid).await;
 }
 
 #[tokio::test]
