@@ -136,7 +136,7 @@ impl Portal {
                 (Some(Provider::new(oidc, &public_url)?), Some(sessions))
             }
         };
-        let catalog = Arc::new(Catalog::new(clients.clone()));
+        let catalog = Arc::new(Catalog::new(clients.clone(), only.clone()));
         let access = Access::new(clients.clone(), Arc::clone(&catalog));
         let live =
             Arc::new(Live::new(owner::unique(4).map_err(|why| Failure::Usage(why.detail().to_owned()))?));

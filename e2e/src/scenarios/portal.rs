@@ -21,8 +21,11 @@ use crate::stage::{PATIENCE, Stage, eventually};
 /// Who may do what in which namespace: everybody in that of their group.
 const PEOPLE: [&str; 2] = ["ada.e2e-vision", "bob.e2e-sound"];
 
+/// What bob makes.
+const THEIRS: &str = "theirs";
+
 /// Each kind is made through its shape, watched until it is ready, connected to, changed and deleted, though one of the two replicas is
-/// killed amid; somebody else sees nothing of it.
+/// killed amid; of two people neither sees anything of the other's.
 pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()> {
     let groups = PEOPLE.map(group_of);
     try_join_all(groups.map(|group| team(&stage, group))).await?;
@@ -37,29 +40,35 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     let mut changes = ada.watch(second)?;
     let mut other = bob.watch(first)?;
 
+    let pool = json!({"name": THEIRS, "specName": "g1.1", "replicas": 1});
+    let (status, told) = bob.ask("POST", second, "/api/v1/operator/stockpools", &pool).await?;
+    ensure!(status == 202, "{status}: {told}");
     let made = make(&stage, &ada, first).await?;
     until(&mut changes, &made, |event, view| event != "deleted" && view["ready"] == true).await?;
-    let (status, list) = bob.ask("GET", first, "/api/v1/environments", &Value::Null).await?;
-    ensure!(status == 200 && list["items"] == json!([]), "bob sees {list}");
+    for (who, is_own) in [(&ada, false), (&bob, true)] {
+        let (status, list) = who.ask("GET", first, "/api/v1/environments", &Value::Null).await?;
+        let all = list["items"].as_array().with_context(|| format!("{status}: {list}"))?;
+        ensure!(all.iter().all(|one| (one["name"] == THEIRS) == is_own), "somebody sees another's: {list}");
+    }
+    let theirs = path_of(&bob, first, THEIRS).await?;
+    is_hidden(&ada, [first, second], &theirs).await?;
     for name in &made {
-        let path = path_of(&ada, first, name).await?;
-        let (status, _) = bob.ask("GET", first, &path, &Value::Null).await?;
-        ensure!(status == 403 || status == 404, "bob gets {status} for {path}");
-        let (status, _) = bob.ask("DELETE", second, &path, &Value::Null).await?;
-        ensure!(status == 403 || status == 404, "bob's DELETE of {path} is answered by {status}");
+        is_hidden(&bob, [first, second], &path_of(&ada, first, name).await?).await?;
     }
 
     let workspace = made.iter().find(|name| name.starts_with("ws-")).context("there is no workspace")?;
     shapes(&ada, &bob, second, workspace).await?;
-    let path = path_of(&ada, first, workspace).await?;
-    let connection = format!("{path}/connection");
-    eventually("the workspace's connection is told", async || {
-        let (status, told) = ada.ask("POST", second, &connection, &Value::Null).await?;
-        Ok((status == 200 && told["values"]["host"].is_string()).then_some(()))
-    })
-    .await?;
-    let (status, _) = bob.ask("POST", second, &connection, &Value::Null).await?;
-    ensure!(status == 403 || status == 404, "bob gets {status} for {connection}");
+    let shop = made.iter().find(|name| name.starts_with("shop-")).context("there is no shop")?;
+    for (name, key) in [(workspace, "host"), (shop, "kubeconfig")] {
+        let connection = format!("{}/connection", path_of(&ada, first, name).await?);
+        eventually("a connection is told", async || {
+            let (status, told) = ada.ask("POST", second, &connection, &Value::Null).await?;
+            Ok((status == 200 && told["values"][key].is_string()).then_some(()))
+        })
+        .await?;
+        let (status, _) = bob.ask("POST", second, &connection, &Value::Null).await?;
+        ensure!(status == 403 || status == 404, "bob gets {status} for {connection}");
+    }
 
     // Nobody is told when a replica is killed: whoever listened there goes on at another, and finds everything.
     portal.replicas[1].kill()?;
@@ -74,8 +83,17 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     until(&mut changes, &pool, |_, view| view["status"]["available"] == 3).await?;
     replace(&ada, first, &path).await?;
     until(&mut changes, &pool, |_, view| view["status"]["available"] == 1).await?;
+    let label = json!({"metadata": {"labels": {"stage": "trial"}}});
+    let (status, said) = ada.ask("PATCH", first, &path_of(&ada, first, shop).await?, &label).await?;
+    ensure!(status == 200, "the label is answered by {status}: {said}");
+    until(&mut changes, &BTreeSet::from([shop.clone()]), |_, view| view["labels"]["stage"] == "trial")
+        .await?;
 
     let mut going = Vec::new();
+    let (_, one) = bob.ask("GET", first, &theirs, &Value::Null).await?;
+    let (status, said) = bob.ask("DELETE", first, &theirs, &Value::Null).await?;
+    ensure!(status == 202, "DELETE {theirs} is answered by {status}: {said}");
+    going.push(Environment::new(stage.admin.clone(), stage.objects.clone(), one["object"].clone()));
     for name in &made {
         let path = path_of(&ada, first, name).await?;
         let (_, one) = ada.ask("GET", first, &path, &Value::Null).await?;
@@ -93,8 +111,17 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
         timeout(PATIENCE, ends(&mut changes)).await.context("the stream goes on after signing out")??;
     ensure!(told == "signed-out", "the stream ends with {told}");
     let seen = silent(&mut other).await?;
-    ensure!(seen.is_empty(), "bob was told of {seen:?}");
+    ensure!(seen.iter().all(|view| view["name"] == THEIRS), "bob was told of {seen:?}");
     portal.uninstall(&stage).await
+}
+
+/// Whoever may not see an environment may do nothing with it, at either replica.
+async fn is_hidden(who: &Browser, [first, second]: [&str; 2], path: &str) -> Result<()> {
+    for (method, replica) in [("GET", first), ("DELETE", second)] {
+        let (status, _) = who.ask(method, replica, path, &Value::Null).await?;
+        ensure!(status == 403 || status == 404, "another's {method} of {path} is answered by {status}");
+    }
+    Ok(())
 }
 
 /// The group of somebody called `NAME.GROUP`.
@@ -153,9 +180,12 @@ async fn shapes(ada: &Browser, bob: &Browser, portal: &str, workspace: &str) -> 
         let (status, list) = ada.ask("GET", portal, path, &Value::Null).await?;
         let one = list.as_array().into_iter().flatten().find(|one| one["name"] == name);
         let told = one.with_context(|| format!("{path}: {status}: no {name} in {list}"))?;
+        let are_own = list.as_array().into_iter().flatten().all(|one| one["name"] != THEIRS);
+        ensure!(are_own, "{path} tells ada of bob's: {list}");
         ensure!(fields.iter().all(|field| !told["status"][field].is_null()), "{path} tells {told}");
         let (status, list) = bob.ask("GET", portal, path, &Value::Null).await?;
-        ensure!(status == 200 && list == json!([]), "{path} tells bob {status}: {list}");
+        let all = list.as_array().with_context(|| format!("{path} tells bob {status}: {list}"))?;
+        ensure!(all.iter().all(|one| one["name"] == THEIRS), "{path} tells bob of ada's: {list}");
     }
     let (told, others) = try_join!(ada.listen(portal, "/ws/status/"), bob.listen(portal, "/ws/status/"))?;
     let is_ready = told.contains(r#""name":"shop-"#) && told.contains(r#""status":"Ready""#);
@@ -211,6 +241,7 @@ async fn until(
     let all = async {
         while !left.is_empty() {
             let (event, view) = changes.next().await?;
+            ensure!(view["name"] != THEIRS, "ada is told of bob's: {view}");
             if is_so(&event, &view) {
                 left.remove(view["name"].as_str().unwrap_or_default());
             }

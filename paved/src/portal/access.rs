@@ -11,7 +11,8 @@ use k8s_openapi::api::authorization::v1::{
 use kube::Api;
 use kube::api::PostParams;
 use prometheus_client::metrics::counter::Counter;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
 
 use super::clients::Clients;
 use super::kinds::Catalog;
@@ -27,6 +28,9 @@ const MANY: usize = 200_000;
 
 /// How many questions are open at once.
 const AT_ONCE: usize = 16;
+
+/// How long one waits for one's turn to ask, and then for the answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Asks the API server, and remembers its answers for a moment, each under the person that it is about.
 pub(super) struct Access {
@@ -99,7 +103,7 @@ impl Access {
         if let Some(answer) = self.remembered(&question) {
             return Ok(answer);
         }
-        let _turn = self.open.acquire().await.map_err(|_| closed())?;
+        let _turn = self.turn().await?;
         self.asked.inc();
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let review = SelfSubjectAccessReview {
@@ -117,7 +121,7 @@ impl Access {
             ..SelfSubjectAccessReview::default()
         };
         let reviews: Api<SelfSubjectAccessReview> = Api::all(self.clients.of(person)?);
-        let answer = reviews.create(&PostParams::default(), &review).await?;
+        let answer = answered(reviews.create(&PostParams::default(), &review)).await?;
         let allowed = answer.status.is_some_and(|status| status.allowed);
         self.remember(question, allowed);
         Ok(allowed)
@@ -128,7 +132,7 @@ impl Access {
     async fn rules(&self, person: &Person, namespace: &str, kind: &Kind) -> Result<bool, Problem> {
         let here = question(person, "list", kind, namespace);
         {
-            let _turn = self.open.acquire().await.map_err(|_| closed())?;
+            let _turn = self.turn().await?;
             // Somebody else may have asked for the same person meanwhile.
             if let Some(answer) = self.remembered(&here) {
                 return Ok(answer);
@@ -139,7 +143,7 @@ impl Access {
                 ..SelfSubjectRulesReview::default()
             };
             let reviews: Api<SelfSubjectRulesReview> = Api::all(self.clients.of(person)?);
-            let answer = reviews.create(&PostParams::default(), &review).await?;
+            let answer = answered(reviews.create(&PostParams::default(), &review)).await?;
             if let Some(status) = answer.status.filter(|status| !status.incomplete) {
                 let allowed = |kind: &Kind| status.resource_rules.iter().any(|rule| lists(rule, kind));
                 for kind in self.catalog.seen().all() {
@@ -151,6 +155,12 @@ impl Access {
             }
         }
         self.may(person, here).await
+    }
+
+    /// One's turn to ask. An API server that says nothing lets nobody wait for ever for those who asked before.
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, Problem> {
+        let turn = timeout(PATIENCE, self.open.acquire()).await.map_err(|_| Problem::silent())?;
+        turn.map_err(|_| Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "The portal stops."))
     }
 
     fn remembered(&self, question: &Question) -> Option<bool> {
@@ -192,8 +202,10 @@ fn impersonation(person: &Person, resource: &str, name: &str) -> Question {
     }
 }
 
-fn closed() -> Problem {
-    Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "The portal stops.")
+/// What the API server answers, if it does.
+pub(super) async fn answered<T>(question: impl Future<Output = kube::Result<T>>) -> Result<T, Problem> {
+    let answer = timeout(PATIENCE, question).await.map_err(|_| Problem::silent())?;
+    Ok(answer?)
 }
 
 /// Whether a rule lets somebody list all objects of a kind.

@@ -9,6 +9,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use sha2::{Digest, Sha256};
 
+use super::access::answered;
 use super::clients::Clients;
 use super::problem::Problem;
 use super::who::{Credential, Naming, Person, Token};
@@ -75,15 +76,13 @@ impl Bearers {
 
 async fn ask(client: Client, naming: &Naming, credential: Credential) -> Result<Person, Problem> {
     let reviews: Api<SelfSubjectReview> = Api::all(client);
-    let answer =
-        reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await.map_err(|error| {
-            match Problem::from(error) {
-                problem if problem.status() == 401 => {
-                    Problem::unauthorized("The Kubernetes API does not take this token.")
-                }
-                problem => problem,
-            }
-        })?;
+    let (params, review) = (PostParams::default(), SelfSubjectReview::default());
+    let answer = answered(reviews.create(&params, &review)).await.map_err(|problem| {
+        if problem.status() == 401 {
+            return Problem::unauthorized("The Kubernetes API does not take this token.");
+        }
+        problem
+    })?;
     let user = answer.status.and_then(|status| status.user_info).unwrap_or_default();
     let username = user.username.filter(|name| !name.is_empty() && name != "system:anonymous");
     let username = username

@@ -41,6 +41,14 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     }
 }
 
+/// A message of serde's from where it says what was expected, if it does: before that it says what was found. The last such words are its
+/// own, as what was found may hold some too.
+fn without_value(message: &str) -> String {
+    let names_value = message.starts_with("invalid ") || message.starts_with("unknown variant ");
+    let expected = message.rsplit_once(", expected ").filter(|_| names_value);
+    expected.map_or_else(|| message.to_owned(), |(_, expected)| format!("expected {expected}"))
+}
+
 fn unreadable(rejection: &BytesRejection) -> Problem {
     if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
         return too_large();
@@ -60,7 +68,7 @@ pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         let (path, cause) = (error.path().to_string(), error.into_inner());
         // What was found may be a secret: only where it is and what is allowed are told.
         let message = match cause.classify() {
-            serde_json::error::Category::Data => cause.to_string(),
+            serde_json::error::Category::Data => without_value(&cause.to_string()),
             _ => format!("is no JSON at line {}, column {}", cause.line(), cause.column()),
         };
         if path == "." { Problem::field("body", message) } else { Problem::field(&path, message) }
@@ -128,12 +136,11 @@ mod tests {
         struct Body {
             replicas: u32,
         }
-        let told = json::<Body>(br#"{"replicas": {"hunter2": 1}}"#).unwrap_err();
-        assert!(
-            told.detail().starts_with("replicas: ") && !told.detail().contains("hunter2"),
-            "{}",
-            told.detail()
-        );
+        for found in [r#"{"hunter2": 1}"#, r#""hunter2""#, r#"", expected hunter2""#, "[\"hunter2\"]"] {
+            let told = json::<Body>(format!("{{\"replicas\": {found}}}").as_bytes()).unwrap_err();
+            let detail = told.detail();
+            assert!(detail.starts_with("replicas: expected u32") && !detail.contains("hunter2"), "{detail}");
+        }
         assert!(json::<Body>(b"{").unwrap_err().detail().contains("no JSON"));
         assert!(json::<Body>(b"{\"replicas\": 1} x").is_err());
     }

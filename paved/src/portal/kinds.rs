@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::clients::Clients;
 use super::problem::Problem;
-use crate::cluster::{Kind, Kinds};
+use crate::cluster::{Kind, Kinds, is_denied};
 use crate::failure::Failure;
 
 /// How often the cluster is asked what kinds there are: an API that is installed shows within so long.
@@ -21,6 +21,8 @@ pub(super) const LOOK: Duration = Duration::from_secs(30);
 /// What the cluster said last.
 pub(super) struct Catalog {
     clients: Clients,
+    /// The only namespace that is looked at, where there is one.
+    only: Option<String>,
     seen: RwLock<Arc<Seen>>,
 }
 
@@ -32,8 +34,8 @@ pub(super) struct Seen {
 }
 
 impl Catalog {
-    pub(super) fn new(clients: Clients) -> Self {
-        Self { clients, seen: RwLock::default() }
+    pub(super) fn new(clients: Clients, only: Option<String>) -> Self {
+        Self { clients, only, seen: RwLock::default() }
     }
 
     /// What the cluster said last.
@@ -45,6 +47,12 @@ impl Catalog {
     pub(super) async fn look(&self) -> Result<Arc<Seen>, Failure> {
         let cluster = self.clients.own();
         let kinds = Kinds::ask(&cluster).await?;
+        if let Some(kind) = self.left_out(&kinds).await {
+            return Err(Failure::NoAccess {
+                message: format!("{} does not list {kind}, and has not said that it is gone", cluster.server),
+                check: "whether the API server has just been started".to_owned(),
+            });
+        }
         let schemas = match definitions(&self.clients).await {
             Ok(definitions) => schemas(&kinds, &definitions),
             Err(error) => {
@@ -55,6 +63,25 @@ impl Catalog {
         let seen = Arc::new(Seen { kinds: Some(kinds), schemas });
         *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&seen);
         Ok(seen)
+    }
+
+    /// A kind that was there, is not in this list of the cluster's, and may be there all the same: an API server that has just been
+    /// started lists a group only once it knows it. A 404 alone says that a kind is gone; one that the portal may not list is as good as
+    /// gone to it.
+    async fn left_out(&self, kinds: &Kinds) -> Option<String> {
+        let client = self.clients.own().client;
+        for kind in self.seen().all() {
+            let name = kind.full_name();
+            if kinds.all().iter().any(|one| one.full_name() == name) {
+                continue;
+            }
+            match kind.api(&client, self.only.as_deref()).list(&ListParams::default().limit(1)).await {
+                Err(error) if is_denied(&error) => {}
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                _ => return Some(name),
+            }
+        }
+        None
     }
 }
 
@@ -93,7 +120,7 @@ impl Seen {
         let kinds = self.kinds.as_ref().ok_or_else(unknown)?;
         let text = |key: &str| document[key].as_str().unwrap_or_default();
         if text("apiVersion").is_empty() && !text("kind").is_empty() {
-            return self.called(text("kind"));
+            return self.called(text("kind")).map_err(|problem| Problem::field("kind", problem.detail()));
         }
         let found = kinds.of_document(text("apiVersion"), text("kind"));
         found.cloned().map_err(|(field, message)| Problem::field(field, message))

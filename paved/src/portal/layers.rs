@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State};
 use axum::handler::Handler as _;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use ipnet::IpNet;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -56,6 +56,7 @@ pub(super) fn router(portal: &Arc<Portal>) -> Router {
         .layer(DefaultBodyLimit::max(LARGEST))
         .layer(RequestBodyTimeoutLayer::new(PAUSE))
         .layer(CatchPanicLayer::custom(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
+        .layer(from_fn(super::shapes::failing))
         .layer(from_fn_with_state(Arc::clone(portal), finish))
         .with_state(Arc::clone(portal))
 }

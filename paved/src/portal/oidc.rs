@@ -29,14 +29,15 @@ use http_client::HttpClient;
 const TTL: Duration = Duration::from_mins(10);
 
 /// Signatures that count: those which only the provider can make. A secret that both share, or none, is no signature.
-const ALGORITHMS: [Algorithm; 8] = [
+const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RsaSsaPkcs1V15Sha256,
     Algorithm::RsaSsaPkcs1V15Sha384,
     Algorithm::RsaSsaPkcs1V15Sha512,
     Algorithm::RsaSsaPssSha256,
+    Algorithm::RsaSsaPssSha384,
+    Algorithm::RsaSsaPssSha512,
     Algorithm::EcdsaP256Sha256,
     Algorithm::EcdsaP384Sha384,
-    Algorithm::RsaSsaPssSha512,
     Algorithm::EdDsa,
 ];
 

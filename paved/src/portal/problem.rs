@@ -166,6 +166,11 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, detail)
     }
 
+    /// The API server says nothing: neither yes nor no.
+    pub(super) fn silent() -> Self {
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "The Kubernetes API does not answer just now.")
+    }
+
     /// Something is wrong with a field of the body.
     pub(super) fn field(field: &str, message: impl Into<String>) -> Self {
         let message = message.into();

@@ -5,6 +5,10 @@ pub(super) mod status;
 pub(super) mod stockpools;
 pub(super) mod workspaces;
 
+use axum::extract::{MatchedPath, Request};
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
 use super::problem::Problem;
@@ -26,13 +30,25 @@ fn only(body: &Map<String, Value>, known: &[&str]) -> Result<(), Problem> {
     }
 }
 
-/// What goes wrong on our side keeps the words that older clients expect, and the status 500 that they know.
-fn failed(error: &'static str) -> impl Fn(Problem) -> Problem {
-    move |problem| {
-        if problem.status().is_server_error() {
-            problem.with_status(http::StatusCode::INTERNAL_SERVER_ERROR).called(error)
-        } else {
-            problem
-        }
+/// What goes wrong on our side, wherever it does, keeps the words that older clients expect, and the status 500 that they know.
+pub(super) async fn failing(request: Request, next: Next) -> Response {
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let words = path.and_then(|path| failure(request.method(), path));
+    let response = next.run(request).await;
+    let Some(words) = words.filter(|_| response.status().is_server_error()) else { return response };
+    let problem = response.extensions().get::<Problem>().cloned();
+    let problem = problem.unwrap_or_else(|| Problem::new(response.status(), "The portal has failed."));
+    problem.with_status(StatusCode::INTERNAL_SERVER_ERROR).called(words).into_response()
+}
+
+/// What older clients are told of an operation that fails.
+fn failure(method: &Method, path: &str) -> Option<&'static str> {
+    match (method.as_str(), path) {
+        ("POST", "/api/workspaces") => Some("Failed to create workspace."),
+        ("GET", "/api/workspaces") => Some("Failed to list workspaces."),
+        ("DELETE", "/api/workspaces/{name}") => Some("Failed to delete workspace."),
+        ("POST", "/api/environments/") => Some("Failed to create environment."),
+        ("POST", "/api/v1/operator/stockpools") => Some("Failed to create stock pool."),
+        _ => None,
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
-use crate::world::api_server::{ApiServer, GROUP, at, environment};
+use crate::world::api_server::{ApiServer, GROUP, KINDS, at, environment};
 use crate::world::portal::{Events, Portal};
 
 const ADA: [(&str, &str); 1] = [("authorization", "Bearer token-ada")];
@@ -118,6 +118,62 @@ async fn an_api_server_that_restarts_costs_nothing() {
     assert_eq!(told, pairs(&[("added", "three"), ("deleted", "one")]));
     cluster.put(&pool("four"), environment("StockPool", "ada"));
     assert_eq!(events.told().await, ("added".into(), "four".into()), "nothing comes twice");
+}
+
+#[tokio::test]
+async fn a_kind_is_gone_once_the_api_server_says_so_itself() {
+    let told = async |gone: bool| {
+        let (cluster, portal) = both().await;
+        let mut events = ada(&portal, "").await;
+        events.synced().await;
+        cluster.unlist(gone);
+        let looked = async {
+            while gone || !portal.log().contains("does not list") {
+                sleep(Duration::from_millis(100)).await;
+            }
+            cluster.put(&pool("two"), environment("StockPool", "ada"));
+        };
+        // The portal looks every 30 s.
+        timeout(Duration::from_secs(40), async {
+            tokio::select! {
+                told = events.told() => told,
+                () = looked => events.told().await,
+            }
+        })
+        .await
+        .expect("nothing is told")
+    };
+    let (there, gone) = tokio::join!(told(false), told(true));
+    assert_eq!(there, ("added".into(), "two".into()), "what is left out of a list goes on");
+    assert_eq!(gone, ("deleted".into(), "one".into()));
+}
+
+async fn nothing_is_seen_once(what_befalls: fn(&ApiServer)) {
+    let (cluster, portal) = both().await;
+    let mut events = ada(&portal, "").await;
+    events.synced().await;
+    what_befalls(&cluster);
+    // It is noticed with the first heartbeat.
+    assert_eq!(events.next().await, Some(("reset".to_owned(), json!({"reason": "unavailable"}))));
+    assert_eq!(events.next().await, None);
+    assert_eq!(portal.get("ada", "/api/v1/watch").await.status, 503);
+}
+
+#[tokio::test]
+async fn whoever_reads_is_told_that_the_api_server_is_away() {
+    nothing_is_seen_once(|cluster| cluster.set_down(true)).await;
+}
+
+#[tokio::test]
+async fn whoever_reads_is_told_that_the_portal_may_watch_nothing_any_more() {
+    let forbid = |cluster: &ApiServer| {
+        for (_, plural) in KINDS {
+            cluster.grant("portal", &format!("list {GROUP}/{plural}"), false);
+            cluster.grant("portal", &format!("watch {GROUP}/{plural}"), false);
+        }
+        cluster.cut_watches();
+    };
+    nothing_is_seen_once(forbid).await;
 }
 
 #[tokio::test]

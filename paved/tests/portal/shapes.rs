@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::api_server::{ApiServer, at, environment};
+use crate::world::api_server::{ApiServer, GROUP, at, environment};
 use crate::world::oidc::Provider;
 use crate::world::portal::Portal;
 use futures::{SinkExt, StreamExt};
@@ -59,6 +59,24 @@ async fn a_workspace_is_made_listed_and_deleted() {
 }
 
 #[tokio::test]
+async fn a_workspace_is_deleted_that_another_replica_has_just_made() {
+    let cluster = ApiServer::start().await;
+    cluster.grant("portal", &format!("watch {GROUP}/gpudevworkspaceclaims"), false);
+    let portal = Portal::alone(&cluster, "portal").await;
+    let path = at("gpudevworkspaceclaims", "team-vision", "ws-ada-1");
+    cluster.put(
+        &at("gpudevworkspaceclaims", "team-vision", "ws-ada-2"),
+        environment("GpuDevWorkspaceClaim", "ada"),
+    );
+    cluster.put(&path, environment("GpuDevWorkspaceClaim", "ada"));
+    let deleted = portal.json("DELETE", "ada", "/api/workspaces/ws-ada-1", &Value::Null).await;
+    assert_eq!((deleted.status.as_u16(), cluster.get(&path)), (204, None), "{:?}", deleted.body);
+    assert_eq!(cluster.paths("gpudevworkspaceclaims/").len(), 1);
+    let others = portal.json("DELETE", "bob", "/api/workspaces/ws-ada-2", &Value::Null).await;
+    assert_eq!((others.status.as_u16(), &others.json()["error"]), (404, &json!("Workspace not found.")));
+}
+
+#[tokio::test]
 async fn a_workspace_needs_an_owner_and_lets_in_the_owners_keys() {
     let (cluster, portal) = both().await;
     for body in [json!({}), json!({"owner": ""}), json!({"owner": null}), json!([])] {
@@ -76,11 +94,12 @@ async fn a_workspace_needs_an_owner_and_lets_in_the_owners_keys() {
     let made = portal.json("POST", "ada", "/api/workspaces", &json!({"owner": "ada"})).await.json();
     assert_eq!(made["spec"]["parameters"]["sshPublicKeys"], json!([KEY]));
     cluster.set_down(true);
-    let failed = portal.json("POST", "ada", "/api/workspaces", &json!({"owner": "ada"})).await;
-    assert_eq!(
-        (failed.status.as_u16(), &failed.json()["error"]),
-        (500, &json!("Failed to create workspace."))
-    );
+    // Whether the API server is asked for somebody's sake or only who that is.
+    for who in ["ada", "bob"] {
+        let failed = portal.json("POST", who, "/api/workspaces", &json!({"owner": who})).await;
+        let words = "Failed to create workspace.";
+        assert_eq!((failed.status.as_u16(), &failed.json()["error"]), (500, &json!(words)), "{who}");
+    }
 }
 
 #[tokio::test]
@@ -182,10 +201,12 @@ async fn an_application_environment_is_made() {
     let again = portal.json("POST", "ada", "/api/environments/", &json!({"name": "shop"})).await;
     assert_eq!(again.status, 409);
     cluster.set_down(true);
-    let failed = portal.json("POST", "ada", "/api/environments/", &json!({"name": "shop"})).await;
-    let told = failed.json();
-    assert_eq!((failed.status.as_u16(), &told["error"]), (500, &json!("Failed to create environment.")));
-    assert!(told["details"].is_string(), "{told}");
+    for who in ["ada", "bob"] {
+        let failed = portal.json("POST", who, "/api/environments/", &json!({"name": "shop"})).await;
+        let told = failed.json();
+        assert_eq!((failed.status.as_u16(), &told["error"]), (500, &json!("Failed to create environment.")));
+        assert!(told["details"].is_string(), "{told}");
+    }
 }
 
 async fn told(
@@ -228,6 +249,10 @@ async fn a_websocket_tells_what_becomes_of_mine() {
         object["status"]["conditions"] = ["Synced", "Ready", "Provisioned"].map(good).into();
     });
     assert_eq!(told(&mut socket).await["status"], "Ready");
+    for (owner, event) in [("carol", "DELETED"), ("ada", "ADDED")] {
+        cluster.change(&path, |object| object["metadata"]["labels"]["owner"] = json!(owner));
+        assert_eq!(told(&mut socket).await["eventType"], event, "it is {owner}'s now");
+    }
     cluster.change(&path, |object| object["metadata"]["deletionTimestamp"] = json!("2026-01-01T11:00:00Z"));
     assert_eq!(told(&mut socket).await["status"], "Deleting");
     cluster.remove(&path);

@@ -219,6 +219,36 @@ async fn streams_end_with_the_session() {
     assert_eq!(portal.send("GET", "/api/v1/me", &cookie, "").await.status, 401);
 }
 
+#[tokio::test]
+async fn streams_end_with_the_session_though_the_api_server_says_nothing() {
+    let World { cluster, provider, portal, .. } = world().await;
+    cluster.put(&at("stockpools", "team-vision", "adas"), environment("StockPool", "ada"));
+    let left = provider.session(&portal, "ada", &["vision"]).await;
+    let over = provider.session_that_ends("ada", &["vision"], 12);
+    let mut streams = Vec::new();
+    for session in [&left, &over] {
+        let mut events = portal.events(&[("cookie", session.as_str())]).await;
+        assert_eq!(events.synced().await.len(), 2);
+        streams.push(events);
+    }
+    cluster.asked();
+    cluster.fall_silent();
+    // Both streams ask whether ada may see it.
+    cluster.put(&at("stockpools", "team-sound", "bobs"), environment("StockPool", "bob"));
+    for _ in 0..500 {
+        if cluster.asked().iter().any(|(_, _, path)| path.contains("selfsubject")) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let reset = |reason: &str| Some(("reset".to_owned(), json!({"reason": reason})));
+    tokio::select! {
+        end = streams[0].next() => assert_eq!(end, reset("signed-out")),
+        status = sign_out(&portal, &left) => panic!("it is not noted anywhere, but answered: {status}"),
+    }
+    assert_eq!(streams[1].next().await, reset("expired"));
+}
+
 /// Where sessions that were ended are noted.
 const ENDED: &str = "/api/v1/namespaces/portal/configmaps/paved-portal-revoked";
 

@@ -7,12 +7,12 @@ use axum::Json;
 use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kube::api::DynamicObject;
+use kube::api::{DynamicObject, ListParams};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::cluster::Kind;
+use crate::cluster::{Kind, is_denied};
 use crate::documents::tidy;
 use crate::portal::Portal;
 use crate::portal::extract::{Path, Query, name};
@@ -114,6 +114,33 @@ pub(in crate::portal) async fn visible(
         }
     }
     Ok(visible)
+}
+
+/// Environments of these kinds that a person may see, as the API server has them now: another replica may have made one a moment ago.
+/// Those that go come last.
+pub(in crate::portal) async fn find(
+    portal: &Portal,
+    person: &Person,
+    kinds: &[Kind],
+    which: &ListParams,
+) -> Result<Vec<(Kind, DynamicObject)>, Problem> {
+    let client = portal.clients.own().client;
+    let mut found = Vec::new();
+    for kind in kinds {
+        let listed = match kind.api(&client, portal.only.as_deref()).list(which).await {
+            // A group that the portal's role does not know: as in its watches, the others count.
+            Err(error) if is_denied(&error) => continue,
+            listed => listed?,
+        };
+        for object in listed.items {
+            let namespace = object.metadata.namespace.clone().unwrap_or_default();
+            if portal.access.sees(person, kind, &namespace).await? {
+                found.push((kind.clone(), object));
+            }
+        }
+    }
+    found.sort_by_key(|(_, object)| object.metadata.deletion_timestamp.is_some());
+    Ok(found)
 }
 
 /// Environments of all kinds.

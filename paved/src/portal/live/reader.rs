@@ -39,6 +39,8 @@ pub(in crate::portal) struct Reader {
     /// What the person could see at the beginning.
     scope: String,
     beat: tokio::time::Interval,
+    /// Whether what is old is to be asked again.
+    due: bool,
     _slot: Slot,
 }
 
@@ -113,6 +115,7 @@ impl Reader {
             sees: HashMap::new(),
             scope: String::new(),
             beat,
+            due: false,
             _slot: slot,
         };
         let mut visible = Vec::new();
@@ -166,8 +169,8 @@ impl Reader {
         Ok(sees)
     }
 
-    /// Asks again for whatever is old; what has changed, or cannot be asked for too long, ends the stream. So does it where no change
-    /// would be seen: whoever reads would take what they have for how things stand.
+    /// Asks again for whatever is old, until something is not answered; what has changed, or cannot be asked for too long, ends the
+    /// stream. So does it where no change would be seen: whoever reads would take what they have for how things stand.
     async fn look_again(&mut self) -> Option<End> {
         if self.portal.live.unseen() > AWAY {
             return Some(End::Unavailable);
@@ -182,30 +185,49 @@ impl Reader {
                 Ok(now) => drop(self.sees.insert(place, (now, Instant::now()))),
                 Err(problem) if problem.status() == 401 => return Some(End::Expired),
                 Err(_) if since.elapsed() > STALE => return Some(End::Unavailable),
-                Err(_) => {}
+                // Nor would the others be just now: they wait for the next beat.
+                Err(_) => break,
             }
         }
         None
     }
 
-    /// Waits for what comes next. Nothing is lost where the wait is given up.
+    /// Waits for what comes next. Nothing is lost where the wait is given up. That the stream ends is heard at once, whatever the API
+    /// server is asked meanwhile and does not answer.
     pub(in crate::portal) async fn next(&mut self) -> Next {
+        let (portal, person) = (Arc::clone(&self.portal), Arc::clone(&self.person));
+        tokio::select! {
+            biased;
+            end = portal.streams.ended(&portal, &person) => Next::End(end),
+            next = self.step() => next,
+        }
+    }
+
+    /// The same, where nothing ends the stream from outside.
+    async fn step(&mut self) -> Next {
         loop {
             if let Some(next) = self.queued().await {
                 return next;
             }
-            let portal = Arc::clone(&self.portal);
-            let received = tokio::select! {
+            if self.due {
+                let end = self.look_again().await;
+                self.due = false;
+                if let Some(end) = end {
+                    return Next::End(end);
+                }
+            }
+            tokio::select! {
                 biased;
-                end = portal.streams.ended(&portal, &self.person) => return Next::End(end),
-                _ = self.beat.tick() => None,
-                change = self.changes.recv() => Some(change),
-            };
-            match received {
-                None => return self.look_again().await.map_or(Next::Beat, Next::End),
-                Some(Ok(change)) => self.queue.push_back(Next::Change(change)),
-                Some(Err(broadcast::error::RecvError::Lagged(_))) => return Next::End(End::Slow),
-                Some(Err(broadcast::error::RecvError::Closed)) => return Next::End(End::Shutdown),
+                _ = self.beat.tick() => {
+                    // The line stands, however long the answers take.
+                    self.due = true;
+                    return Next::Beat;
+                }
+                change = self.changes.recv() => match change {
+                    Ok(change) => self.queue.push_back(Next::Change(change)),
+                    Err(broadcast::error::RecvError::Lagged(_)) => return Next::End(End::Slow),
+                    Err(broadcast::error::RecvError::Closed) => return Next::End(End::Shutdown),
+                },
             }
         }
     }

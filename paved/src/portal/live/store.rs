@@ -160,7 +160,8 @@ impl Live {
         let uid = object.metadata.uid.as_deref().unwrap_or_default();
         let version = object.metadata.resource_version.as_deref().unwrap_or_default();
         let same = known.as_ref().filter(|known| known.uid == uid);
-        if same.is_some_and(|known| known.version == version) {
+        // Of another version of its kind it is read anew.
+        if same.is_some_and(|known| known.version == version && known.kind == *kind) {
             return;
         }
         if let Some(other) = known.as_ref().filter(|known| known.uid != uid) {

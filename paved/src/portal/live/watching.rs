@@ -21,7 +21,8 @@ pub(in crate::portal) async fn follow(
     live: Arc<Live>,
 ) {
     let mut watches = JoinSet::new();
-    let mut running: BTreeMap<String, AbortHandle> = BTreeMap::new();
+    // By the kind's name, with the version that is watched.
+    let mut running: BTreeMap<String, (String, AbortHandle)> = BTreeMap::new();
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -37,24 +38,25 @@ pub(in crate::portal) async fn follow(
                 continue;
             }
         };
-        let names: BTreeSet<String> = seen.all().iter().map(Kind::full_name).collect();
-        running.retain(|name, watch| {
-            let stays = names.contains(name);
+        let versions: BTreeMap<String, &str> =
+            seen.all().iter().map(|kind| (kind.full_name(), kind.resource.version.as_str())).collect();
+        running.retain(|name, (version, watch)| {
+            let now = versions.get(name);
+            let stays = now == Some(&version.as_str());
             if !stays {
                 watch.abort();
+            }
+            if now.is_none() {
                 live.keep_only(name, &BTreeSet::new());
             }
             stays
         });
-        live.watching(names);
+        live.watching(versions.into_keys().collect());
         for kind in seen.all() {
             running.entry(kind.full_name()).or_insert_with(|| {
-                watches.spawn(one(
-                    cluster.clone(),
-                    namespace.clone(),
-                    Arc::new(kind.clone()),
-                    Arc::clone(&live),
-                ))
+                let watch =
+                    one(cluster.clone(), namespace.clone(), Arc::new(kind.clone()), Arc::clone(&live));
+                (kind.resource.version.clone(), watches.spawn(watch))
             });
         }
     }
@@ -65,6 +67,7 @@ async fn one(cluster: Cluster, namespace: Option<String>, kind: Arc<Kind>, live:
     let types = TypeMeta { api_version: kind.resource.api_version.clone(), kind: kind.name().to_owned() };
     let complete = |object: DynamicObject| DynamicObject { types: Some(types.clone()), ..object };
     let mut listed = BTreeSet::new();
+    let mut is_known = false;
     let mut events = std::pin::pin!(watch(&cluster, &kind, namespace.as_deref(), None));
     while let Some(event) = events.next().await {
         match event {
@@ -76,13 +79,15 @@ async fn one(cluster: Cluster, namespace: Option<String>, kind: Arc<Kind>, live:
             Ok(Event::InitDone) => {
                 live.keep_only(&kind.full_name(), &std::mem::take(&mut listed));
                 live.has_synced(&kind.full_name());
+                is_known = true;
             }
             Ok(Event::Apply(object)) => live.put(&complete(object), &kind),
             Ok(Event::Delete(object)) => live.remove(&complete(object), &kind),
             Err(error) => {
                 let error = cause(error);
-                // A group that somebody installed beside ours, without telling the portal's role: the others are shown.
-                if is_denied(&error) {
+                // A group that somebody installed beside ours, without telling the portal's role: the others are shown. What was seen
+                // before is shown too, but not as how things stand.
+                if is_denied(&error) && !is_known {
                     live.has_synced(&kind.full_name());
                 } else {
                     live.is_interrupted(&kind.full_name());

@@ -1,7 +1,7 @@
 //! Sessions that were ended before their time. Each replica watches one ConfigMap in the portal's namespace, which holds hashes of
 //! their ids until they would have ended anyway.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,6 +23,13 @@ use crate::portal::problem::Problem;
 /// The ConfigMap.
 const NAME: &str = "paved-portal-revoked";
 
+/// How many sessions of one person are noted at a time: nobody fills the list that is everybody's.
+const EACH: usize = 200;
+
+/// How long the API server keeps the watch open: where nothing changes it may say nothing before that, which must be less than the
+/// longest silence.
+const OPEN: u32 = 90;
+
 /// How often what has ended anyway is forgotten.
 const PRUNE: Duration = Duration::from_mins(5);
 
@@ -34,6 +41,8 @@ pub(in crate::portal) struct Revoked {
     synced: AtomicBool,
     /// Since when nothing is heard of other replicas.
     interrupted: Mutex<Option<Instant>>,
+    /// When the sessions would have ended that each person has ended here, by the hash of the person.
+    noted: Mutex<HashMap<String, Vec<i64>>>,
 }
 
 impl Revoked {
@@ -50,6 +59,7 @@ impl Revoked {
             maps: None,
             synced: AtomicBool::new(true),
             interrupted: Mutex::default(),
+            noted: Mutex::default(),
         }
     }
 
@@ -84,11 +94,17 @@ impl Revoked {
         let _ = self.known.subscribe().wait_for(|known| known.contains_key(id)).await;
     }
 
-    /// Ends a session: here at once, in other replicas within moments.
-    pub(super) async fn add(&self, id: &str, expires: i64) -> Result<(), Problem> {
+    /// Ends a session of a person: here at once, in other replicas within moments.
+    pub(super) async fn add(&self, id: &str, person: &str, expires: i64) -> Result<(), Problem> {
         self.known.send_modify(|known| {
             known.insert(id.to_owned(), expires);
         });
+        if !self.has_room(person, expires) {
+            let detail = format!(
+                "You are signed out here; other replicas of the portal do not know it before the session ends by itself: you have ended {EACH} others not long ago."
+            );
+            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
+        }
         let Some(maps) = &self.maps else { return Ok(()) };
         write(maps, id, expires).await.map_err(|error| {
             tracing::error!(%error, "other replicas cannot be told that a session has ended");
@@ -97,10 +113,23 @@ impl Revoked {
         })
     }
 
+    /// Takes one of a person's places on the list, if one is left.
+    fn has_room(&self, person: &str, expires: i64) -> bool {
+        let now = Timestamp::now().as_second();
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = noted.entry(person.to_owned()).or_default();
+        own.retain(|expires| *expires > now);
+        if own.len() >= EACH {
+            return false;
+        }
+        own.push(expires);
+        true
+    }
+
     /// Takes in what other replicas have ended, for ever, and forgets what has ended anyway.
     pub(in crate::portal) async fn follow(&self) {
         let Some(maps) = &self.maps else { return };
-        let config = Config::default().fields(&format!("metadata.name={NAME}"));
+        let config = Config::default().fields(&format!("metadata.name={NAME}")).timeout(OPEN);
         let begin = || watcher(maps.clone(), config.clone()).boxed();
         let mut events = std::pin::pin!(anew(begin(), begin));
         let mut prune = tokio::time::interval(PRUNE);
@@ -134,6 +163,10 @@ impl Revoked {
 
     async fn prune(&self, maps: &Api<ConfigMap>) {
         let now = Timestamp::now().as_second();
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, own| {
+            own.retain(|expires| *expires > now);
+            !own.is_empty()
+        });
         let over: Vec<String> = self
             .known
             .borrow()
@@ -199,5 +232,19 @@ mod tests {
         assert!(revoked.unheard() > Duration::ZERO && revoked.is_known(), "what is known still counts");
         revoked.has_synced();
         assert_eq!(revoked.unheard(), Duration::ZERO);
+    }
+
+    #[tokio::test]
+    async fn nobody_fills_the_list() {
+        let revoked = Revoked::local();
+        let later = Timestamp::now().as_second() + 3600;
+        for number in 0..EACH {
+            assert!(revoked.add(&format!("over-{number}"), "ada", 1).await.is_ok(), "it has ended anyway");
+            assert!(revoked.add(&number.to_string(), "ada", later).await.is_ok());
+        }
+        let refused = revoked.add("one more", "ada", later).await.map_err(|problem| problem.status());
+        assert_eq!(refused, Err(StatusCode::TOO_MANY_REQUESTS));
+        assert!(revoked.holds("one more"), "it has ended here all the same");
+        assert!(revoked.add("another's", "bob", later).await.is_ok());
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::{failed, only, text};
+use super::{only, text};
 use crate::cluster::Kind;
 use crate::portal::Portal;
 use crate::portal::api::write::{Draft, name_fits};
@@ -64,9 +64,7 @@ pub(in crate::portal) async fn create(
     SignedIn(person): SignedIn,
     Json(body): Json<Value>,
 ) -> Result<(StatusCode, Answer<Creating>), Problem> {
-    let made = make(&portal, &person, &body).await;
-    let made = made.map_err(failed("Failed to create environment."))?;
-    Ok((StatusCode::ACCEPTED, Answer(made)))
+    Ok((StatusCode::ACCEPTED, Answer(make(&portal, &person, &body).await?)))
 }
 
 async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Creating, Problem> {

@@ -1,5 +1,6 @@
 //! `/ws/status/`: application environments of mine as they change, by WebSocket.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,9 @@ const FIRST: Duration = Duration::from_secs(10);
 
 /// How long a client may take to read a message before it counts as slow.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long it may take until it is known what a client may see: as long as any answer.
+const ANSWER: Duration = Duration::from_secs(30);
 
 /// The largest message of a client's, in bytes: a token.
 const LARGEST: usize = 16 * 1024;
@@ -61,10 +65,12 @@ async fn talk(portal: Arc<Portal>, known: Option<Arc<Person>>, mut socket: WebSo
             Err(_) => return close(socket, close_code::AGAIN, "unavailable").await,
         },
     };
-    match Reader::new(&portal, &person, None).await {
-        Ok(reader) => follow(&portal, &person, reader, socket).await,
-        Err(problem) if problem.status() == 429 => close(socket, close_code::AGAIN, "too many streams").await,
-        Err(_) => close(socket, close_code::AGAIN, "unavailable").await,
+    match timeout(ANSWER, Reader::new(&portal, &person, None)).await {
+        Ok(Ok(reader)) => follow(&portal, &person, reader, socket).await,
+        Ok(Err(problem)) if problem.status() == 429 => {
+            close(socket, close_code::AGAIN, "too many streams").await;
+        }
+        Ok(Err(_)) | Err(_) => close(socket, close_code::AGAIN, "unavailable").await,
     }
 }
 
@@ -89,13 +95,15 @@ async fn introduced(portal: &Portal, socket: &mut WebSocket) -> Result<Arc<Perso
 
 async fn follow(portal: &Portal, person: &Person, mut reader: Reader, mut socket: WebSocket) {
     let owner = Owner::of(person).label();
+    // Those that the client knows of, by their uid.
+    let mut known = BTreeSet::new();
     let end = loop {
         let Some(next) = next(&mut reader, &mut socket).await else { return };
         let message = match next {
             Next::End(end) => break end,
             Next::Beat => Some(Message::Ping(Vec::new().into())),
-            Next::Present(entry) => message(portal, &entry, Action::Added, &owner),
-            Next::Change(change) => message(portal, &change.entry, change.action, &owner),
+            Next::Present(entry) => message(portal, &entry, Action::Added, &owner, &mut known),
+            Next::Change(change) => message(portal, &change.entry, change.action, &owner, &mut known),
             Next::Snapshot(_) | Next::Synced => None,
         };
         let Some(message) = message else { continue };
@@ -134,11 +142,23 @@ async fn close(mut socket: WebSocket, code: u16, reason: &'static str) {
     let _ = timeout(PATIENCE, socket.send(Message::Close(Some(frame)))).await;
 }
 
-/// What is told of an environment: of application environments with my label, as a filter among those that I may see.
-fn message(portal: &Portal, entry: &Entry, action: Action, owner: &str) -> Option<Message> {
-    let is_mine = entry.labels.get(LABEL).is_some_and(|label| label == owner);
+/// What is told of an environment: of application environments with my label, as a filter among those that I may see. As where Kubernetes
+/// watches by a label, one that is given to me is added, and one that is given away deleted.
+fn message(
+    portal: &Portal,
+    entry: &Entry,
+    action: Action,
+    owner: &str,
+    known: &mut BTreeSet<String>,
+) -> Option<Message> {
+    let has_label = || entry.labels.get(LABEL).is_some_and(|label| label == owner);
     let is_one = || kinds(portal).iter().map(Kind::full_name).any(|kind| kind == entry.key.kind);
-    (is_mine && is_one()).then(|| Message::Text(told(entry, action).to_string().into()))
+    let action = if action != Action::Deleted && has_label() && is_one() {
+        if known.insert(entry.uid.clone()) { Action::Added } else { Action::Modified }
+    } else {
+        known.remove(&entry.uid).then_some(Action::Deleted)?
+    };
+    Some(Message::Text(told(entry, action).to_string().into()))
 }
 
 fn told(entry: &Entry, action: Action) -> Value {

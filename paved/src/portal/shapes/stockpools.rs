@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::environments::REQUEST;
-use super::{failed, only, text};
-use crate::cluster::{Kind, is_denied};
+use super::{only, text};
+use crate::cluster::Kind;
 use crate::portal::Portal;
-use crate::portal::api::environments::visible;
+use crate::portal::api::environments::{find, visible};
 use crate::portal::api::write::{self, Draft, name_fits};
 use crate::portal::extract::{Json, Path};
 use crate::portal::kinds::api;
@@ -161,8 +161,7 @@ pub(in crate::portal) async fn create(
     headers: HeaderMap,
     Json(body): Json<Value>,
 ) -> Result<Response, Problem> {
-    let job =
-        make(&portal, &person, &headers, &body).await.map_err(failed("Failed to create stock pool."))?;
+    let job = make(&portal, &person, &headers, &body).await?;
     let location = format!("/api/v1/operator/jobs/{}", job.job_id);
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Answer(job)).into_response())
 }
@@ -227,7 +226,7 @@ async fn make(portal: &Portal, person: &Person, headers: &HeaderMap, body: &Valu
     // Whoever can write where I see could put a job of mine on a claim of theirs.
     let mine = ListParams::default().labels(&format!("{REQUEST}={job_id},{LABEL}={}", owner.label()));
     if key.is_some()
-        && let Some(object) = find(portal, person, &mine).await?.first()
+        && let Some((_, object)) = find(portal, person, &kinds(portal), &mine).await?.first()
     {
         return again(&job_id, &wanted, object);
     }
@@ -282,27 +281,6 @@ fn label(object: &DynamicObject) -> Option<&String> {
     object.metadata.labels.as_ref()?.get(REQUEST)
 }
 
-/// Claims that a person may see, as the API server has them now: another replica may have made one a moment ago. Those that go come last.
-async fn find(portal: &Portal, person: &Person, which: &ListParams) -> Result<Vec<DynamicObject>, Problem> {
-    let client = portal.clients.own().client;
-    let mut found = Vec::new();
-    for kind in kinds(portal) {
-        let listed = match kind.api(&client, portal.only.as_deref()).list(which).await {
-            // A group that the portal's role does not know: as in its watches, the others count.
-            Err(error) if is_denied(&error) => continue,
-            listed => listed?,
-        };
-        for object in listed.items {
-            let namespace = object.metadata.namespace.clone().unwrap_or_default();
-            if portal.access.sees(person, &kind, &namespace).await? {
-                found.push(object);
-            }
-        }
-    }
-    found.sort_by_key(|object| object.metadata.deletion_timestamp.is_some());
-    Ok(found)
-}
-
 /// The claim that was there under the same key when this one was made. The API server has one order of all writes, and shows how things
 /// stood at each: of two that come at once one is the first.
 async fn before(
@@ -312,8 +290,9 @@ async fn before(
     object: &DynamicObject,
 ) -> Result<Option<DynamicObject>, Problem> {
     let version = object.metadata.resource_version.as_deref().unwrap_or_default();
-    let then = find(portal, person, &same.at(version).matching(VersionMatch::Exact)).await?;
-    Ok(then.into_iter().find(|one| one.metadata.uid != object.metadata.uid))
+    let same = same.at(version).matching(VersionMatch::Exact);
+    let then = find(portal, person, &kinds(portal), &same).await?;
+    Ok(then.into_iter().map(|(_, one)| one).find(|one| one.metadata.uid != object.metadata.uid))
 }
 
 fn job(job_id: &str, object: &DynamicObject) -> Job {
@@ -342,8 +321,8 @@ pub(in crate::portal) async fn job_of(
         return Err(absent());
     }
     let claims = ListParams::default().labels(&format!("{REQUEST}={job_id}"));
-    let found = find(&portal, &person, &claims).await?;
-    found.first().map(|object| Answer(job(&job_id, object))).ok_or_else(absent)
+    let found = find(&portal, &person, &kinds(&portal), &claims).await?;
+    found.first().map(|(_, object)| Answer(job(&job_id, object))).ok_or_else(absent)
 }
 
 #[cfg(test)]

@@ -5,20 +5,21 @@ use std::sync::Arc;
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
+use kube::api::ListParams;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::{failed, only, text};
+use super::{only, text};
 use crate::cluster::Kind;
 use crate::portal::Portal;
-use crate::portal::api::environments::visible;
+use crate::portal::api::environments::{find, visible};
 use crate::portal::api::keys;
 use crate::portal::api::write::{self, Draft};
 use crate::portal::extract::{Json, Path, name};
 use crate::portal::kinds::api;
 use crate::portal::live::Entry;
-use crate::portal::owner::{Owner, unique};
+use crate::portal::owner::{LABEL, Owner, unique};
 use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
 use crate::portal::who::{Person, SignedIn};
 
@@ -93,12 +94,6 @@ fn kinds(portal: &Portal) -> Vec<Kind> {
     api(KIND).map(|api| portal.catalog.seen().of_api(api)).unwrap_or_default()
 }
 
-/// The workspaces that a person may see.
-async fn all(portal: &Portal, person: &Person) -> Result<Vec<Arc<Entry>>, Problem> {
-    let names: Vec<String> = kinds(portal).iter().map(Kind::full_name).collect();
-    visible(portal, person, |entry| names.contains(&entry.key.kind)).await
-}
-
 /// Make a workspace.
 #[utoipa::path(post, path = "/api/workspaces", operation_id = "createWorkspace", tag = "workspaces", request_body = NewWorkspace,
     responses((status = 202, description = "It is being made: the object.", body = Object), Refusals, Unfit, Conflicts))]
@@ -107,9 +102,7 @@ pub(in crate::portal) async fn create(
     SignedIn(person): SignedIn,
     Json(body): Json<Value>,
 ) -> Result<(StatusCode, Answer<Value>), Problem> {
-    let made = make(&portal, &person, &body).await;
-    let object = made.map_err(failed("Failed to create workspace."))?;
-    Ok((StatusCode::ACCEPTED, Answer(object)))
+    Ok((StatusCode::ACCEPTED, Answer(make(&portal, &person, &body).await?)))
 }
 
 async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Value, Problem> {
@@ -163,7 +156,8 @@ pub(in crate::portal) async fn list(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
 ) -> Result<Answer<Vec<Workspace>>, Problem> {
-    let all = all(&portal, &person).await.map_err(failed("Failed to list workspaces."))?;
+    let names: Vec<String> = kinds(&portal).iter().map(Kind::full_name).collect();
+    let all = visible(&portal, &person, |entry| names.contains(&entry.key.kind)).await?;
     Ok(Answer(all.iter().map(|entry| Workspace::of(entry)).collect()))
 }
 
@@ -175,21 +169,22 @@ pub(in crate::portal) async fn delete(
     SignedIn(person): SignedIn,
     Path(asked): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    remove(&portal, &person, &asked).await.map_err(failed("Failed to delete workspace."))?;
+    remove(&portal, &person, &asked).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 async fn remove(portal: &Portal, person: &Person, asked: &str) -> Result<(), Problem> {
     let absent = || Problem::not_found("Workspace not found.");
     name("name", asked).map_err(|_| absent())?;
-    let mut found = all(portal, person).await?;
-    found.retain(|entry| entry.key.name == asked);
     // One's own first: the same name may be somebody else's in another namespace.
     let own = Owner::of(person).label();
-    let mine: Vec<Arc<Entry>> =
-        found.iter().filter(|entry| entry.labels.get("owner") == Some(&own)).cloned().collect();
-    let found = if mine.is_empty() { found } else { mine };
-    let [entry] = found.as_slice() else {
+    let called = ListParams::default().fields(&format!("metadata.name={asked}"));
+    let (mine, others): (Vec<_>, Vec<_>) =
+        find(portal, person, &kinds(portal), &called).await?.into_iter().partition(|(_, object)| {
+            object.metadata.labels.as_ref().and_then(|labels| labels.get(LABEL)) == Some(&own)
+        });
+    let found = if mine.is_empty() { others } else { mine };
+    let [(kind, object)] = found.as_slice() else {
         if found.is_empty() {
             return Err(absent());
         }
@@ -197,8 +192,8 @@ async fn remove(portal: &Portal, person: &Person, asked: &str) -> Result<(), Pro
             "Workspaces of this name are in several namespaces: delete it under /api/v1/environments.",
         ));
     };
-    let place = (entry.key.namespace.as_str(), entry.key.name.as_str());
-    let deleted = write::delete(portal, person, &entry.kind, place, Some(entry.uid.clone())).await;
+    let place = (object.metadata.namespace.as_deref().unwrap_or_default(), asked);
+    let deleted = write::delete(portal, person, kind, place, object.metadata.uid.clone()).await;
     deleted.map_err(|problem| if problem.status() == StatusCode::NOT_FOUND { absent() } else { problem })
 }
 

@@ -70,6 +70,11 @@ struct Inner {
     forgotten: usize,
     /// Whether every answer is an error.
     down: bool,
+    /// Whether nothing is answered any more.
+    silent: bool,
+    /// Whether the kinds of environment are not listed, and whether they are gone.
+    unlisted: bool,
+    gone: bool,
 }
 
 impl Drop for ApiServer {
@@ -138,7 +143,7 @@ impl ApiServer {
         std::mem::take(&mut self.here.inner().asked)
     }
 
-    /// From now on somebody may do this, or may not: `list team-vision`, `list` and a whole path, or `impersonate groups/vision`.
+    /// From now on somebody may do this, or may not: `list team-vision`, `list` or `watch` and a whole path, or `impersonate groups/vision`.
     pub fn grant(&self, who: &str, what: &str, allowed: bool) {
         self.here.inner().granted.insert(format!("{who} {what}"), allowed);
     }
@@ -149,6 +154,17 @@ impl ApiServer {
         inner.forgotten = inner.events.len();
         drop(inner);
         self.here.tick.send_modify(|(cuts, _)| *cuts += 1);
+    }
+
+    /// Does not list the kinds of environment any more: they are gone, or are there all the same.
+    pub fn unlist(&self, gone: bool) {
+        let mut inner = self.here.inner();
+        (inner.unlisted, inner.gone) = (true, gone);
+    }
+
+    /// Takes requests, and answers none of them any more. Watches go on.
+    pub fn fall_silent(&self) {
+        self.here.inner().silent = true;
     }
 
     /// Answers nothing but errors, or answers again.
@@ -283,19 +299,27 @@ async fn answer(
     };
     let path = uri.path().to_owned();
     here.inner().asked.push((who.clone(), method.to_string(), path.clone()));
+    if here.inner().silent {
+        std::future::pending::<()>().await;
+    }
     let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
     if let Some(review) = review(&here, &who, &path, &sent) {
         return review;
     }
     if path == "/apis" {
-        return shown(&discovery());
+        return shown(&discovery(here.inner().unlisted));
     }
     let query = uri.query().unwrap_or_default();
-    let collection = KINDS.iter().any(|(_, plural)| path.ends_with(plural))
+    let of_a_kind = KINDS.iter().any(|(_, plural)| path.ends_with(plural));
+    if of_a_kind && here.inner().gone {
+        return absent(&path);
+    }
+    let collection = of_a_kind
         || ["configmaps", "secrets", "compositeresourcedefinitions", "compositions", "environmentconfigs"]
             .iter()
             .any(|plural| path.ends_with(&format!("/{plural}")));
     let verb = match (&method, collection) {
+        (&Method::GET, true) if query.contains("watch=true") => "watch",
         (&Method::GET, true) => "list",
         (&Method::GET, false) => "get",
         (&Method::POST, _) => "create",
@@ -313,7 +337,7 @@ async fn answer(
     }
     let dry_run = query.contains("dryRun");
     match (method.as_str(), collection) {
-        ("GET", true) if query.contains("watch=true") => changes(&here, &path, query),
+        ("GET", true) if verb == "watch" => changes(&here, &path, query),
         ("GET", true) => list(&here, &path, query),
         ("GET", false) => one(&here, &path),
         ("POST", _) => create(&here, &path, sent, dry_run),
@@ -355,14 +379,15 @@ fn review(here: &Here, who: &str, path: &str, sent: &Value) -> Option<Response> 
     Some((StatusCode::CREATED, shown(&answer)).into_response())
 }
 
-fn discovery() -> Value {
+fn discovery(is_empty: bool) -> Value {
     let resource = |(kind, plural): (&str, &str)| {
         json!({"resource": plural, "responseKind": {"group": "", "version": "", "kind": kind}, "scope": "Namespaced",
             "singularResource": kind.to_lowercase(), "verbs": ["get", "list", "watch"], "categories": ["paved"]})
     };
+    let resources = if is_empty { Vec::new() } else { KINDS.map(resource).to_vec() };
     json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": [
         {"metadata": {"name": "platform.acme.io"}, "versions": [
-            {"version": "v1alpha1", "resources": KINDS.map(resource)}]}]})
+            {"version": "v1alpha1", "resources": resources}]}]})
 }
 
 /// Whether an object's path lies in a collection, which may be that of all namespaces.
@@ -381,7 +406,12 @@ fn list(here: &Here, path: &str, query: &str) -> Response {
     let asked = |key: &str| query.split('&').find_map(|part| part.strip_prefix(key));
     let labels = asked("labelSelector=").unwrap_or_default().replace("%3D", "=").replace("%2C", ",");
     let labels: Vec<(&str, &str)> = labels.split(',').filter_map(|label| label.split_once('=')).collect();
-    let fits = |object: &Value| labels.iter().all(|(key, value)| object["metadata"]["labels"][key] == *value);
+    let name = asked("fieldSelector=metadata.name%3D");
+    let fits = |object: &Value| {
+        let metadata = &object["metadata"];
+        labels.iter().all(|(key, value)| metadata["labels"][key] == *value)
+            && name.is_none_or(|name| metadata["name"] == name)
+    };
     let then = asked("resourceVersion=").filter(|_| query.contains("resourceVersionMatch=Exact"));
     let then = then.map(|version| inner.at(version.parse().unwrap()));
     let items: Vec<&Value> = then

@@ -33,6 +33,16 @@ fn what_is_seen_twice_is_told_once() {
 }
 
 #[test]
+fn what_another_version_of_its_kind_shows_is_a_change() {
+    let live = Live::new("e".into());
+    let mut later = Arc::unwrap_or_clone(kind());
+    later.resource.version = "v2".into();
+    live.put(&object("ada", "u", "1"), &kind());
+    live.put(&object("ada", "u", "1"), &Arc::new(later));
+    assert_eq!(told(&live, 1), [(Action::Modified, "u".to_owned())]);
+}
+
+#[test]
 fn another_of_the_same_name_is_another() {
     let live = Live::new("e".into());
     live.put(&object("ada", "u", "1"), &kind());
