@@ -183,11 +183,11 @@ pub(crate) fn flavour(
     let composed: Vec<String> = files::read(&path, console)?.iter().filter_map(composed_type).collect();
     let text = |key: &str| document[key].as_str().unwrap_or_default();
     let Some(api) = apis::find(text("kind")) else { return Ok(None) };
-    let composes = |flavour: &Flavour| {
+    let is_its = |flavour: &Flavour| {
         let composite = manifests::names(api.info(), *flavour).kind;
         composed.contains(&format!("{} {composite}", text("apiVersion")))
     };
-    Ok(Flavour::ALL.into_iter().find(composes))
+    Ok(Flavour::ALL.into_iter().find(is_its))
 }
 
 fn named(path: &Path, target: &Target, console: &mut Console<'_>) -> Result<Value, Failure> {

@@ -72,9 +72,17 @@ struct Inner {
     down: bool,
     /// Whether nothing is answered any more.
     silent: bool,
-    /// Whether the kinds of environment are not listed, and whether they are gone.
-    unlisted: bool,
-    gone: bool,
+    kinds: Kinds,
+}
+
+/// What discovery makes of the kinds of environment.
+#[derive(Default, PartialEq)]
+enum Kinds {
+    #[default]
+    Listed,
+    /// They are served all the same.
+    Unlisted,
+    Gone,
 }
 
 impl Drop for ApiServer {
@@ -159,7 +167,7 @@ impl ApiServer {
     /// Does not list the kinds of environment any more: they are gone, or are there all the same.
     pub fn unlist(&self, gone: bool) {
         let mut inner = self.here.inner();
-        (inner.unlisted, inner.gone) = (true, gone);
+        inner.kinds = if gone { Kinds::Gone } else { Kinds::Unlisted };
     }
 
     /// Takes requests, and answers none of them any more. Watches go on.
@@ -307,11 +315,11 @@ async fn answer(
         return review;
     }
     if path == "/apis" {
-        return shown(&discovery(here.inner().unlisted));
+        return shown(&discovery(here.inner().kinds != Kinds::Listed));
     }
     let query = uri.query().unwrap_or_default();
     let of_a_kind = KINDS.iter().any(|(_, plural)| path.ends_with(plural));
-    if of_a_kind && here.inner().gone {
+    if of_a_kind && here.inner().kinds == Kinds::Gone {
         return absent(&path);
     }
     let collection = of_a_kind
