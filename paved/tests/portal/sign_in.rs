@@ -209,11 +209,12 @@ async fn signing_out_ends_the_session_and_its_streams_in_every_replica() {
 #[tokio::test]
 async fn streams_end_with_the_session() {
     let World { cluster, provider, portal, .. } = world().await;
-    cluster.put(&at("stockpools", "team-vision", "adas"), environment("StockPool", "ada"));
-    let session = provider.session_that_ends("ada", &["vision"], 4);
+    let session = provider.session_that_ends("ada", &["vision"], 8);
     let cookie = [("cookie", session.as_str())];
     let mut events = portal.events(&cookie).await;
-    assert_eq!(events.synced().await.len(), 2);
+    events.synced().await;
+    cluster.put(&at("stockpools", "team-vision", "adas"), environment("StockPool", "ada"));
+    assert_eq!(events.told().await, ("added".to_owned(), "adas".to_owned()));
     assert_eq!(events.next().await, Some(("reset".to_owned(), json!({"reason": "expired"}))));
     assert_eq!(events.next().await, None);
     assert_eq!(portal.send("GET", "/api/v1/me", &cookie, "").await.status, 401);
@@ -222,14 +223,18 @@ async fn streams_end_with_the_session() {
 #[tokio::test]
 async fn streams_end_with_the_session_though_the_api_server_says_nothing() {
     let World { cluster, provider, portal, .. } = world().await;
-    cluster.put(&at("stockpools", "team-vision", "adas"), environment("StockPool", "ada"));
     let left = provider.session(&portal, "ada", &["vision"]).await;
-    let over = provider.session_that_ends("ada", &["vision"], 12);
+    // Sooner than the 10 s after which an answer is not waited for any more.
+    let over = provider.session_that_ends("ada", &["vision"], 8);
     let mut streams = Vec::new();
     for session in [&left, &over] {
         let mut events = portal.events(&[("cookie", session.as_str())]).await;
-        assert_eq!(events.synced().await.len(), 2);
+        events.synced().await;
         streams.push(events);
+    }
+    cluster.put(&at("stockpools", "team-vision", "adas"), environment("StockPool", "ada"));
+    for events in &mut streams {
+        assert_eq!(events.told().await, ("added".to_owned(), "adas".to_owned()));
     }
     cluster.asked();
     cluster.fall_silent();
