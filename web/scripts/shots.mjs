@@ -153,7 +153,7 @@ async function everything(browser, there) {
 /** The few that a stranger sees first. */
 const DOCS = [
   { name: 'environments', page: 'environments', width: 1280, height: 800, colorScheme: 'light' },
-  { name: 'new', page: 'new-', width: 1280, height: 800, colorScheme: 'light' },
+  { name: 'new', page: 'new-gpudevworkspaceclaims', width: 1280, height: 800, colorScheme: 'light' },
   { name: 'coming-up', page: 'coming-up', width: 1280, height: 800, colorScheme: 'dark' },
   { name: 'failing', page: 'failing', width: 1280, height: 1090, colorScheme: 'light' },
   { name: 'phone', page: 'environments', width: 390, height: 800, colorScheme: 'dark' },

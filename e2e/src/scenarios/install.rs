@@ -112,7 +112,7 @@ pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) ->
     let mut own = selecting(Flavour::Claims, "nobody");
     own["metadata"]["name"] = "by-nobody".into();
     let claim = stage.example("stock-pool", Flavour::Claims, own)?;
-    let flags = ["--wait", "--patience", "5s", "--timeout", "2m"];
+    let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
     Paved::of(&stage)?.apply(&claim, &flags).await?.is(4, &["no Composition suits its compositionRef"])?;
     claim.delete().await?;
     claim.gone().await?;

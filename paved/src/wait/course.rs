@@ -14,8 +14,9 @@ use crate::failure::Failure;
 /// How long a status that may be that of an older spec has to stay the same before it is believed.
 const SETTLE: Duration = Duration::from_secs(15);
 
-/// The shortest patience with a spec that has not been composed yet: Crossplane and the function take their time too.
-const COMPOSING: Duration = Duration::from_secs(30);
+/// The shortest patience with a spec that has not been composed yet: where many environments are made at once, Crossplane comes to one
+/// of them after minutes.
+const COMPOSING: Duration = Duration::from_mins(3);
 
 /// What has happened since the wait began.
 pub(super) struct Course {
@@ -128,9 +129,10 @@ impl Course {
             self.refused.clear();
         }
         let mut longest: Option<(Blocker, Duration)> = None;
-        // While an older spec is what was refused, the newer one has not been tried.
+        // While an older spec is what was refused, the newer one has not been tried; that it was not is about the newer one.
         let current = seen.is_current() || seen.condition("Synced").is_none();
-        for blocker in seen.blockers().into_iter().filter(|_| current) {
+        let counts = |blocker: &Blocker| current || matches!(blocker, Blocker::Uncomposed(_));
+        for blocker in seen.blockers().into_iter().filter(counts) {
             let (first, last) = self.refused.entry(blocker.key().to_owned()).or_insert((now, now));
             *last = now;
             let time = now.duration_since(*first);
@@ -312,6 +314,12 @@ mod tests {
         assert_eq!(play.after(179, &object), None);
         let (code, told) = play.look(1, &object, false);
         assert!(code == Some(4) && told.contains("has not composed its newest spec"), "{told}");
+        // Also where it has not been seen at all: a reconcile that nobody answers goes on for minutes.
+        let mut unseen = object.clone();
+        unseen["metadata"]["generation"] = json!(99);
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &unseen), None);
+        assert_eq!(play.after(180, &unseen), Some(4));
         object["status"]["specHash"] = json!(spec_hash(&object["spec"]));
         assert_eq!(Play::new(Goal::Ready).after(0, &object), Some(0));
         // What is refused is not composed either, and is told at once.

@@ -10,7 +10,12 @@ export function KindName({ of: { kind, apiVersion } }: { of: Pick<Environment, '
   return (
     <>
       {title}
-      {twins.has(title) && <span className="whole-word"> ({groupOf(apiVersion)})</span>}
+      {twins.has(title) && (
+        <>
+          {' '}
+          <span className="whole-word">({groupOf(apiVersion)})</span>
+        </>
+      )}
     </>
   );
 }
