@@ -3,12 +3,18 @@
 use std::{sync::Arc, time::Duration, time::Instant};
 
 use anyhow::Result;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
 use serde_json::json;
 
 use super::{NAMESPACE, cluster::Cluster, ground::Ground, postgres::Postgres, process::Program, providers};
+use crate::stand_in;
 
 /// Its service account, and its process.
 const NAME: &str = "stand-in";
+
+/// The longest that it may take until its clouds are there.
+const STARTING: Duration = Duration::from_mins(2);
 
 /// Starts the stand-in under the rights that the RBAC manager gives to the providers that it plays, and those of test equipment.
 pub async fn start(
@@ -26,7 +32,9 @@ pub async fn start(
         .arg(account.display().to_string())
         .arg(format!("--round={}", round.as_secs_f64()))
         .args(postgres.map(|postgres| format!("--postgres={}", postgres.url())));
-    ground.start(program)?;
+    let process = ground.start(program)?;
+    let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
+    process.ready(STARTING, async || namespaces.get(stand_in::NAMESPACE).await.is_ok()).await?;
     ground.tell(NAME, start);
     Ok(())
 }

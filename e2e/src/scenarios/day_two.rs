@@ -129,7 +129,9 @@ pub(super) async fn an_edit_that_no_function_answers_is_not_ready(stage: Stage) 
     }
     let replicas = &stage.plane.function.replicas;
     join_all(replicas.iter().map(|replica| replica.stop())).await;
-    pools.iter_mut().for_each(|pool| pool.manifest["spec"]["replicas"] = 3.into());
+    for pool in &mut pools {
+        pool.manifest["spec"]["replicas"] = 3.into();
+    }
     let flags = ["--wait", "--patience", "20s", "--timeout", "8m"];
     let edits = join_all(pools.iter().map(|pool| paved.apply(pool, &flags))).await;
     replicas.iter().try_for_each(|replica| replica.start_again())?;

@@ -365,7 +365,7 @@ mod tests {
         // What is new has not been composed yet, whatever providers are given.
         let mut play = Play::with(Goal::Ready, Duration::from_secs(2));
         assert_eq!(play.after(0, &uncomposed()), None);
-        assert_eq!(play.after(29, &uncomposed()), None);
+        assert_eq!(play.after(179, &uncomposed()), None);
         assert_eq!(play.after(1, &uncomposed()), Some(4));
     }
 }
