@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use futures::TryStreamExt;
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, WatchEvent, WatchParams};
-use kube::core::GroupVersionKind;
+use kube::core::{GroupVersionKind, TypeMeta};
 use kube::discovery::{ApiCapabilities, ApiGroup, ApiResource, Discovery, Scope, pinned_kind, verbs};
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -61,10 +61,12 @@ impl Objects {
     pub async fn list(&self, api_version: &str, kind: &str, namespace: &str) -> Result<Vec<Value>> {
         let api = self.api(api_version, kind, namespace).await?;
         let list = api.list(&ListParams::default()).await.with_context(|| format!("listing {kind}"))?;
-        let values = list
-            .items
-            .into_iter()
-            .map(|object| serde_json::to_value(object).context("an object that is no JSON"));
+        // In a list they do not say what they are.
+        let types = TypeMeta { api_version: api_version.to_owned(), kind: kind.to_owned() };
+        let values = list.items.into_iter().map(|mut object| {
+            object.types.get_or_insert_with(|| types.clone());
+            serde_json::to_value(object).context("an object that is no JSON")
+        });
         values.collect()
     }
 
