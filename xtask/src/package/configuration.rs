@@ -12,7 +12,7 @@ use function_paved_road::manifests;
 use serde_json::{Value, json};
 
 use super::{Args, composed, names, rbac, xpkg};
-use crate::{tools, workspace, yaml};
+use crate::{tools, yaml};
 
 /// Builds the packages that the flags ask for, and the roles of a group of one's own; gives their files.
 pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
@@ -27,7 +27,7 @@ pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     }
     if let (Some(flavour), Some(group)) = (args.flavour, &args.group) {
         let people = output.join("people.yaml");
-        yaml::write(&people, &rbac::people(flavour, group)?)?;
+        yaml::write(&people, &rbac::people(args.place.root(), flavour, group)?)?;
         files.push(people);
     }
     Ok(files)
@@ -53,7 +53,7 @@ impl Contents {
             meta: meta(args, api, flavour)?,
             xrd: manifests::xrd(api, flavour, group),
             composition: composition(args, api, flavour, group),
-            examples: examples(api, flavour, group)?,
+            examples: examples(args.place.root(), api, flavour, group)?,
         })
     }
 
@@ -74,13 +74,14 @@ impl Contents {
 
 /// The package's `crossplane.yaml`.
 fn meta(args: &Args, api: &dyn AnyApi, flavour: Flavour) -> Result<Value> {
+    let root = args.place.root();
     let mut dependencies =
         vec![dependency("Function", &args.registry.function(), &format!(">={}", args.release))];
-    for package in composed::by(api, flavour)?.needed() {
+    for package in composed::among(composed::of(root)?, api, flavour)?.needed() {
         dependencies.push(dependency("Provider", &package.reference(), &package.versions()));
     }
     let info = api.info();
-    let mut annotations = about()?;
+    let mut annotations = about(root)?;
     annotations["meta.crossplane.io/description"] = json!(info.summary);
     annotations["meta.crossplane.io/readme"] = json!(readme(api, flavour));
     Ok(json!({
@@ -99,8 +100,8 @@ fn dependency(kind: &str, package: &str, version: &str) -> Value {
 }
 
 /// Who keeps it and where: what the Function's own `crossplane.yaml` says.
-fn about() -> Result<Value> {
-    let function = yaml::read(&workspace::root().join("package/crossplane.yaml"))?;
+fn about(root: &Path) -> Result<Value> {
+    let function = yaml::read(&root.join("package/crossplane.yaml"))?;
     let all = function.first().context("package/crossplane.yaml is empty")?;
     let kept = ["maintainer", "source", "license"].map(|name| {
         let key = format!("meta.crossplane.io/{name}");
@@ -142,12 +143,12 @@ fn composition(args: &Args, api: &dyn AnyApi, flavour: Flavour, group: &str) -> 
 }
 
 /// What people apply, in the group that the package has.
-fn examples(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Result<Vec<Value>> {
+fn examples(root: &Path, api: &dyn AnyApi, flavour: Flavour, group: &str) -> Result<Vec<Value>> {
     let file = match flavour {
         Flavour::Claims => "claim.yaml",
         Flavour::Namespaced => "namespaced/xr.yaml",
     };
-    let mut documents = yaml::read(&workspace::root().join("examples").join(api.info().name).join(file))?;
+    let mut documents = yaml::read(&root.join("examples").join(api.info().name).join(file))?;
     for document in &mut documents {
         document["apiVersion"] = json!(manifests::api_version(group));
     }
