@@ -75,8 +75,7 @@ impl Contents {
 /// The package's `crossplane.yaml`.
 fn meta(args: &Args, api: &dyn AnyApi, flavour: Flavour) -> Result<Value> {
     let root = args.place.root();
-    let mut dependencies =
-        vec![dependency("Function", &args.registry.function(), &format!(">={}", args.release))];
+    let mut dependencies = vec![function(args)];
     for package in composed::among(composed::of(root)?, api, flavour)?.needed() {
         dependencies.push(dependency("Provider", &package.reference(), &package.versions()));
     }
@@ -93,6 +92,17 @@ fn meta(args: &Args, api: &dyn AnyApi, flavour: Flavour) -> Result<Value> {
             "dependsOn": dependencies,
         },
     }))
+}
+
+/// The Function that a Configuration depends on.
+pub fn function(args: &Args) -> Value {
+    dependency("Function", &args.registry.function(), &since(&args.release))
+}
+
+/// A release and all that come later, pre-releases too, as Crossplane has constraints: one that names no pre-release takes none.
+fn since(release: &str) -> String {
+    let oldest = if release.contains('-') { "" } else { "-0" };
+    format!(">={release}{oldest}")
 }
 
 fn dependency(kind: &str, package: &str, version: &str) -> Value {
@@ -153,4 +163,22 @@ fn examples(root: &Path, api: &dyn AnyApi, flavour: Flavour, group: &str) -> Res
         document["apiVersion"] = json!(manifests::api_version(group));
     }
     Ok(documents)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// A constraint that names no pre-release, such as `>=v0.1.0`, is for releases only.
+    #[test]
+    fn a_later_pre_release_of_the_function_will_do() {
+        for (release, versions) in [("v0.1.0", ">=v0.1.0-0"), ("v0.2.0-rc.1", ">=v0.2.0-rc.1")] {
+            let args = Args { release: release.to_owned(), ..Args::default() };
+            let contents = Contents::of(&args, APIS[0], Flavour::Claims).unwrap();
+            let function = &contents.meta["spec"]["dependsOn"][0];
+            assert_eq!((&function["kind"], &function["version"]), (&json!("Function"), &json!(versions)));
+        }
+    }
 }
