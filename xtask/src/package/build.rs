@@ -56,7 +56,8 @@ impl Place {
         }
         let programs = zig()?;
         let target = architecture.target();
-        run(Command::new("rustup").args(["target", "add", target]).current_dir(&self.root))?;
+        let rustup = run(Command::new("rustup").args(["target", "add", target]).current_dir(&self.root));
+        rustup.with_context(|| format!("static binaries take rustup, which installs {target}"))?;
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths([programs.clone()].into_iter().chain(env::split_paths(&path)))?;
         let mut cargo = Command::new(programs.join("cargo-zigbuild"));
