@@ -63,12 +63,15 @@ pub struct Args {
     /// Pack the ordinary debug binary of this machine: quick, for tests where something else runs the function.
     #[arg(long)]
     pub debug: bool,
-    /// Build everything again, from a copy of the sources in another folder, and compare: minutes more.
+    /// Build everything again, but for debug binaries, from a copy of the sources in another folder, and compare: minutes more.
     #[arg(long)]
     pub twice: bool,
     /// Where to write (default: target/packages). What an earlier run built there goes first.
     #[arg(long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
+    /// The sources that everything is built from, but for debug binaries.
+    #[arg(skip = Place::here())]
+    pub place: Place,
 }
 
 const EXAMPLES: &str = "\
@@ -106,37 +109,37 @@ pub fn run(args: &Args) -> Result<()> {
     let start = Instant::now();
     let output = args.output()?;
     sums::forget(&output)?;
-    let built = build(args, &Place::here(), &output)?;
+    let built = build(args, &output)?;
     let sums = sums::write(&output, &built)?;
     print!("{sums}");
     println!("{:.1} s, in {}", start.elapsed().as_secs_f64(), output.display());
     if args.twice { again(args, &built) } else { Ok(()) }
 }
 
-/// Builds the parts that the flags ask for from the sources in a place; gives their files. What takes the fewest programs comes first:
-/// only the last of them take Node.js.
-fn build(args: &Args, place: &Place, output: &Path) -> Result<Vec<PathBuf>> {
+/// Builds the parts that the flags ask for; gives their files. What takes the fewest programs comes first: only the last of them take
+/// Node.js.
+fn build(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     if args.wants(Part::Configurations) {
         files.extend(configuration::packages(args, output)?);
     }
     if args.wants(Part::Sbom) {
         for package in ["function-paved-road", "paved"] {
-            files.push(sbom::write(package, output)?);
+            files.push(sbom::write(args.place.root(), package, output)?);
         }
     }
     if args.wants(Part::Function) {
         for architecture in args.architectures() {
-            files.push(function::package(args, architecture, place, output)?);
+            files.push(function::package(args, architecture, output)?);
         }
     }
     if args.wants(Part::Paved) {
         for architecture in args.architectures() {
-            files.push(archive::write(architecture, place, output)?);
+            files.push(archive::write(args, architecture, output)?);
         }
     }
     if args.wants(Part::Portal) {
-        files.extend(portal::image(args, place, output)?);
+        files.extend(portal::image(args, output)?);
         files.push(chart::write(args, output)?);
     }
     Ok(files)
@@ -147,7 +150,7 @@ fn again(args: &Args, built: &[PathBuf]) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let second = folder.path().join("packages");
     fs::create_dir(&second)?;
-    let again = build(args, &Place::copy(folder.path())?, &second)?;
+    let again = build(&Args { place: Place::copy(folder.path())?, ..args.clone() }, &second)?;
     let differing = sums::differing(built, &again)?;
     ensure!(differing.is_empty(), "built twice, these differ: {}", differing.join(", "));
     println!("built twice, every file is the same");
@@ -167,6 +170,7 @@ impl Default for Args {
             debug: false,
             twice: false,
             output: None,
+            place: Place::here(),
         }
     }
 }
@@ -222,5 +226,48 @@ impl Architecture {
 
     fn of_this_machine() -> Self {
         if cfg!(target_arch = "aarch64") { Self::Arm64 } else { Self::Amd64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::io::Read;
+
+    use function_paved_road::apis::APIS;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Or building twice would compare what is read in one place.
+    #[test]
+    fn what_is_packed_comes_from_the_sources_of_the_build() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = Args { place: Place::copy(folder.path()).unwrap(), ..Args::default() };
+        for (file, from, to) in [
+            ("package/crossplane.yaml", "The Paved Road maintainers", "elsewhere"),
+            ("examples/gpu-workspace/claim.yaml", "team-vision", "elsewhere"),
+            ("deploy/chart/values.yaml", "How browsers reach the portal", "elsewhere"),
+            ("web/package-lock.json", "\"license\": \"MIT\"", "\"license\": \"elsewhere\""),
+        ] {
+            let file = args.place.root().join(file);
+            let text = fs::read_to_string(&file).unwrap();
+            assert!(text.contains(from), "{} lacks {from}", file.display());
+            fs::write(file, text.replace(from, to)).unwrap();
+        }
+        let contents = configuration::Contents::of(&args, APIS[0], Flavour::Claims).unwrap();
+        let chart = fs::File::open(chart::write(&args, folder.path()).unwrap()).unwrap();
+        let mut files = Vec::new();
+        flate2::read::GzDecoder::new(chart).read_to_end(&mut files).unwrap();
+        let bill = sbom::write(args.place.root(), "paved", folder.path()).unwrap();
+        for (what, text) in [
+            ("a Configuration's manifest", contents.meta.to_string()),
+            ("a Configuration's example", json!(contents.examples).to_string()),
+            ("the chart", String::from_utf8_lossy(&files).into_owned()),
+            ("a bill", fs::read_to_string(bill).unwrap()),
+        ] {
+            assert!(text.contains("elsewhere"), "{what}");
+        }
     }
 }

@@ -164,3 +164,32 @@ fn slice(
     });
     Ok(format!("{}{}", entry.header(version), serde_saphyr::to_string(&body)?))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// The project of which a slice's second line tells: `… in crossplane-contrib/provider-sql, cut to …`.
+    fn project(slice: &str) -> String {
+        let line = slice.lines().nth(1).unwrap();
+        let (_, source) = line.split_once(" in ").unwrap();
+        let (source, _) = source.split_once(", cut to ").unwrap();
+        // Where no owner is told, a version is: `crossplane v2.3.4`.
+        let name = source.rsplit('/').next().unwrap();
+        name.split(' ').next().unwrap().to_owned()
+    }
+
+    #[test]
+    fn notice_names_the_projects_that_slices_are_cut_from() {
+        let folder = workspace::root().join("tests/schemas");
+        let slices = present(&folder).unwrap();
+        let projects: BTreeSet<_> =
+            slices.iter().map(|slice| project(&fs::read_to_string(folder.join(slice)).unwrap())).collect();
+        let notice = fs::read_to_string(workspace::root().join("NOTICE")).unwrap().to_lowercase();
+        let words = notice.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        let named = words.filter(|word| *word == "crossplane" || word.starts_with("provider-"));
+        assert_eq!(named.map(str::to_owned).collect::<BTreeSet<_>>(), projects);
+    }
+}

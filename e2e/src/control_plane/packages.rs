@@ -1,5 +1,7 @@
 //! A registry on loopback with our packages and those that they depend on, and their installation.
 
+mod origin;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -8,7 +10,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use function_paved_road::{apis::APIS, manifests};
+use function_paved_road::{
+    apis::{APIS, Flavour},
+    manifests,
+};
 use kube::{
     Api,
     api::{ApiResource, DynamicObject, ListParams},
@@ -81,7 +86,8 @@ impl Registry {
     }
 }
 
-/// Pushes our packages: those in `built`, where `cargo xtask package` has left them; without it those of the workspace as it is.
+/// Pushes our packages: those in `built`, where `cargo xtask package` has left them for its default registry; without it those of the
+/// workspace as it is.
 pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) -> Result<()> {
     let start = Instant::now();
     let args = Args::default();
@@ -93,6 +99,11 @@ pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) ->
         output
     };
     push(ground, registry, &args, &folder).await?;
+    if built.is_some() {
+        let package = registry.own(&tagged(&args.registry.configuration(APIS[0], Flavour::Claims), &args));
+        let contents = taken(ground, &package, "package.yaml", "configuration-package").await?;
+        origin::check(&yaml::read(&contents)?, &args).with_context(|| folder.display().to_string())?;
+    }
     ground.tell("our packages", start);
     Ok(())
 }
@@ -102,16 +113,22 @@ pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) ->
 pub async fn program(ground: &Ground, registry: &Registry) -> Result<PathBuf> {
     let args = Args::default();
     let package = registry.own(&tagged(&args.registry.function(), &args));
-    let crane = || Program::new("crane", &ground.tools.crane).args(["--platform", PLATFORM]);
-    let config: Value = serde_json::from_str(&ground.run(crane().args(["config", &package])).await?)?;
+    let crane = Program::new("crane", &ground.tools.crane).args(["--platform", PLATFORM, "config", &package]);
+    let config: Value = serde_json::from_str(&ground.run(crane).await?)?;
     let entry = config["config"]["Entrypoint"][0].as_str().and_then(|entry| entry.strip_prefix('/'));
     let entry = entry.with_context(|| format!("the image of {package} does not say what to start"))?;
-    let folder = ground.subfolder("function-image")?;
+    taken(ground, &package, entry, "function-image").await
+}
+
+/// Takes a file out of a package into a folder, as whoever pulls that for this machine finds it.
+async fn taken(ground: &Ground, package: &str, file: &str, folder: &str) -> Result<PathBuf> {
+    let folder = ground.subfolder(folder)?;
     let files = folder.with_extension("tar").display().to_string();
-    ground.run(crane().args(["export", &package, &files])).await?;
+    let crane = Program::new("crane", &ground.tools.crane);
+    ground.run(crane.args(["--platform", PLATFORM, "export", package, &files])).await?;
     let tar = Program::new("tar", Path::new("tar")).args(["--extract", "--file", &files, "--directory"]);
-    ground.run(tar.arg(folder.display().to_string()).arg(entry)).await?;
-    Ok(folder.join(entry))
+    ground.run(tar.arg(folder.display().to_string()).arg(file)).await?;
+    Ok(folder.join(file))
 }
 
 /// Builds our packages as they are released, the Function's for both architectures. In the program's place there is a word: the real

@@ -8,21 +8,20 @@ use std::{
 use anyhow::{Context, Result};
 use clap_complete::Shell;
 
-use super::{Architecture, build, image};
-use crate::workspace;
+use super::{Architecture, Args, image};
 
 /// What a shell's completions are called where it looks for them.
 const COMPLETIONS: [(Shell, &str); 3] =
     [(Shell::Bash, "paved.bash"), (Shell::Zsh, "_paved"), (Shell::Fish, "paved.fish")];
 
 /// Builds the archive for one architecture; gives its file.
-pub fn write(architecture: Architecture, place: &build::Place, output: &Path) -> Result<PathBuf> {
+pub fn write(args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {
     let name = format!("paved-linux-{}", architecture.name());
     let file = output.join(format!("{name}.tar.gz"));
-    let mut files =
-        vec![("paved".to_owned(), 0o755, read(&place.static_binary("paved", "paved", architecture)?)?)];
+    let binary = args.place.static_binary("paved", "paved", architecture)?;
+    let mut files = vec![("paved".to_owned(), 0o755, read(&binary)?)];
     for text in ["LICENSE", "NOTICE", "README.md"] {
-        files.push((text.to_owned(), 0o644, read(&workspace::root().join(text))?));
+        files.push((text.to_owned(), 0o644, read(&args.place.root().join(text))?));
     }
     files.extend(completions());
     files.extend(manual()?);

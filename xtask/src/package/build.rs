@@ -15,6 +15,7 @@ use crate::{pages, tools, workspace};
 const PINNED: [&str; 2] = ["cargo-zigbuild==0.24.0", "ziglang==0.17.0"];
 
 /// Where sources are, and where cargo builds them.
+#[derive(Clone, Debug)]
 pub struct Place {
     root: PathBuf,
     target: PathBuf,
@@ -42,6 +43,11 @@ impl Place {
         Ok(Self { root, target: folder.join("target") })
     }
 
+    /// The sources' folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Builds a binary of one of the workspace's packages for release, and before `paved` the pages that are embedded in it; gives
     /// its path.
     pub fn static_binary(&self, package: &str, binary: &str, architecture: Architecture) -> Result<PathBuf> {
@@ -50,7 +56,8 @@ impl Place {
         }
         let programs = zig()?;
         let target = architecture.target();
-        run(Command::new("rustup").args(["target", "add", target]).current_dir(workspace::root()))?;
+        let rustup = run(Command::new("rustup").args(["target", "add", target]).current_dir(&self.root));
+        rustup.with_context(|| format!("static binaries take rustup, which installs {target}"))?;
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths([programs.clone()].into_iter().chain(env::split_paths(&path)))?;
         let mut cargo = Command::new(programs.join("cargo-zigbuild"));

@@ -14,16 +14,19 @@ use crate::workspace;
 /// Values that only checks use.
 const NOT_PACKED: [&str; 2] = ["ci", ".helmignore"];
 
+/// Where the chart is among the sources.
+const FOLDER: &str = "deploy/chart";
+
 /// The chart's folder.
 pub fn folder() -> PathBuf {
-    workspace::root().join("deploy/chart")
+    workspace::root().join(FOLDER)
 }
 
 /// Packs the chart; gives its file.
 pub fn write(args: &Args, output: &Path) -> Result<PathBuf> {
     let version = version(args);
     let mut files = BTreeMap::new();
-    read(&folder(), portal::NAME, &mut files)?;
+    read(&args.place.root().join(FOLDER), portal::NAME, &mut files)?;
     let here = Registry::default().portal();
     for (path, field, from, to) in [
         ("Chart.yaml", "version", env!("CARGO_PKG_VERSION"), version),

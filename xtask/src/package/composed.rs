@@ -2,7 +2,7 @@
 //!
 //! Dependencies of packages and rights in clusters follow from this, so that they stay true.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -35,29 +35,41 @@ pub struct Composed {
     pub sometimes: Vec<Value>,
 }
 
-/// Everything that is composed, API by API and flavour by flavour; found out once.
+/// Everything that is composed, API by API and flavour by flavour.
 pub fn all() -> Result<&'static [Composed]> {
-    static ALL: Mutex<Option<&'static [Composed]>> = Mutex::new(None);
-    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(all) = *all {
-        return Ok(all);
+    of(workspace::root())
+}
+
+/// The same with the examples below another root; found out once for each.
+pub fn of(root: &Path) -> Result<&'static [Composed]> {
+    static FOUND: Mutex<BTreeMap<PathBuf, &'static [Composed]>> = Mutex::new(BTreeMap::new());
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(all) = found.get(root) {
+        return Ok(*all);
     }
-    let each = APIS.iter().flat_map(|api| Flavour::ALL.map(|flavour| Composed::of(*api, flavour)));
-    Ok(all.insert(each.collect::<Result<Vec<_>>>()?.leak()))
+    let each = APIS.iter().flat_map(|api| Flavour::ALL.map(|flavour| Composed::of(root, *api, flavour)));
+    let all: &'static [Composed] = each.collect::<Result<Vec<_>>>()?.leak();
+    found.insert(root.to_owned(), all);
+    Ok(all)
 }
 
 /// What an API composes in a flavour.
 pub fn by(api: &dyn AnyApi, flavour: Flavour) -> Result<&'static Composed> {
-    let found = all()?
+    among(all()?, api, flavour)
+}
+
+/// What an API composes in a flavour, among all that is composed.
+pub fn among<'a>(all: &'a [Composed], api: &dyn AnyApi, flavour: Flavour) -> Result<&'a Composed> {
+    let found = all
         .iter()
         .find(|composed| composed.api.info().name == api.info().name && composed.flavour == flavour);
     found.with_context(|| format!("no API is called {}", api.info().name))
 }
 
 impl Composed {
-    /// Composes an API's example and the example's variants.
-    fn of(api: &'static dyn AnyApi, flavour: Flavour) -> Result<Self> {
-        let mut folder = workspace::root().join("examples").join(api.info().name);
+    /// Composes an API's example below a root, and the example's variants.
+    fn of(root: &Path, api: &'static dyn AnyApi, flavour: Flavour) -> Result<Self> {
+        let mut folder = root.join("examples").join(api.info().name);
         if flavour == Flavour::Namespaced {
             folder.push("namespaced");
         }

@@ -12,7 +12,7 @@ use function_paved_road::manifests;
 use serde_json::{Value, json};
 
 use super::{Args, composed, names, rbac, xpkg};
-use crate::{tools, workspace, yaml};
+use crate::{tools, yaml};
 
 /// Builds the packages that the flags ask for, and the roles of a group of one's own; gives their files.
 pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
@@ -27,7 +27,7 @@ pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     }
     if let (Some(flavour), Some(group)) = (args.flavour, &args.group) {
         let people = output.join("people.yaml");
-        yaml::write(&people, &rbac::people(flavour, group)?)?;
+        yaml::write(&people, &rbac::people(args.place.root(), flavour, group)?)?;
         files.push(people);
     }
     Ok(files)
@@ -53,7 +53,7 @@ impl Contents {
             meta: meta(args, api, flavour)?,
             xrd: manifests::xrd(api, flavour, group),
             composition: composition(args, api, flavour, group),
-            examples: examples(api, flavour, group)?,
+            examples: examples(args.place.root(), api, flavour, group)?,
         })
     }
 
@@ -74,13 +74,13 @@ impl Contents {
 
 /// The package's `crossplane.yaml`.
 fn meta(args: &Args, api: &dyn AnyApi, flavour: Flavour) -> Result<Value> {
-    let mut dependencies =
-        vec![dependency("Function", &args.registry.function(), &format!(">={}", args.release))];
-    for package in composed::by(api, flavour)?.needed() {
+    let root = args.place.root();
+    let mut dependencies = vec![function(args)];
+    for package in composed::among(composed::of(root)?, api, flavour)?.needed() {
         dependencies.push(dependency("Provider", &package.reference(), &package.versions()));
     }
     let info = api.info();
-    let mut annotations = about()?;
+    let mut annotations = about(root)?;
     annotations["meta.crossplane.io/description"] = json!(info.summary);
     annotations["meta.crossplane.io/readme"] = json!(readme(api, flavour));
     Ok(json!({
@@ -94,13 +94,24 @@ fn meta(args: &Args, api: &dyn AnyApi, flavour: Flavour) -> Result<Value> {
     }))
 }
 
+/// The Function that a Configuration depends on.
+pub fn function(args: &Args) -> Value {
+    dependency("Function", &args.registry.function(), &since(&args.release))
+}
+
+/// A release and all that come later, pre-releases too, as Crossplane has constraints: one that names no pre-release takes none.
+fn since(release: &str) -> String {
+    let oldest = if release.contains('-') { "" } else { "-0" };
+    format!(">={release}{oldest}")
+}
+
 fn dependency(kind: &str, package: &str, version: &str) -> Value {
     json!({"apiVersion": "pkg.crossplane.io/v1", "kind": kind, "package": package, "version": version})
 }
 
 /// Who keeps it and where: what the Function's own `crossplane.yaml` says.
-fn about() -> Result<Value> {
-    let function = yaml::read(&workspace::root().join("package/crossplane.yaml"))?;
+fn about(root: &Path) -> Result<Value> {
+    let function = yaml::read(&root.join("package/crossplane.yaml"))?;
     let all = function.first().context("package/crossplane.yaml is empty")?;
     let kept = ["maintainer", "source", "license"].map(|name| {
         let key = format!("meta.crossplane.io/{name}");
@@ -142,14 +153,32 @@ fn composition(args: &Args, api: &dyn AnyApi, flavour: Flavour, group: &str) -> 
 }
 
 /// What people apply, in the group that the package has.
-fn examples(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Result<Vec<Value>> {
+fn examples(root: &Path, api: &dyn AnyApi, flavour: Flavour, group: &str) -> Result<Vec<Value>> {
     let file = match flavour {
         Flavour::Claims => "claim.yaml",
         Flavour::Namespaced => "namespaced/xr.yaml",
     };
-    let mut documents = yaml::read(&workspace::root().join("examples").join(api.info().name).join(file))?;
+    let mut documents = yaml::read(&root.join("examples").join(api.info().name).join(file))?;
     for document in &mut documents {
         document["apiVersion"] = json!(manifests::api_version(group));
     }
     Ok(documents)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// A constraint that names no pre-release, such as `>=v0.1.0`, is for releases only.
+    #[test]
+    fn a_later_pre_release_of_the_function_will_do() {
+        for (release, versions) in [("v0.1.0", ">=v0.1.0-0"), ("v0.2.0-rc.1", ">=v0.2.0-rc.1")] {
+            let args = Args { release: release.to_owned(), ..Args::default() };
+            let contents = Contents::of(&args, APIS[0], Flavour::Claims).unwrap();
+            let function = &contents.meta["spec"]["dependsOn"][0];
+            assert_eq!((&function["kind"], &function["version"]), (&json!("Function"), &json!(versions)));
+        }
+    }
 }

@@ -9,7 +9,6 @@ use anyhow::{Context, Result};
 
 use super::{
     Architecture, Args,
-    build::Place,
     image::{Contents, Image},
     xpkg,
 };
@@ -24,8 +23,8 @@ const PORTS: [&str; 2] = ["9443/tcp", "8080/tcp"];
 pub const NOT_PACKAGED: [&str; 3] = ["observability/*", "rbac/*", "runtime-config.yaml"];
 
 /// Builds the package for one architecture; gives its file.
-pub fn package(args: &Args, architecture: Architecture, place: &Place, output: &Path) -> Result<PathBuf> {
-    let binary = binary(args, architecture, place)?;
+pub fn package(args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {
+    let binary = binary(args, architecture)?;
     let binary = fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
     pack(&binary, args, architecture, output)
 }
@@ -38,7 +37,7 @@ pub fn pack(binary: &[u8], args: &Args, architecture: Architecture, output: &Pat
     let file = output.join(format!("function-paved-road-{}.xpkg", architecture.name()));
     let examples = folder.path().join("none");
     let crossplane = tools::path(&tools::CLI)?;
-    let root = &workspace::root().join("package");
+    let root = &args.place.root().join("package");
     xpkg::Build {
         crossplane: &crossplane,
         root,
@@ -63,9 +62,9 @@ fn runtime(binary: &[u8], architecture: Architecture, args: &Args) -> Result<Ima
     Image::of(&contents, architecture, &args.release, args.effort())
 }
 
-fn binary(args: &Args, architecture: Architecture, place: &Place) -> Result<PathBuf> {
+fn binary(args: &Args, architecture: Architecture) -> Result<PathBuf> {
     if args.debug {
         return Ok(workspace::build(&["function"])?.join("function"));
     }
-    place.static_binary("function-paved-road", "function", architecture)
+    args.place.static_binary("function-paved-road", "function", architecture)
 }

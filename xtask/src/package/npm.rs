@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-use crate::workspace;
 
 /// The packages in the pages, as a bill has them.
 #[derive(Default)]
@@ -23,8 +22,8 @@ pub struct Pages {
 }
 
 /// Those that web/package-lock.json locks, but for what builds and tests the pages.
-pub fn pages() -> Result<Pages> {
-    let file = workspace::root().join("web/package-lock.json");
+pub fn pages(root: &Path) -> Result<Pages> {
+    let file = root.join("web/package-lock.json");
     let read = || Lock::read(&fs::read_to_string(&file)?)?.pages();
     read().with_context(|| format!("reading {}", file.display()))
 }
@@ -142,10 +141,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::workspace;
 
     #[test]
     fn what_people_load_is_in_and_what_builds_it_is_not() {
-        let pages = pages().unwrap();
+        let pages = pages(workspace::root()).unwrap();
         let by_name: BTreeMap<_, _> =
             pages.components.iter().map(|one| (one["name"].as_str().unwrap(), one)).collect();
         let mantine = by_name["@mantine/core"];

@@ -10,7 +10,6 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::{
     Architecture, Args,
-    build::Place,
     image::{Contents, Image},
     index, sbom,
 };
@@ -28,16 +27,16 @@ const AUTHORITIES: &str = "etc/ssl/certs/ca-certificates.crt";
 const AUTHORITIES_FROM: &str = "webpki-root-certs";
 
 /// Builds the image, and its bill; gives their files.
-pub fn image(args: &Args, place: &Place, output: &Path) -> Result<[PathBuf; 2]> {
+pub fn image(args: &Args, output: &Path) -> Result<[PathBuf; 2]> {
     let images = args.architectures().into_iter().map(|architecture| {
-        let binary = binary(args, architecture, place)?;
+        let binary = binary(args, architecture)?;
         let binary = fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
         of(&binary, architecture, args)
     });
     let layout = index::layout(&images.collect::<Result<Vec<_>>>()?, &args.release)?;
     let file = output.join(format!("{NAME}.oci.tar"));
     fs::write(&file, layout).with_context(|| format!("writing {}", file.display()))?;
-    Ok([file, sbom::write_with(NAME, &["paved", AUTHORITIES_FROM], output)?])
+    Ok([file, sbom::write_with(args.place.root(), NAME, &["paved", AUTHORITIES_FROM], output)?])
 }
 
 /// It writes no file. It asks an OpenID provider who people are, whose certificate is a public authority's as a rule.
@@ -55,11 +54,11 @@ fn of(binary: &[u8], architecture: Architecture, args: &Args) -> Result<Image> {
     Image::of(&contents, architecture, &args.release, args.effort())
 }
 
-fn binary(args: &Args, architecture: Architecture, place: &Place) -> Result<PathBuf> {
+fn binary(args: &Args, architecture: Architecture) -> Result<PathBuf> {
     if args.debug {
         return Ok(workspace::build(&["paved"])?.join("paved"));
     }
-    place.static_binary("paved", "paved", architecture)
+    args.place.static_binary("paved", "paved", architecture)
 }
 
 /// The authorities that Mozilla trusts, as PEM.
@@ -123,7 +122,8 @@ mod tests {
     #[test]
     fn the_bill_names_what_is_in_the_image() {
         let folder = tempfile::tempdir().unwrap();
-        let file = sbom::write_with(NAME, &["paved", AUTHORITIES_FROM], folder.path()).unwrap();
+        let crates = ["paved", AUTHORITIES_FROM];
+        let file = sbom::write_with(workspace::root(), NAME, &crates, folder.path()).unwrap();
         let mut text = String::new();
         fs::File::open(file).unwrap().read_to_string(&mut text).unwrap();
         let bill: Value = serde_json::from_str(&text).unwrap();

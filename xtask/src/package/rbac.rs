@@ -8,6 +8,7 @@ mod portal;
 mod rule;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use function_paved_road::apis::Flavour;
@@ -24,7 +25,10 @@ const PORTAL: &str = "deploy/chart/files/rights.yaml";
 pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
     let composed = composed::all()?;
     Ok(BTreeMap::from([
-        ("package/rbac/people.yaml".to_owned(), people::roles(&groups(None), composed)?),
+        (
+            "package/rbac/people.yaml".to_owned(),
+            people::roles(&groups(None), composed, &plurals(workspace::root())?)?,
+        ),
         ("package/rbac/crossplane.yaml".to_owned(), vec![home::crossplane(composed)?]),
         ("package/rbac/providers.yaml".to_owned(), home::providers(composed)?),
         (PORTAL.to_owned(), vec![portal::rights(composed)?]),
@@ -36,9 +40,10 @@ pub fn portal(groups: &[(Flavour, String)]) -> Result<Vec<Value>> {
     Ok(portal::all(groups, composed::all()?)?.rules())
 }
 
-/// The roles for people where the APIs of a flavour are also installed in a company's own group.
-pub fn people(flavour: Flavour, group: &str) -> Result<Vec<Value>> {
-    people::roles(&groups(Some((flavour, group))), composed::all()?)
+/// The roles for people where the APIs of a flavour are also installed in a company's own group, for what the sources below a root
+/// compose.
+pub fn people(root: &Path, flavour: Flavour, group: &str) -> Result<Vec<Value>> {
+    people::roles(&groups(Some((flavour, group))), composed::of(root)?, &plurals(root)?)
 }
 
 fn groups(own: Option<(Flavour, &str)>) -> Vec<(Flavour, String)> {
@@ -47,9 +52,9 @@ fn groups(own: Option<(Flavour, &str)>) -> Vec<(Flavour, String)> {
 }
 
 /// What the kinds that we compose are called in paths: the CRDs say it of theirs, Kubernetes' own follow the rule.
-fn plurals() -> Result<Plurals> {
+fn plurals(root: &Path) -> Result<Plurals> {
     let mut plurals = Plurals::default();
-    let folder = workspace::root().join("tests/schemas");
+    let folder = root.join("tests/schemas");
     for entry in std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
         for definition in yaml::read(&entry?.path())? {
             plurals.add(&definition);
@@ -105,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_group_of_ones_own_is_in_the_roles_for_people() {
-        for role in people(Flavour::Namespaced, "platform.example.org").unwrap() {
+        for role in people(workspace::root(), Flavour::Namespaced, "platform.example.org").unwrap() {
             let rules = role["rules"].as_array().unwrap();
             assert!(rules.iter().any(|rule| has(rule, "apiGroups", "platform.example.org")), "{role}");
         }

@@ -15,27 +15,26 @@ use serde_json::{Value, json};
 
 use super::Architecture;
 use super::npm::{self, Pages};
-use crate::workspace;
 
 /// Version of the CycloneDX schema.
 const SPEC: &str = "1.6";
 
-/// Writes the bill of a package's binary; gives its file.
-pub fn write(package: &str, output: &Path) -> Result<PathBuf> {
-    save(package, &Graph::of(package)?, output)
+/// Writes the bill of a package's binary, as the sources below a root lock it; gives its file.
+pub fn write(root: &Path, package: &str, output: &Path) -> Result<PathBuf> {
+    save(root, package, &Graph::of(root, package)?, output)
 }
 
 /// Writes the bill of an image that is made of these crates: one of ours, whose binary is in it, and others whose data are.
-pub fn write_with(image: &str, crates: &[&str], output: &Path) -> Result<PathBuf> {
-    let graphs = crates.iter().map(|found| Graph::of(found)).collect::<Result<Vec<_>>>()?;
-    save(image, &Graph::all(image, graphs)?, output)
+pub fn write_with(root: &Path, image: &str, crates: &[&str], output: &Path) -> Result<PathBuf> {
+    let graphs = crates.iter().map(|found| Graph::of(root, found)).collect::<Result<Vec<_>>>()?;
+    save(root, image, &Graph::all(image, graphs)?, output)
 }
 
-fn save(name: &str, graph: &Graph, output: &Path) -> Result<PathBuf> {
+fn save(root: &Path, name: &str, graph: &Graph, output: &Path) -> Result<PathBuf> {
     let file = output.join(format!("{name}.cdx.json"));
     let embeds = graph.needs.keys().any(Crate::embeds_pages);
-    let pages = if embeds { npm::pages()? } else { Pages::default() };
-    let bill = bill(graph, &digests()?, &pages)?;
+    let pages = if embeds { npm::pages(root)? } else { Pages::default() };
+    let bill = bill(graph, &digests(root)?, &pages)?;
     fs::write(&file, serde_json::to_vec_pretty(&bill)?)
         .with_context(|| format!("writing {}", file.display()))?;
     Ok(file)
@@ -60,10 +59,10 @@ struct Graph {
 }
 
 impl Graph {
-    fn of(package: &str) -> Result<Self> {
+    fn of(root: &Path, package: &str) -> Result<Self> {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args(["tree", "--locked", "--package", package, "--edges", "normal,no-proc-macro"]);
-        cargo.args(["--prefix", "depth", "--format", " {p}|{l}|{r}"]).current_dir(workspace::root());
+        cargo.args(["--prefix", "depth", "--format", " {p}|{l}|{r}"]).current_dir(root);
         for architecture in [Architecture::Amd64, Architecture::Arm64] {
             cargo.args(["--target", architecture.target()]);
         }
@@ -178,7 +177,7 @@ fn component(found: &Crate, digests: &BTreeMap<(String, String), String>, kind: 
 }
 
 /// The digests of all crates that come from a registry, by name and version.
-fn digests() -> Result<BTreeMap<(String, String), String>> {
+fn digests(root: &Path) -> Result<BTreeMap<(String, String), String>> {
     #[derive(Deserialize)]
     struct Lock {
         package: Vec<Locked>,
@@ -189,7 +188,7 @@ fn digests() -> Result<BTreeMap<(String, String), String>> {
         version: String,
         checksum: Option<String>,
     }
-    let file = workspace::root().join("Cargo.lock");
+    let file = root.join("Cargo.lock");
     let text = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
     let lock: Lock = toml::from_str(&text).with_context(|| format!("reading {}", file.display()))?;
     let digest = |locked: Locked| Some(((locked.name, locked.version), locked.checksum?));
@@ -201,6 +200,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::workspace;
 
     const TREE: &str = "0 app v0.1.0 (/somewhere/app)|Apache-2.0|https://example.org/app\n\
         1 serde v1.0.0|MIT / Apache-2.0|https://example.org/serde\n\
@@ -254,7 +254,7 @@ mod tests {
     fn pages_are_in_the_bill_of_what_embeds_them() {
         let folder = tempfile::tempdir().unwrap();
         for (package, embeds) in [("paved", true), ("function-paved-road", false)] {
-            let bill = fs::read_to_string(write(package, folder.path()).unwrap()).unwrap();
+            let bill = fs::read_to_string(write(workspace::root(), package, folder.path()).unwrap()).unwrap();
             assert_eq!(bill.contains("pkg:npm/react@"), embeds, "{package}");
         }
     }

@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use super::rule::{Plurals, Rights, WRITE, is_native};
 use crate::package::composed::{self, Composed};
+use crate::workspace;
 
 /// What Crossplane composes natively. Its own role covers part of it today.
 pub fn crossplane(composed: &[Composed]) -> Result<Value> {
-    let plurals = super::plurals()?;
+    let plurals = super::plurals(workspace::root())?;
     let mut rights = Rights::default();
     for object in composed.iter().flat_map(Composed::objects).filter(|object| is_native(object)) {
         rights.allow(composed::group(object), &plurals.of(object)?, &WRITE);
@@ -27,7 +28,7 @@ pub fn crossplane(composed: &[Composed]) -> Result<Value> {
 
 /// Roles for provider-kubernetes, by flavour, and for provider-helm, with bindings to service accounts of their names.
 pub fn providers(composed: &[Composed]) -> Result<Vec<Value>> {
-    let plurals = super::plurals()?;
+    let plurals = super::plurals(workspace::root())?;
     let mut documents = Vec::new();
     for flavour in Flavour::ALL {
         let mut rights = Rights::default();

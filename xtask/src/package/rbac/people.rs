@@ -4,7 +4,7 @@ use anyhow::Result;
 use function_paved_road::apis::{APIS, Flavour};
 use serde_json::Value;
 
-use super::rule::{READ, Rights, WRITE, is_native};
+use super::rule::{Plurals, READ, Rights, WRITE, is_native};
 use crate::package::composed::{self, Composed};
 
 /// What is done with something that exists.
@@ -34,11 +34,12 @@ const CROSSPLANE: [(&str, &[&str]); 2] = [
 ];
 
 /// The roles, for APIs in these groups.
-pub fn roles(groups: &[(Flavour, String)], composed: &[Composed]) -> Result<Vec<Value>> {
+pub fn roles(groups: &[(Flavour, String)], composed: &[Composed], plurals: &Plurals) -> Result<Vec<Value>> {
     let viewer = environments(groups, &READ);
     let mut user = environments(groups, &WRITE);
     user.allow("", "secrets", &["get"]);
-    let operator = environments(groups, &WRITE).and(beneath(groups)).and(parts(composed)?).and(crossplane());
+    let operator =
+        environments(groups, &WRITE).and(beneath(groups)).and(parts(composed, plurals)?).and(crossplane());
     Ok(vec![
         viewer.role("paved-road-viewer", "Sees environments and the state of every part. For a RoleBinding, or for all namespaces."),
         user.role(
@@ -79,8 +80,7 @@ fn beneath(groups: &[(Flavour, String)]) -> Rights {
 }
 
 /// What environments are made of. Secrets are not looked after: they hold what only their owner is to know.
-fn parts(composed: &[Composed]) -> Result<Rights> {
-    let plurals = super::plurals()?;
+fn parts(composed: &[Composed], plurals: &Plurals) -> Result<Rights> {
     let mut rights = Rights::default();
     for object in composed.iter().flat_map(Composed::objects).filter(|object| object["kind"] != "Secret") {
         let verbs: &[&str] = if is_native(object) { &TIDY } else { &TEND };

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::rule::{Plurals, READ, Rights};
 use crate::package::composed::{self, Composed};
+use crate::workspace;
 
 /// To look at what has a name already.
 const GET: [&str; 1] = ["get"];
@@ -20,7 +21,7 @@ const CROSSPLANE: [&str; 3] = ["compositeresourcedefinitions", "compositions", "
 /// The rights as the chart takes them: for each flavour those in the APIs' `own` group, whose name is the chart's to fill in, and those
 /// to `parts`; then what is Crossplane's.
 pub fn rights(composed: &[Composed]) -> Result<Value> {
-    let plurals = super::plurals()?;
+    let plurals = super::plurals(workspace::root())?;
     let mut rights = Map::new();
     for flavour in Flavour::ALL {
         let mut own = own(flavour, "").rules();
@@ -36,7 +37,7 @@ pub fn rights(composed: &[Composed]) -> Result<Value> {
 
 /// All of its rights where the APIs have these groups; a flavour without a group is not installed.
 pub fn all(groups: &[(Flavour, String)], composed: &[Composed]) -> Result<Rights> {
-    let plurals = super::plurals()?;
+    let plurals = super::plurals(workspace::root())?;
     let mut rights = crossplane();
     for (flavour, group) in groups {
         rights = rights.and(own(*flavour, group)).and(parts(*flavour, composed, &plurals)?);

@@ -1,0 +1,50 @@
+//! Packages find each other by the registry and the release that they were built for. Those for another than the default ones would
+//! wait here for a Function that is nowhere.
+
+use anyhow::{Result, ensure};
+use serde_json::Value;
+use xtask::package::{Args, configuration};
+
+/// An error unless a Configuration, of which these are the contents, depends on the Function that the flags lead to.
+pub fn check(contents: &[Value], args: &Args) -> Result<()> {
+    let dependencies = contents.iter().filter_map(|object| object["spec"]["dependsOn"].as_array()).flatten();
+    let found: Vec<_> = dependencies.filter(|one| one["kind"] == "Function").map(named).collect();
+    let wanted = named(&configuration::function(args));
+    ensure!(
+        found == [wanted.as_str()],
+        "the Configurations depend on {}, expected {wanted}: build the packages with neither --registry nor --release",
+        found.join(", ")
+    );
+    Ok(())
+}
+
+/// `xpkg.crossplane.io/paved-road/function-paved-road >=v0.1.0-0`
+fn named(dependency: &Value) -> String {
+    ["package", "version"].map(|key| dependency[key].as_str().unwrap_or_default()).join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use function_paved_road::apis::{APIS, Flavour};
+    use xtask::package::configuration::Contents;
+
+    use super::*;
+
+    #[test]
+    fn packages_for_another_registry_or_of_another_release_are_refused() {
+        let here = Args::default();
+        let checked = |built: &Args| {
+            let configuration = Contents::of(built, APIS[0], Flavour::Claims).unwrap();
+            check(&[configuration.meta, configuration.xrd], &here)
+        };
+        checked(&here).unwrap();
+        let registry = "registry.example.org/acme".parse().unwrap();
+        let error = checked(&Args { registry, ..Args::default() }).unwrap_err().to_string();
+        assert!(error.contains("depend on registry.example.org/acme/function-paved-road >="), "{error}");
+        let error =
+            checked(&Args { release: "v9.0.0".to_owned(), ..Args::default() }).unwrap_err().to_string();
+        assert!(error.contains(">=v9.0.0-0, expected xpkg.crossplane.io/paved-road/"), "{error}");
+    }
+}
