@@ -64,7 +64,9 @@ pub(super) async fn everything_goes_when_it_is_half_made(stage: Stage) -> Result
         })
         .await?;
         tokio::time::sleep(Duration::from_secs(1)).await;
-        leaves_nothing(&stage, &environment, stage.gone_or_freed(&environment)).await.map(drop)
+        let order = Order::of_half_made(&stage.objects, &environment).await?;
+        let freed = leaves_nothing(&stage, &environment, stage.gone_or_freed(&environment)).await?;
+        order.but_for(&freed).was_kept().await.with_context(|| environment.resource())
     });
     try_join_all(gone).await.map(drop)
 }
