@@ -107,15 +107,22 @@ impl Environment {
         self.until("Ready", is_ready).await
     }
 
-    /// Makes Crossplane look at its composite, as an operator may, and gives it the time for what comes of that.
+    /// Makes Crossplane look at its composite, as an operator may, and waits until the function was asked and what it answered is
+    /// applied: only then is there again what was taken out of the status.
     pub async fn poke(&self) -> Result<()> {
         let composite = self.composite().await?;
         let (kind, name) = (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
         let poked = format!("e2e.paved-road/poked={}", jiff::Timestamp::now());
         let operator = self.owner.of(&format!("operator@{}", self.namespace()));
         operator.run(&["annotate", &kind, name, "-n", self.namespace(), "--overwrite", &poked]).await?;
-        tokio::time::sleep(Duration::from_secs(8)).await;
-        ensure!(self.found().await?.is_some(), "{} is gone", self.name());
+        // What is written first may be the answer to an earlier question.
+        for _ in 0..2 {
+            self.objects.patch_status(&composite, &json!({"status": {"phase": null}})).await?;
+            eventually(&format!("the function has answered for {kind} {name}"), async || {
+                Ok(self.composite().await?["status"]["phase"].is_string().then_some(()))
+            })
+            .await?;
+        }
         Ok(())
     }
 

@@ -90,6 +90,13 @@ impl Objects {
         applied.map(drop).with_context(|| format!("applying {} {name}", object["kind"]))
     }
 
+    /// Merges a patch into an object's status.
+    pub async fn patch_status(&self, object: &Value, patch: &Value) -> Result<()> {
+        let (api, name) = self.of(object).await?;
+        let patched = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(patch)).await;
+        patched.map(drop).with_context(|| format!("patching the status of {} {name}", object["kind"]))
+    }
+
     /// Deletes an object after what it owns; one that is gone is no error.
     pub async fn delete(&self, object: &Value) -> Result<()> {
         let (api, name) = self.of(object).await?;

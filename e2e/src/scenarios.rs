@@ -247,16 +247,23 @@ async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> Outcome {
     Outcome { name: scenario.name, failure, freed }
 }
 
-/// Plays one in the time that it may take; where it fails, why, and what is to be seen of the environments that it has made, and of those
-/// that looked on.
+/// Plays one; where it fails, why, and what is to be seen of the environments that it has made, and of those that looked on.
 async fn failure(stage: &Stage, scenario: &Scenario) -> Option<String> {
-    let result = tokio::time::timeout(LIMIT, listened_to(stage, scenario)).await;
-    let result = result.unwrap_or_else(|_| Err(anyhow!("took longer than {} s", LIMIT.as_secs())));
-    let mut text = format!("    {:#}\n{}", result.err()?, stage.portrait().await);
+    let error = in_time(stage, scenario).await.err()?;
+    let mut text = format!("    {error:#}\n{}", stage.portrait().await);
     if let (When::Apart | When::Alone, Ok(standing)) = (scenario.when, stage.looking_on().await) {
         text += &standing.portrait().await;
     }
     Some(text)
+}
+
+/// Plays one in the time that it may take. However one ends that is alone, the platform team's Settings are those from before it.
+async fn in_time(stage: &Stage, scenario: &Scenario) -> Result<()> {
+    let before = if scenario.when == When::Alone { Some(stage.settings().await?) } else { None };
+    let played = tokio::time::timeout(LIMIT, listened_to(stage, scenario)).await;
+    let played = played.unwrap_or_else(|_| Err(anyhow!("took longer than {} s", LIMIT.as_secs())));
+    let Some(before) = before else { return played };
+    played.and(stage.put_settings(&before).await.context("the Settings are not put back"))
 }
 
 /// What failed on a control plane that a scenario has for itself: with what is to be seen there, and where its logs are.

@@ -170,11 +170,11 @@ impl Stage {
     }
 
     /// Waits until an environment is gone that was deleted while it was being made; parts that were overlooked are deleted by hand,
-    /// and counted.
-    pub async fn gone_or_freed(&self, environment: &Environment) -> Result<()> {
+    /// and counted. The parts that were.
+    pub async fn gone_or_freed(&self, environment: &Environment) -> Result<Vec<Value>> {
         let freed = environment.gone_or_freed(&self.operator()).await?;
-        self.freed.fetch_add(freed, Ordering::Relaxed);
-        Ok(())
+        self.freed.fetch_add(freed.len(), Ordering::Relaxed);
+        Ok(freed)
     }
 
     /// How many parts were overlooked, and deleted by hand.
@@ -192,7 +192,7 @@ impl Stage {
             if is_ready(&environment.manifest) {
                 environment.gone().await
             } else {
-                self.gone_or_freed(environment).await
+                self.gone_or_freed(environment).await.map(drop)
             }
         });
         try_join_all(gone).await.map(drop)

@@ -1,6 +1,6 @@
 //! The stand-in for providers whose clouds cannot run here: it answers for their managed resources as they do.
 //!
-//! Clouds are pretended ([`cloud`]), PostgreSQL is a real server . How each kind answers, its ids,
+//! Clouds are pretended ([`cloud`]), PostgreSQL is a real server beside it. How each kind answers, its ids,
 //! status, secrets and references, comes from the simulator's model, which previews use too; here are time, refusals,
 //! changes and deletion. It keeps nothing but what is in the cluster, so that it may be killed and started at any moment.
 
@@ -36,6 +36,9 @@ use cloud::Cloud;
 /// The namespace of everything that is the stand-in's own: what exists in the clouds, and how they behave.
 pub const NAMESPACE: &str = "stand-in-system";
 
+/// The variable that names the PostgreSQL server with its password: a command line is everybody's to read.
+pub const POSTGRES: &str = "STAND_IN_POSTGRES";
+
 /// How the stand-in works.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -65,7 +68,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     pub poll: f64,
     /// The PostgreSQL server, such as postgres://postgres:password@127.0.0.1:5432; without it PostgreSQL's kinds are not played
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", env = POSTGRES, hide_env_values = true)]
     pub postgres: Option<String>,
 }
 

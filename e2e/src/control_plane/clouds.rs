@@ -27,11 +27,13 @@ pub async fn start(
     providers::bound(cluster, NAME).await?;
     cluster.apply(&rights()).await?;
     let account = cluster.account(NAMESPACE, NAME).await?;
-    let program = Program::new(NAME, &std::env::current_exe()?)
+    let mut program = Program::new(NAME, &std::env::current_exe()?)
         .args(["stand-in", "--kubeconfig"])
         .arg(account.display().to_string())
-        .arg(format!("--round={}", round.as_secs_f64()))
-        .args(postgres.map(|postgres| format!("--postgres={}", postgres.url())));
+        .arg(format!("--round={}", round.as_secs_f64()));
+    if let Some(postgres) = postgres {
+        program = program.env(stand_in::POSTGRES, postgres.url());
+    }
     let process = ground.start(program)?;
     let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
     process.ready(STARTING, async || namespaces.get(stand_in::NAMESPACE).await.is_ok()).await?;

@@ -75,7 +75,7 @@ impl Cluster {
         let authority = Authority::new(&format!("{name}-ca"))?;
         authority.sign(["127.0.0.1", "localhost", SERVER_NAME])?.write(&folder)?;
         pki::token_keys(&folder)?;
-        let token = format!("{:032x}", fastrand());
+        let token = pki::secret();
         fs::write(folder.join("tokens.csv"), format!("{token},admin,admin,system:masters\n"))?;
         let port = ports::free()?;
         let kubeconfig = folder.join("admin.kubeconfig");
@@ -276,11 +276,4 @@ async fn is_ok(client: &Client, path: &str) -> bool {
         Ok(request) => client.request_text(request).await.is_ok(),
         Err(_) => false,
     }
-}
-
-/// A number that nobody guesses: the standard library seeds its hash maps with such.
-fn fastrand() -> u128 {
-    use std::hash::{BuildHasher, RandomState};
-    let half = || u128::from(RandomState::new().hash_one(0));
-    half() << 64 | half()
 }

@@ -48,7 +48,8 @@ pub struct Function {
     task: JoinHandle<()>,
 }
 
-/// The order to kill the replica that is next seen to have a call in flight; it is answered with that one's number.
+/// The order to kill the replica that is next seen to have a call in flight; it is answered with that one's number, and counts for as
+/// long as somebody waits for that.
 type Strike = Mutex<Option<oneshot::Sender<usize>>>;
 
 impl Function {
@@ -154,10 +155,10 @@ async fn lead(mut client: TcpStream, mut server: TcpStream, struck: impl Fn() ->
     }
 }
 
-/// Kills a replica, where that was ordered.
+/// Kills a replica, where that was ordered by somebody who still waits for it.
 fn struck(strike: &Strike, number: usize, replica: &Process) -> bool {
     let order = strike.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some(order) = order else { return false };
+    let Some(order) = order.filter(|order| !order.is_closed()) else { return false };
     replica.kill();
     // Whoever ordered it may have given up.
     let _ = order.send(number);
@@ -193,5 +194,18 @@ mod tests {
         led.await.unwrap().unwrap();
         client.read_to_end(&mut answer).await.unwrap();
         assert!(answer.is_empty(), "{answer:?}");
+    }
+
+    #[tokio::test]
+    async fn whoever_no_longer_waits_has_nobody_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = Program::new("replica", Path::new("/bin/sh")).args(["-c", "exec sleep 60"]);
+        let replica = Process::start(program, folder.path(), folder.path()).unwrap();
+        let (order, waits) = oneshot::channel();
+        drop(waits);
+        assert!(!struck(&Mutex::new(Some(order)), 7, &replica) && replica.is_running());
+        let (order, mut waits) = oneshot::channel();
+        assert!(struck(&Mutex::new(Some(order)), 7, &replica) && !replica.is_running());
+        assert_eq!(waits.try_recv().unwrap(), 7);
     }
 }

@@ -1,4 +1,4 @@
-//! Certificates: who signs, and what servers and clients show.
+//! Certificates and secrets: who signs, and what servers and clients show.
 
 use std::{fs, path::Path};
 
@@ -78,4 +78,11 @@ pub fn token_keys(folder: &Path) -> Result<()> {
     fs::write(folder.join("sa.key"), key.serialize_pem())?;
     fs::write(folder.join("sa.pub"), key.public_key_pem())?;
     Ok(())
+}
+
+/// A token or a password that nobody guesses: the standard library seeds its hash maps with such.
+pub fn secret() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    let half = || RandomState::new().hash_one(0);
+    format!("{:016x}{:016x}", half(), half())
 }

@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
 
-use super::process;
+use super::{pki, process};
 
 /// The superuser's name.
 const SUPERUSER: &str = "postgres";
@@ -46,7 +46,7 @@ impl Postgres {
         let programs = Programs::find()?;
         let data = tempfile::Builder::new().prefix("postgres-").tempdir().context("cannot make a folder")?;
         let port = free_port()?;
-        let password = password_of(&data);
+        let password = pki::secret();
         programs.own(data.path())?;
         let log = folder.join("postgres.log");
         programs.initialise(data.path(), &password, &log)?;
@@ -185,11 +185,6 @@ fn unprivileged() -> Result<Option<(u32, u32)>> {
     });
     let names = UNPRIVILEGED.join(" nor ");
     found.map(Some).with_context(|| format!("postgres does not run as root, and there is neither {names}"))
-}
-
-/// A password that nobody else on this machine can guess: the folder's name is random.
-fn password_of(data: &TempDir) -> String {
-    data.path().file_name().map(|name| name.to_string_lossy().replace('-', "")).unwrap_or_default()
 }
 
 fn free_port() -> Result<u16> {

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::{EVERY, Environment, resource};
@@ -11,6 +12,9 @@ use crate::stage::PATIENCE;
 
 /// How long until a part of what is deleted has been told so, unless nobody ever does.
 const OVERLOOKED: Duration = Duration::from_mins(1);
+
+/// How long Kubernetes may not know of a part that was made.
+const NEW: SignedDuration = SignedDuration::from_secs(30);
 
 impl Environment {
     /// `kubectl delete`, without waiting: as the owner, and what it owns first.
@@ -26,19 +30,18 @@ impl Environment {
     }
 
     /// The same for one that was deleted while Crossplane was still making it, where docs/operations.md says that parts may be
-    /// overlooked: every minute the operator deletes these by hand, as it advises. How many there were.
-    pub async fn gone_or_freed(&self, operator: &Kubectl) -> Result<usize> {
-        let (begin, mut freed) = (Instant::now(), 0);
+    /// overlooked: every minute the operator deletes these by hand, as it advises. The parts that were.
+    pub async fn gone_or_freed(&self, operator: &Kubectl) -> Result<Vec<Value>> {
+        let (begin, mut freed) = (Instant::now(), Vec::new());
         while begin.elapsed() < PATIENCE && !self.is_gone_within(OVERLOOKED).await? {
-            let overlooked = self.overlooked().await;
-            freed += overlooked.len();
-            for part in &overlooked {
+            for part in self.overlooked().await {
                 println!(
                     "    overlooked, and deleted by hand: {} {}",
-                    resource(part),
+                    resource(&part),
                     part["metadata"]["name"]
                 );
-                self.delete_part(operator, part).await?;
+                self.delete_part(operator, &part).await?;
+                freed.push(part);
             }
         }
         self.gone_within(OVERLOOKED).await?;
@@ -65,16 +68,11 @@ impl Environment {
 
     /// Parts that Kubernetes does not delete, as Crossplane made them when it had begun to.
     async fn overlooked(&self) -> Vec<Value> {
-        let is_deleted = |object: &Value| !object["metadata"]["deletionTimestamp"].is_null();
-        // A Usage goes with what uses.
-        let has_to_wait = |object: &Value| {
-            object["kind"] == "Usage" || !object["metadata"]["labels"]["crossplane.io/in-use"].is_null()
-        };
         // It may go while it is looked at.
         let (Ok(composite), Ok(mut overlooked)) = (self.composite().await, self.composed().await) else {
             return Vec::new();
         };
-        overlooked.retain(|part| is_deleted(&composite) && !is_deleted(part) && !has_to_wait(part));
+        overlooked.retain(|part| is_overlooked(part, &composite));
         overlooked
     }
 
@@ -84,5 +82,44 @@ impl Environment {
             return self.objects.delete(part).await;
         }
         operator.delete(part).await
+    }
+}
+
+/// Whether Kubernetes has told a part nothing of its composite's deletion, and may never do so: it did not know of the part by then.
+fn is_overlooked(part: &Value, composite: &Value) -> bool {
+    let time = |object: &Value, of: &str| object["metadata"][of].as_str()?.parse::<Timestamp>().ok();
+    let (Some(made), Some(deleted)) = (time(part, "creationTimestamp"), time(composite, "deletionTimestamp"))
+    else {
+        return false;
+    };
+    // A Usage goes with what uses.
+    let has_to_wait =
+        part["kind"] == "Usage" || !part["metadata"]["labels"]["crossplane.io/in-use"].is_null();
+    let is_told = !part["metadata"]["deletionTimestamp"].is_null();
+    !has_to_wait && !is_told && deleted.duration_since(made) <= NEW
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::stage::merge;
+
+    #[test]
+    fn only_what_was_just_made_is_overlooked() {
+        let composite = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:01:00Z"}});
+        let is_overlooked = |change: Value| {
+            let mut part =
+                json!({"kind": "Bucket", "metadata": {"creationTimestamp": "2026-01-01T00:00:30Z"}});
+            merge(&mut part, change);
+            is_overlooked(&part, &composite)
+        };
+        assert!(is_overlooked(json!({})));
+        assert!(is_overlooked(json!({"metadata": {"creationTimestamp": "2026-01-01T00:02:00Z"}})));
+        assert!(!is_overlooked(json!({"metadata": {"creationTimestamp": "2026-01-01T00:00:29Z"}})));
+        assert!(!is_overlooked(json!({"metadata": {"deletionTimestamp": "2026-01-01T00:01:10Z"}})));
+        assert!(!is_overlooked(json!({"metadata": {"labels": {"crossplane.io/in-use": "true"}}})));
+        assert!(!is_overlooked(json!({"kind": "Usage"})));
     }
 }

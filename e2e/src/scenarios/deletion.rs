@@ -64,7 +64,9 @@ pub(super) async fn everything_goes_when_it_is_half_made(stage: Stage) -> Result
         })
         .await?;
         tokio::time::sleep(Duration::from_secs(1)).await;
-        leaves_nothing(&stage, &environment, stage.gone_or_freed(&environment)).await
+        let order = Order::of_half_made(&stage.objects, &environment).await?;
+        let freed = leaves_nothing(&stage, &environment, stage.gone_or_freed(&environment)).await?;
+        order.but_for(&freed).was_kept().await.with_context(|| environment.resource())
     });
     try_join_all(gone).await.map(drop)
 }
@@ -172,16 +174,16 @@ pub(super) async fn goes(stage: &Stage, environment: &Environment) -> Result<()>
     leaves_nothing(stage, environment, environment.gone()).await
 }
 
-/// Deletes it; once it is `gone`, nothing is left of what was composed, nor in the clouds.
-async fn leaves_nothing(
+/// Deletes it; once it is `gone`, nothing is left of what was composed, nor in the clouds. What was told of its going.
+async fn leaves_nothing<T>(
     stage: &Stage,
     environment: &Environment,
-    gone: impl Future<Output = Result<()>>,
-) -> Result<()> {
+    gone: impl Future<Output = Result<T>>,
+) -> Result<T> {
     let composite = environment.composite().await?;
     let composed = environment.composed().await?;
     environment.delete().await?;
-    gone.await?;
+    let told = gone.await?;
     let name = composite["metadata"]["name"].as_str().unwrap_or_default();
     for object in &composed {
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
@@ -202,7 +204,7 @@ async fn leaves_nothing(
     }
     let left = stage.in_the_clouds(&composite).await?;
     ensure!(left.is_empty(), "{name} is gone, and these are left in the clouds: {left:?}");
-    Ok(())
+    Ok(told)
 }
 
 /// Whoever would delete what a Usage protects is refused, whoever it is; the slots of the Usages.

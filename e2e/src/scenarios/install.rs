@@ -105,7 +105,7 @@ pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) ->
         })
         .await?;
         environment.delete().await?;
-        stage.gone_or_freed(&environment).await
+        stage.gone_or_freed(&environment).await.map(drop)
     });
     try_join_all(chosen).await?;
     // A claim has no word of it but `paved`'s.

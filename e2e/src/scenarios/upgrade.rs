@@ -50,7 +50,7 @@ pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Resu
         }
         let checks = environments.iter().map(async |(before, environment)| {
             follows(&stage, environment, installed.in_force).await?;
-            writes_its_status(&stage, environment, installed.says_more()).await?;
+            writes_its_status(environment, installed.says_more()).await?;
             let after = environment.desired().await?;
             ensure!(*before == after, "{} changed: {before:?}, {after:?}", environment.resource());
             Ok(())
@@ -203,17 +203,9 @@ async fn follows(stage: &Stage, environment: &Environment, release: Release) -> 
     .await
 }
 
-/// Takes a field out of the status: the function writes it again, and with it what only the later release has to say.
-async fn writes_its_status(stage: &Stage, environment: &Environment, says_more: bool) -> Result<()> {
-    let composite = environment.composite().await?;
-    let (resource, name) = (crate::environment::resource(&composite), &composite["metadata"]["name"]);
-    let mut args =
-        vec!["patch", &resource, name.as_str().unwrap_or_default(), "--subresource=status", "--type=merge"];
-    args.extend(["-p", r#"{"status":{"phase":null}}"#]);
-    if let Some(namespace) = composite["metadata"]["namespace"].as_str() {
-        args.extend(["-n", namespace]);
-    }
-    stage.admin.run(&args).await?;
+/// The function is asked again: it writes the status, and into it what only the later release has to say.
+async fn writes_its_status(environment: &Environment, says_more: bool) -> Result<()> {
+    environment.poke().await?;
     eventually("the function has written the status", async || {
         let status = &environment.composite().await?["status"];
         Ok((status["phase"] == "Ready" && status[later::FIELD].is_string() == says_more).then_some(()))

@@ -17,7 +17,7 @@ pub struct Law {
     grows: &'static [&'static str],
     /// What must be gone before it can go.
     needed_by: &'static [Dependent],
-    /// What of its own parameters forbids its deletion, and the words.
+    /// What of its own parameters forbids its deletion: the words, in which `{}` is its name.
     protected: Option<fn(&Value) -> Option<String>>,
 }
 
@@ -109,7 +109,9 @@ fn aws(service: &str, kind: &str) -> Law {
         },
         ("iam", "RolePolicyAttachment") => Law { immutable: &["role", "policyArn"], ..none },
         ("iam", "InstanceProfile") => Law { immutable: &["path"], ..none },
-        ("s3", "Bucket") => Law { immutable: &["region", "objectLockEnabled"], ..none },
+        ("s3", "Bucket") => {
+            Law { immutable: &["region", "objectLockEnabled"], protected: Some(s3_files), ..none }
+        }
         ("s3", _) => Law { part_of: Some("bucket"), immutable: &["region", "bucket"], ..none },
         ("cloudfront", "OriginAccessControl") => Law {
             immutable: &["name"],
@@ -207,8 +209,28 @@ fn gcp(service: &str, kind: &str) -> Law {
         ("sql", "User") => {
             Law { part_of: Some("instance"), immutable: &["instance", "type", "host"], ..none }
         }
+        ("storage", "Bucket") => Law { protected: Some(cloud_storage_files), ..none },
         _ => none,
     }
+}
+
+/// A pretended bucket counts as full: it goes only where its files may go with it.
+fn files(parameters: &Value, words: &str) -> Option<String> {
+    (parameters["forceDestroy"] != true).then(|| words.to_owned())
+}
+
+fn s3_files(parameters: &Value) -> Option<String> {
+    files(
+        parameters,
+        "deleting S3 Bucket ({}): operation error S3: DeleteBucket, https response error StatusCode: 409, api error BucketNotEmpty: The bucket you tried to delete is not empty",
+    )
+}
+
+fn cloud_storage_files(parameters: &Value) -> Option<String> {
+    files(
+        parameters,
+        "Error trying to delete bucket {} containing objects without `force_destroy` set to true",
+    )
 }
 
 fn gke_protection(parameters: &Value) -> Option<String> {
@@ -238,7 +260,7 @@ impl Law {
     /// Why `external` may not be deleted among `all` that exists, if so.
     pub fn forbids_deletion(&self, external: &External, all: &[&External]) -> Option<String> {
         if let Some(why) = self.protected.and_then(|protected| protected(&external.parameters)) {
-            return Some(why);
+            return Some(why.replace("{}", &external.name));
         }
         self.needed_by.iter().find_map(|dependent| {
             let in_the_way = |one: &&&External| {
@@ -365,6 +387,18 @@ mod tests {
         assert!(
             law.forbids_deletion(&cluster(true), &[]).is_some_and(|why| why.contains("deletion_protection"))
         );
+    }
+
+    #[test]
+    fn a_bucket_goes_only_with_its_files() {
+        for group in ["s3.aws.upbound.io", "storage.gcp.upbound.io"] {
+            let forbids = |parameters| {
+                of(group, "Bucket").forbids_deletion(&external(group, "Bucket", "site", parameters), &[])
+            };
+            assert_eq!(forbids(json!({"forceDestroy": true})), None);
+            assert!(forbids(json!({"forceDestroy": false})).is_some_and(|why| why.contains("site")));
+            assert!(forbids(json!({})).is_some(), "{group}");
+        }
     }
 
     #[test]

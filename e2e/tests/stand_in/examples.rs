@@ -131,13 +131,16 @@ fn resources(composite: &Composite<'_>, file: &Path) -> Vec<Value> {
     remade.collect()
 }
 
-/// A spec before any provider wrote into it; what it makes is deleted with it.
+/// A spec before any provider wrote into it; what it makes is deleted with it, and all that is in there.
 fn unresolved(spec: &Value) -> Value {
     let mut spec = spec.clone();
     let parts = spec.as_object_mut().unwrap();
     parts.remove("deletionPolicy");
     parts.remove("managementPolicies");
     let params = parts["forProvider"].as_object_mut().unwrap();
+    if let Some(force) = params.get_mut("forceDestroy") {
+        *force = json!(true);
+    }
     let selectors: Vec<String> =
         params.keys().filter_map(|key| key.strip_suffix("Selector")).map(str::to_owned).collect();
     for base in selectors {

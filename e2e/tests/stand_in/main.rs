@@ -66,7 +66,8 @@ fn instance(composite: &Composite<'_>) -> Value {
 }
 
 fn bucket(composite: &Composite<'_>) -> Value {
-    composite.resource("s3.aws.upbound.io/v1beta2", "Bucket", "bucket", json!({"region": "us-east-1"}))
+    let params = json!({"region": "us-east-1", "forceDestroy": true});
+    composite.resource("s3.aws.upbound.io/v1beta2", "Bucket", "bucket", params)
 }
 
 async fn siblings_find_each_other_and_go_in_the_clouds_order(bench: &Bench) {

@@ -18,9 +18,8 @@ pub(in crate::scenarios) async fn new_settings_leave_alone_what_runs(stage: Stag
     let old = stage.settings().await?;
     let namespace = environments.first().map(Environment::namespace).unwrap_or_default();
     stage.patch_settings(&json!({"data": other_settings(namespace, &stage.namespace)})).await?;
-    let played = try_join(new_ones(&stage), run_on(&environments, &before)).await;
+    let ((new, before), ()) = try_join(new_ones(&stage), run_on(&environments, &before)).await?;
     stage.put_settings(&old).await?;
-    let ((new, before), ()) = played?;
     // Databases are shared again, and a server of one's own goes on.
     run_on(&new, &before).await?;
     let gone = new.iter().zip(Flavour::ALL).map(async |(environment, flavour)| {
@@ -66,9 +65,8 @@ pub(in crate::scenarios) async fn new_tags_and_publishers_reach_what_runs(stage:
     let before = try_join_all(environments.iter().map(Environment::uids)).await?;
     let old = stage.settings().await?;
     stage.patch_settings(&json!({"data": followed_settings()})).await?;
-    let played = says(&environments, true).await;
+    says(&environments, true).await?;
     stage.put_settings(&old).await?;
-    played?;
     // What is taken back goes.
     says(&environments, false).await?;
     let after = try_join_all(environments.iter().map(Environment::uids)).await?;
@@ -87,9 +85,8 @@ pub(in crate::scenarios) async fn new_networks_reach_what_runs(stage: Stage) -> 
     let before = try_join_all(workspaces.iter().chain(&clusters).map(uid_of_what_stays)).await?;
     let old = stage.settings().await?;
     stage.patch_settings(&json!({"data": networks()})).await?;
-    let played = lets_in(&workspaces, &clusters, true).await;
+    lets_in(&workspaces, &clusters, true).await?;
     stage.put_settings(&old).await?;
-    played?;
     lets_in(&workspaces, &clusters, false).await?;
     let after = try_join_all(workspaces.iter().chain(&clusters).map(uid_of_what_stays)).await?;
     ensure!(before == after, "something was made anew for a network: {before:?}, {after:?}");

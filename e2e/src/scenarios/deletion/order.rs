@@ -1,6 +1,6 @@
 //! The order in which parts go: what a Usage protects is not even asked to go before what uses it has gone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -8,7 +8,7 @@ use function_paved_road::apis::Flavour;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::environment::{Environment, reference, resource, slot};
+use crate::environment::{Environment, condition, reference, resource, slot};
 use crate::objects::{End, Objects};
 
 /// How long news of what has gone may take.
@@ -75,7 +75,22 @@ impl Order {
     /// Looks on from now on, at whatever a Usage names.
     pub async fn of(objects: &Objects, environment: &Environment) -> Result<Self> {
         let composed = environment.composed().await?;
-        let usages: Vec<_> = composed.iter().filter(|object| is_usage(object)).map(Usage::read).collect();
+        let usages = composed.iter().filter(|object| is_usage(object)).map(Usage::read).collect();
+        Self::watched(objects, composed, usages).await
+    }
+
+    /// The same while the environment is being made: at what Usages name that are in force already, of what is there already.
+    pub async fn of_half_made(objects: &Objects, environment: &Environment) -> Result<Self> {
+        let composed = environment.composed().await?;
+        let is_in_force =
+            |object: &&Value| is_usage(object) && condition(object, "Ready")["status"] == "True";
+        let mut usages: Vec<_> = composed.iter().filter(is_in_force).map(Usage::read).collect();
+        let names: BTreeSet<_> = composed.iter().map(|object| named(&reference(object))).collect();
+        usages.retain(|usage| names.contains(&usage.of) && names.contains(&usage.by));
+        Self::watched(objects, composed, usages).await
+    }
+
+    async fn watched(objects: &Objects, composed: Vec<Value>, usages: Vec<Usage>) -> Result<Self> {
         let mut ends = JoinSet::new();
         for object in composed {
             let name = named(&reference(&object));
@@ -85,6 +100,13 @@ impl Order {
             }
         }
         Ok(Self { usages, ends })
+    }
+
+    /// The order of everything else than what was deleted by hand, whenever that was.
+    pub fn but_for(mut self, freed: &[Value]) -> Self {
+        let freed: Vec<_> = freed.iter().map(|part| named(&reference(part))).collect();
+        self.usages.retain(|usage| !freed.contains(&usage.of) && !freed.contains(&usage.by));
+        self
     }
 
     /// The environment is gone: nothing was asked to go while something else used it.
