@@ -11,6 +11,7 @@ use tokio::signal;
 use crate::Console;
 use crate::cli::{Apply, Goal};
 use crate::cluster::{Cluster, Found, Kinds, lacks_rights, refusal};
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::paint::{BOLD, GREEN, YELLOW};
 use crate::{outputs, wait};
@@ -117,7 +118,7 @@ async fn perform(
     steps: &[Step],
     force: bool,
     console: &mut Console<'_>,
-) -> Result<Vec<Found>, Failure> {
+) -> Result<Vec<Found<Environment>>, Failure> {
     let mut interrupted = false;
     let mut interrupt = std::pin::pin!(signal::ctrl_c());
     let mut applied = Vec::new();
@@ -132,6 +133,7 @@ async fn perform(
         match done {
             Ok(object) => {
                 tell(step, Some(&object), "", console)?;
+                let object = Environment::of(&object);
                 applied.push(Found { kind: step.kind.clone(), object, listed: None });
             }
             Err(failure) => {

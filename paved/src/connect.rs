@@ -57,8 +57,9 @@ async fn ready(
     }
     let api = found.kind.api(&cluster.client, Some(&environment.namespace));
     let (goal, patience) = (Goal::Ready, args.patience);
+    let found = vec![found.read(|_| environment.clone())];
     if console.terminal.is_some() {
-        wait::until(cluster, vec![found], &goal, patience, console).await?;
+        wait::until(cluster, found, &goal, patience, console).await?;
     } else {
         let mut nothing = io::sink();
         let mut aside = Console {
@@ -68,7 +69,7 @@ async fn ready(
             terminal: None,
             answer: None,
         };
-        wait::until(cluster, vec![found], &goal, patience, &mut aside).await?;
+        wait::until(cluster, found, &goal, patience, &mut aside).await?;
     }
     // Others have written to it meanwhile, its spec as well.
     let act = || format!("read {}", environment.title());

@@ -53,7 +53,7 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
         }
         writeln!(console.out, "{} is being deleted", Environment::of(&one.object).title())?;
     }
-    if args.wait { until_gone(&cluster, &found, parts, args.timeout, console).await } else { Ok(()) }
+    if args.wait { until_gone(&cluster, found, parts, args.timeout, console).await } else { Ok(()) }
 }
 
 /// What is deleted here is deleted in the cloud: somebody who sits at a terminal is asked.
@@ -106,13 +106,14 @@ async fn delete(cluster: &Cluster, found: &Found) -> Result<(), Failure> {
 
 async fn until_gone(
     cluster: &Cluster,
-    found: &[Found],
+    found: Vec<Found>,
     mut parts: Vec<Parts>,
     longest: Duration,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let begin = Instant::now();
-    let mut watched = Watched::new(found);
+    let found = found.into_iter().map(|one| one.read(|object| Environment::of(&object)));
+    let mut watched = Watched::new(found.collect());
     let mut events = watched.events(cluster);
     // Beside the rest: what answers late, or not at all, holds up nothing.
     let mut looking = pin!(looked(parts.clone(), Duration::ZERO));
@@ -133,7 +134,7 @@ async fn until_gone(
             }
         }
         let left = || watched.seen.iter().zip(&parts).filter(|(seen, _)| !seen.gone);
-        show.draw(left().map(|(seen, parts)| (&seen.environment, parts)), console)?;
+        show.draw(left().map(|(seen, parts)| (&*seen.environment, parts)), console)?;
         if left().next().is_none() {
             let names: Vec<String> = watched.seen.iter().map(|seen| seen.environment.title()).collect();
             show.leave();

@@ -121,7 +121,8 @@ impl Site {
         if !(environment.is_ready() && environment.is_current()) {
             // Whoever has none need not wait for it.
             Account::open(region(&found.object), args.endpoint_url.as_deref()).await?;
-            let mut ready = wait::until(&cluster, vec![found], &Goal::Ready, args.patience, console).await?;
+            let found = vec![found.read(|_| environment.clone())];
+            let mut ready = wait::until(&cluster, found, &Goal::Ready, args.patience, console).await?;
             environment = ready.pop().unwrap_or(environment);
         }
         Self::of(&environment).ok_or_else(|| no_site(&environment))

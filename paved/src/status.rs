@@ -1,5 +1,6 @@
 //! `paved status`: an environment with every part, from what it says of itself.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -59,14 +60,14 @@ async fn follow(
     wide: bool,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    let mut watched = Watched::new(&[found]);
+    let mut watched = Watched::new(vec![found.read(|object| Environment::of(&object))]);
     let mut events = watched.events(cluster);
     let mut live = Live::default();
     let mut tick = interval(Duration::from_secs(1));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // Without a terminal a tree is printed for each change, not for each second.
     let ticking = console.terminal.is_some();
-    let mut drawn: Option<Environment> = None;
+    let mut drawn: Option<Arc<Environment>> = None;
     loop {
         let Seen { environment, gone } = &watched.seen[0];
         if *gone {
@@ -77,7 +78,7 @@ async fn follow(
             let mut frame = Vec::new();
             environment::tree(environment, Timestamp::now(), wide, &mut frame)?;
             live.draw(&frame, console)?;
-            drawn = Some(environment.clone());
+            drawn = Some(Arc::clone(environment));
         }
         loop {
             tokio::select! {

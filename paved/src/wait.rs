@@ -6,6 +6,7 @@ mod courses;
 mod report;
 mod watched;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
@@ -34,7 +35,7 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
     let kinds = Kinds::discover(&cluster).await?;
     let mut found = Vec::new();
     let mut failures = Vec::new();
-    for one in find_each(&cluster, &kinds, &args.names).await? {
+    for one in find_each(&cluster, &kinds, &args.names, |object| Environment::of(&object)).await? {
         match one {
             Ok(one) => found.push(one),
             Err(Failure::Absent(message)) if args.goal == Goal::Deleted => {
@@ -45,11 +46,8 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
     }
     Failure::of_all(failures)?;
     if leaves_outputs {
-        let known: Vec<Environment> = found.iter().map(|one| Environment::of(&one.object)).collect();
-        outputs::tell_apart(
-            &args.outputs,
-            known.iter().map(|one| [&*one.kind, &*one.namespace, &*one.name]),
-        )?;
+        let known = found.iter().map(|one| &one.object);
+        outputs::tell_apart(&args.outputs, known.map(|one| [&*one.kind, &*one.namespace, &*one.name]))?;
     }
     let environments = until(&cluster, found, &args.goal, args.patience, console).await?;
     if leaves_outputs { outputs::write(&args.outputs, &environments) } else { Ok(()) }
@@ -58,15 +56,14 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
 /// Waits until all are as they should be, and gives them back as they are then; the first that fails for good ends it.
 pub(crate) async fn until(
     cluster: &Cluster,
-    targets: Vec<Found>,
+    targets: Vec<Found<Environment>>,
     goal: &Goal,
     patience: Patience,
     console: &mut Console<'_>,
 ) -> Result<Vec<Environment>, Failure> {
     let begin = Instant::now();
-    let mut watched = Watched::new(&targets);
     let mut courses = Courses::new(targets.len(), goal, patience.patience, begin);
-    drop(targets);
+    let mut watched = Watched::new(targets);
     let mut events = watched.events(cluster);
     let mut report = Report::new(begin);
     let mut tick = interval(Duration::from_secs(1));
@@ -101,7 +98,8 @@ pub(crate) async fn until(
         }
         if courses.are_done() {
             report.end(&watched.seen, goal, true, now, console)?;
-            return Ok(watched.seen.into_iter().map(|seen| seen.environment).collect());
+            drop(report);
+            return Ok(watched.seen.into_iter().map(|seen| Arc::unwrap_or_clone(seen.environment)).collect());
         }
         if now.duration_since(begin) >= patience.timeout {
             report.end(&watched.seen, goal, false, now, console)?;

@@ -15,11 +15,11 @@ const AT_ONCE: usize = 8;
 /// So many names are asked for one by one.
 const FEW: usize = 8;
 
-/// An environment, as it stands.
+/// An environment, as it stands, or what somebody wants of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct Found<O = DynamicObject> {
     pub(crate) kind: Kind,
-    pub(crate) object: DynamicObject,
+    pub(crate) object: O,
     /// The version of the list that it stands in, if it was listed: a watch can go on from there.
     pub(crate) listed: Option<String>,
 }
@@ -32,7 +32,7 @@ pub(crate) async fn find_all(
 ) -> Result<Vec<Found>, Failure> {
     let mut found = Vec::new();
     let mut failures = Vec::new();
-    for one in find_each(cluster, kinds, names).await? {
+    for one in find_each(cluster, kinds, names, |object| object).await? {
         match one {
             Ok(one) => found.push(one),
             Err(failure) => failures.push(failure),
@@ -42,20 +42,29 @@ pub(crate) async fn find_all(
     Ok(found)
 }
 
-/// The same, each with its own failure. Few are asked for one by one; for many each kind is listed once.
-pub(crate) async fn find_each(
+/// The same, each with its own failure, and of each what `read` makes of it: of thousands nobody needs the whole. Few are asked for one
+/// by one; for many each kind is listed once.
+pub(crate) async fn find_each<O>(
     cluster: &Cluster,
     kinds: &Kinds,
     names: &[String],
-) -> Result<Vec<Result<Found, Failure>>, Failure> {
+    read: impl Fn(DynamicObject) -> O,
+) -> Result<Vec<Result<Found<O>, Failure>>, Failure> {
     if names.len() > FEW {
-        return Ok(once(among(cluster, kinds, names).await?));
+        return among(cluster, kinds, names, &read).await;
     }
     let mut each = Vec::new();
     for name in names {
         each.push(find(cluster, kinds, name).await);
     }
-    Ok(once(each))
+    Ok(once(each).into_iter().map(|one| Ok(one?.read(&read))).collect())
+}
+
+impl Found {
+    /// The same with what `read` makes of the object.
+    pub(crate) fn read<O>(self, read: impl Fn(DynamicObject) -> O) -> Found<O> {
+        Found { kind: self.kind, object: read(self.object), listed: self.listed }
+    }
 }
 
 /// An environment is one however often it is named, as in `ada gpuws/ada`.
@@ -80,7 +89,10 @@ pub(crate) async fn find(cluster: &Cluster, kinds: &Kinds, text: &str) -> Result
     let mut denied = None;
     for (kind, answer) in answers {
         match answer {
-            Ok(object) => found.extend(object.map(|object| Found { kind, object, listed: None })),
+            Ok(object) => {
+                let one = |object| (kind.full_name(), Found { kind: kind.clone(), object, listed: None });
+                found.extend(object.map(one));
+            }
             Err(error) => {
                 let failure = cluster.explain(
                     &error,
@@ -109,11 +121,12 @@ fn candidates<'t>(kinds: &Kinds, text: &'t str) -> Result<(Vec<Kind>, &'t str), 
 }
 
 /// Finds many among all that there are: a list for each kind that may be meant, and of it only what is.
-async fn among(
+async fn among<O>(
     cluster: &Cluster,
     kinds: &Kinds,
     names: &[String],
-) -> Result<Vec<Result<Found, Failure>>, Failure> {
+    read: &impl Fn(DynamicObject) -> O,
+) -> Result<Vec<Result<Found<O>, Failure>>, Failure> {
     let meant: Vec<_> = names.iter().map(|text| (text, candidates(kinds, text))).collect();
     let mut wanted: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for (kinds, name) in meant.iter().filter_map(|(_, meant)| meant.as_ref().ok()) {
@@ -122,10 +135,10 @@ async fn among(
         }
     }
     let asked = kinds.all().iter().filter_map(|kind| Some((kind, wanted.get(&kind.full_name())?)));
-    let lists =
-        stream::iter(asked).map(|(kind, names)| async move { (kind, named(cluster, kind, names).await) });
+    let lists = stream::iter(asked)
+        .map(|(kind, names)| async move { (kind, named(cluster, kind, names, read).await) });
     let mut lists = lists.buffered(AT_ONCE);
-    let mut found: BTreeMap<(String, String), Found> = BTreeMap::new();
+    let mut found: BTreeMap<(String, String), Found<O>> = BTreeMap::new();
     let mut denied: BTreeMap<String, kube::Error> = BTreeMap::new();
     while let Some((kind, list)) = lists.next().await {
         match list {
@@ -135,25 +148,32 @@ async fn among(
         }
     }
     drop(lists);
-    let one = |(text, meant): (&String, Result<(Vec<Kind>, &str), Failure>)| {
+    let picked = |(text, meant): (&String, Result<(Vec<Kind>, &str), Failure>)| {
         let (candidates, name) = meant?;
         let refused = candidates.iter().find_map(|kind| Some((kind, denied.get(&kind.full_name())?)));
         let refused = refused.map(|(kind, error)| {
             cluster.explain(error, &format!("list {} in namespace {}", kind.name(), cluster.namespace))
         });
-        let there = candidates.iter();
-        let there = there.filter_map(|kind| found.get(&(kind.full_name(), name.to_owned())).cloned());
+        let keys = candidates.iter().map(|kind| (kind.full_name(), name.to_owned()));
+        let there = keys.filter(|key| found.contains_key(key)).map(|key| (key.0.clone(), key));
         pick(&cluster.namespace, text, there.collect(), refused)
     };
-    Ok(meant.into_iter().map(one).collect())
+    let picked: Vec<_> = meant.into_iter().map(picked).collect();
+    // What was named before has been taken.
+    let taken = picked.into_iter().filter_map(|one| match one {
+        Ok(key) => found.remove(&key).map(Ok),
+        Err(failure) => Some(Err(failure)),
+    });
+    Ok(taken.collect())
 }
 
 /// Those of a kind that have one of these names, under their names.
-async fn named(
+async fn named<O>(
     cluster: &Cluster,
     kind: &Kind,
     names: &BTreeSet<&str>,
-) -> kube::Result<BTreeMap<String, Found>> {
+    read: &impl Fn(DynamicObject) -> O,
+) -> kube::Result<BTreeMap<String, Found<O>>> {
     let mut found = BTreeMap::new();
     let mut pages = pin!(pages(cluster, kind, Some(&cluster.namespace)));
     while let Some(page) = pages.try_next().await? {
@@ -161,7 +181,8 @@ async fn named(
         for object in page.items {
             let name = object.metadata.name.clone().unwrap_or_default();
             if names.contains(name.as_str()) {
-                found.insert(name, Found { kind: kind.clone(), object, listed: listed.clone() });
+                let one = Found { kind: kind.clone(), object: read(object), listed: listed.clone() };
+                found.insert(name, one);
             }
         }
     }
@@ -193,15 +214,15 @@ pub(crate) fn pages(
     })
 }
 
-/// The one that is there. What the caller may not see may be what is meant.
-fn pick(
+/// The one that is there, of those that are found, each with its kind's full name. What the caller may not see may be what is meant.
+fn pick<T>(
     namespace: &str,
     text: &str,
-    mut found: Vec<Found>,
+    mut found: Vec<(String, T)>,
     denied: Option<Failure>,
-) -> Result<Found, Failure> {
+) -> Result<T, Failure> {
     match (found.len(), denied) {
-        (1, _) => Ok(found.remove(0)),
+        (1, _) => Ok(found.remove(0).1),
         (0, Some(failure)) => Err(failure),
         (0, None) => Err(Failure::Absent(format!(
             "there is no environment {text} in namespace {namespace}; `paved list -A` shows all that you may see"
@@ -209,7 +230,7 @@ fn pick(
         _ => {
             let name = text.rsplit('/').next().unwrap_or(text);
             let all: Vec<String> =
-                found.iter().map(|one| format!("{}/{name}", one.kind.full_name().to_lowercase())).collect();
+                found.iter().map(|(kind, _)| format!("{}/{name}", kind.to_lowercase())).collect();
             Err(Failure::Usage(format!(
                 "{text} is more than one environment: say which of {}",
                 all.join(", ")
@@ -229,24 +250,30 @@ mod tests {
         Found { object: DynamicObject::new("ada", &kind.resource), kind, listed: None }
     }
 
+    fn of(kind: &str) -> (String, Found) {
+        let found = found(kind);
+        (found.kind.full_name(), found)
+    }
+
+    fn none() -> Vec<(String, Found)> {
+        Vec::new()
+    }
+
     #[test]
     fn a_name_means_the_only_one_that_has_it() {
-        assert_eq!(
-            pick("team", "ada", vec![found("gpuws")], None).unwrap().kind.name(),
-            "GpuDevWorkspaceClaim"
-        );
+        assert_eq!(pick("team", "ada", vec![of("gpuws")], None).unwrap().kind.name(), "GpuDevWorkspaceClaim");
         let denied = || Some(Failure::NoAccess { message: "no".into(), check: "x".into() });
         assert!(
-            pick("team", "ada", vec![found("gpuws")], denied()).is_ok(),
+            pick("team", "ada", vec![of("gpuws")], denied()).is_ok(),
             "others that are hidden do not matter"
         );
-        assert_eq!(pick("team", "ada", Vec::new(), denied()).unwrap_err().code(), 6);
-        assert!(matches!(pick("team", "ada", Vec::new(), None), Err(Failure::Absent(_))));
+        assert_eq!(pick("team", "ada", none(), denied()).unwrap_err().code(), 6);
+        assert!(matches!(pick("team", "ada", none(), None), Err(Failure::Absent(_))));
     }
 
     #[test]
     fn a_name_that_several_have_lists_them_as_they_can_be_typed() {
-        let both = vec![found("gpuws"), found("environment.dev.example.org")];
+        let both = vec![of("gpuws"), of("environment.dev.example.org")];
         let told = pick("team", "ada", both, None).unwrap_err().to_string();
         for one in ["gpudevworkspaceclaim.platform.acme.io/ada", "environment.dev.example.org/ada"] {
             assert!(told.contains(one), "{told}");

@@ -158,6 +158,8 @@ fn sentence(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
     use function_paved_road::compose::spec_hash;
     use serde_json::{Value, json};
 
@@ -194,7 +196,8 @@ mod tests {
             self.seconds += seconds;
             let now = self.begin + Duration::from_secs(self.seconds);
             let clock = "2026-01-01T12:00:00Z".parse().unwrap();
-            match self.course.judge(&Seen { environment: environment(object), gone }, now, clock) {
+            let environment = Arc::new(environment(object));
+            match self.course.judge(&Seen { environment, gone }, now, clock) {
                 Verdict::Pending => (None, String::new()),
                 Verdict::Done => (Some(0), String::new()),
                 verdict @ Verdict::Failed(_) => {

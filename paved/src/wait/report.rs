@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use function_paved_road::compose::ResourceStatus;
@@ -21,7 +22,7 @@ const SILENCE: Duration = Duration::from_mins(1);
 pub(super) struct Report {
     begin: Instant,
     /// By their places.
-    shown: BTreeMap<usize, Environment>,
+    shown: BTreeMap<usize, Arc<Environment>>,
     spoke: Instant,
     live: Live,
 }
@@ -46,8 +47,8 @@ impl Report {
         }
         let mut news = Vec::new();
         for place in places {
-            news.extend(lines(self.shown.get(place), &seen[*place]));
-            self.shown.insert(*place, seen[*place].environment.clone());
+            news.extend(lines(self.shown.get(place).map(Arc::as_ref), &seen[*place]));
+            self.shown.insert(*place, Arc::clone(&seen[*place].environment));
         }
         if news.is_empty() && now.duration_since(self.spoke) >= SILENCE {
             let late = seen.iter().filter(|seen| !seen.environment.is_ready() && !seen.gone);
@@ -198,7 +199,7 @@ mod tests {
     use crate::environment::tests::{creating, environment, half_made, ready, refused_leaf, set};
 
     fn seen(object: &Value) -> Seen {
-        Seen { environment: environment(object), gone: false }
+        Seen { environment: Arc::new(environment(object)), gone: false }
     }
 
     fn told(states: &[Value]) -> String {

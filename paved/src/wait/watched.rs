@@ -1,6 +1,7 @@
 //! What is waited for, as watches show it: one watch for each kind and namespace, whatever their number.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream, ReadyChunks, SelectAll, select_all};
@@ -16,7 +17,7 @@ const AT_ONCE: usize = 100;
 
 /// An environment that is waited for.
 pub(crate) struct Seen {
-    pub(crate) environment: Environment,
+    pub(crate) environment: Arc<Environment>,
     pub(crate) gone: bool,
 }
 
@@ -45,21 +46,20 @@ struct Group {
 type Change = (usize, cluster::Seen);
 
 impl Watched {
-    pub(crate) fn new(targets: &[Found]) -> Self {
+    pub(crate) fn new(targets: Vec<Found<Environment>>) -> Self {
         let mut groups: Vec<Group> = Vec::new();
-        for (index, found) in targets.iter().enumerate() {
-            let metadata = &found.object.metadata;
-            let namespace = metadata.namespace.clone().unwrap_or_default();
+        let mut seen = Vec::new();
+        for (index, found) in targets.into_iter().enumerate() {
+            let namespace = found.object.namespace.clone();
             let known =
                 groups.iter().position(|group| group.kind == found.kind && group.namespace == namespace);
             let known = known.unwrap_or_else(|| {
-                groups.push(Group::of(found, namespace));
+                groups.push(Group::of(&found, namespace));
                 groups.len() - 1
             });
-            groups[known].members.insert(metadata.uid.clone().unwrap_or_default(), index);
+            groups[known].members.insert(found.object.uid.clone(), index);
+            seen.push(Seen { environment: Arc::new(found.object), gone: false });
         }
-        let seen = |found: &Found| Seen { environment: Environment::of(&found.object), gone: false };
-        let seen: Vec<Seen> = targets.iter().map(seen).collect();
         Self { news: (0..seen.len()).collect(), seen, groups, contact: Contact::default() }
     }
 
@@ -156,7 +156,7 @@ impl Watched {
         if let Some(missing) = &mut group.missing {
             missing.remove(&index);
         }
-        self.seen[index].environment = Environment::of(object);
+        self.seen[index].environment = Arc::new(Environment::of(object));
         self.news.insert(index);
     }
 
@@ -168,7 +168,7 @@ impl Watched {
 
 impl Group {
     /// One like this, without members.
-    fn of(found: &Found, namespace: String) -> Self {
+    fn of(found: &Found<Environment>, namespace: String) -> Self {
         Self {
             kind: found.kind.clone(),
             namespace,
@@ -203,8 +203,11 @@ mod tests {
 
     fn two() -> Watched {
         let kind = kinds().called("gpuws").unwrap().remove(0);
-        let found = |name, uid| Found { kind: kind.clone(), object: object(name, uid), listed: None };
-        Watched::new(&[found("ada", "1"), found("grace", "2")])
+        let found = |name, uid| {
+            let object = Environment::of(&object(name, uid));
+            Found { kind: kind.clone(), object, listed: None }
+        };
+        Watched::new(vec![found("ada", "1"), found("grace", "2")])
     }
 
     #[test]

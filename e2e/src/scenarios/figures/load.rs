@@ -73,11 +73,11 @@ pub(in crate::scenarios) async fn streams_hear_of_every_change(stage: Stage) -> 
     let size = Size::wanted()?;
     allow_many_files()?;
     let world = World::set(&stage, &size).await?;
-    let others = world.watches_of_others().await?;
-    let replicas = [world.portal(0).await?, world.portal(1).await?];
     let mut tasks = JoinSet::new();
     let told = Told::default();
     told.follow(&world, &mut tasks);
+    let others = world.watches_of_others().await?;
+    let replicas = [world.portal(0).await?, world.portal(1).await?];
     let crowd = gather(&world, &replicas, &size, &mut tasks).await?;
     one_watch_each(&world, &others, replicas.len()).await?;
     told.take();
