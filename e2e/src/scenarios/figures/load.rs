@@ -224,9 +224,7 @@ impl Round<'_> {
         waited.sort_unstable();
         self.print(&waited, anew);
         let p99 = share(&waited, 99);
-        // While streams come back it is promised how soon.
-        let is_bound = size.is_promised && self.killed.is_none();
-        ensure!(!is_bound || p99 <= WAIT, "the p99 is {p99:?}; {WAIT:?} is promised");
+        ensure!(!size.is_promised || p99 <= WAIT, "the p99 is {p99:?}; {WAIT:?} is promised");
         Ok(())
     }
 
