@@ -111,7 +111,7 @@ pub struct ControlPlane {
     pub metrics: Metrics,
     /// The turn to install add-ons inside virtual clusters: they would be there twice, as all virtual clusters are one cluster.
     pub add_ons: Arc<Mutex<()>>,
-    /// The turn to make the environments that look on.
+    /// The turn to make one of the environments that stand.
     pub standing: Mutex<()>,
     /// The PostgreSQL server on which provider-sql's kinds are played, where one is installed.
     pub postgres: Option<Postgres>,

@@ -17,7 +17,7 @@ use crate::objects::Objects;
 use crate::stage::{PATIENCE, eventually};
 
 /// How often to look.
-const EVERY: Duration = Duration::from_millis(500);
+const EVERY: Duration = Duration::from_secs(1);
 
 /// How long nothing has to be made nor changed.
 const RESTING: Duration = Duration::from_secs(10);

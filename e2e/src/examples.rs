@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
-use serde_json::Value;
+use serde_json::{Value, json};
 use xtask::{workspace, yaml};
 
 /// Every API in both flavours.
@@ -26,4 +26,22 @@ pub fn example(api: &str, flavour: Flavour, namespace: &str) -> Result<Value> {
     let mut object = documents.into_iter().next().with_context(|| format!("{} is empty", path.display()))?;
     object["metadata"]["namespace"] = namespace.into();
     Ok(object)
+}
+
+/// A name of its own for the namespaced one of two examples in a namespace: both stock pools would be one Deployment, over which they
+/// quarrel as soon as they differ.
+pub fn beside(flavour: Flavour) -> Value {
+    match flavour {
+        Flavour::Claims => json!({}),
+        Flavour::Namespaced => json!({"metadata": {"name": "direct"}}),
+    }
+}
+
+/// What an example is changed by to want a provider's Composition.
+pub fn selecting(flavour: Flavour, provider: &str) -> Value {
+    let selector = json!({"compositionSelector": {"matchLabels": {"provider": provider}}});
+    match flavour {
+        Flavour::Claims => json!({"spec": selector}),
+        Flavour::Namespaced => json!({"spec": {"crossplane": selector}}),
+    }
 }

@@ -26,7 +26,6 @@ use anyhow::{Context, Result, anyhow, bail};
 use function_paved_road::apis::Flavour;
 use futures::future::{LocalBoxFuture, try_join_all};
 use futures::{StreamExt, stream};
-use serde_json::{Value, json};
 
 use crate::control_plane::{Breakers, ControlPlane, Options};
 use crate::signals;
@@ -76,19 +75,15 @@ macro_rules! scenario {
 const SCENARIOS: &[Scenario] = &[
     // The longest first, so that nobody is waited for in the end.
     scenario!(compatibility::the_claims_flavour_works_on_crossplane_1_20),
-    scenario!(install::a_team_has_apis_in_a_group_of_its_own),
+    // Its environments stand from here on.
     scenario!(day_two::a_function_that_is_killed_is_missed_by_nobody),
-    scenario!(day_two::what_may_change_changes),
-    scenario!(claims::every_claim_becomes_ready),
-    scenario!(claims::every_namespaced_composite_becomes_ready),
-    scenario!(deletion::everything_goes_when_it_is_ready),
+    scenario!(install::a_team_has_apis_in_a_group_of_its_own),
     scenario!(deletion::everything_goes_when_it_is_half_made),
     scenario!(deletion::everything_goes_when_the_clouds_refuse),
     scenario!(deletion::what_is_orphaned_stays_in_the_cloud),
     scenario!(deletion::a_site_whose_files_are_retained_keeps_its_bucket),
     scenario!(install::packages_bring_the_providers_that_they_need),
     scenario!(install::packages_are_pushed_as_the_readme_says),
-    scenario!(install::compositions_are_selected_by_their_provider),
     scenario!(inside::the_app_lands_inside),
     scenario!(inside::an_app_taken_out_of_a_claim_is_uninstalled),
     scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go),
@@ -118,12 +113,15 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(cli::what_is_deleted_while_it_is_waited_for_fails),
     scenario!(cli::an_interrupted_wait_leaves_what_was_applied),
     scenario!(cli::a_deletion_that_hangs_says_what_holds_it),
+    scenario!(claims::every_claim_becomes_ready),
+    scenario!(claims::every_namespaced_composite_becomes_ready),
+    scenario!(install::compositions_are_selected_by_their_provider),
     scenario!(figures::each_becomes_ready_by_itself, Asked),
     scenario!(figures::two_thousand_are_listed_and_waited_for, Asked),
     scenario!(figures::streams_hear_of_every_change, Asked),
-    // From here on the same environments look on.
     scenario!(bulk::a_hundred_environments_come_and_go, Apart),
     scenario!(quiet::nothing_is_written_while_nothing_happens, Apart),
+    scenario!(day_two::what_may_change_changes, Alone),
     scenario!(cli::a_wait_outlives_the_api_server, Alone),
     scenario!(portal::the_pages_outlive_the_api_server, Alone),
     scenario!(day_two::a_provider_that_was_down_catches_up, Alone),
@@ -133,6 +131,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(day_two::an_edit_that_no_function_answers_is_not_ready, Alone),
     scenario!(day_two::crossplane_restarted_makes_nothing_anew, Alone),
     scenario!(upgrade::in_whatever_order_nothing_is_made_anew, Alone),
+    scenario!(deletion::everything_goes_when_it_is_ready, Alone),
     // On a control plane of its own, for which there is room now.
     scenario!(operations::its_documented_commands_run, Alone),
 ];
@@ -247,14 +246,10 @@ async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> Outcome {
     Outcome { name: scenario.name, failure, freed }
 }
 
-/// Plays one; where it fails, why, and what is to be seen of the environments that it has made, and of those that looked on.
+/// Plays one; where it fails, why, and what is to be seen of the environments that it has made or looked at.
 async fn failure(stage: &Stage, scenario: &Scenario) -> Option<String> {
     let error = in_time(stage, scenario).await.err()?;
-    let mut text = format!("    {error:#}\n{}", stage.portrait().await);
-    if let (When::Apart | When::Alone, Ok(standing)) = (scenario.when, stage.looking_on().await) {
-        text += &standing.portrait().await;
-    }
-    Some(text)
+    Some(format!("    {error:#}\n{}", stage.portrait().await))
 }
 
 /// Plays one in the time that it may take. However one ends that is alone, the platform team's Settings are those from before it.
@@ -290,15 +285,6 @@ async fn listened_to(stage: &Stage, scenario: &Scenario) -> Result<()> {
     (scenario.play)(stage.clone()).await?;
     stage.clear().await.context("what the scenario made does not go")?;
     Breakers::of(&stage.plane).await?.have_not_opened_since(&before)
-}
-
-/// A name of its own for the namespaced one of two examples in a namespace: both stock pools would be one Deployment, over which they
-/// quarrel as soon as they differ.
-fn beside(flavour: Flavour) -> Value {
-    match flavour {
-        Flavour::Claims => json!({}),
-        Flavour::Namespaced => json!({"metadata": {"name": "direct"}}),
-    }
 }
 
 /// Plays in both flavours at once.

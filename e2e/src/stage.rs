@@ -1,14 +1,15 @@
 //! What a scenario plays on: a namespace of its own, people with the rights that we ship, and the clouds.
 
 mod add_ons;
+mod standing;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use function_paved_road::apis::Flavour;
-use futures::future::{try_join, try_join_all};
+use futures::future::try_join_all;
 use serde_json::{Value, json};
 
 pub use self::add_ons::{AddOns, is_part};
@@ -42,6 +43,8 @@ pub struct Stage {
     pub objects: Objects,
     /// How many parts of what was deleted half-made somebody had to delete by hand.
     freed: Arc<AtomicUsize>,
+    /// Whether the environments that stand were asked for.
+    looks_at_standing: Arc<AtomicBool>,
 }
 
 impl Stage {
@@ -61,7 +64,15 @@ impl Stage {
         objects.apply(&binding(&namespace, "paved-road-user", &user)).await?;
         objects.apply(&binding(&namespace, "paved-road-viewer", &viewer)).await?;
         objects.apply(&operators(&namespace)).await?;
-        Ok(Self { user: admin.of(&user), plane, namespace, admin, objects, freed: Arc::default() })
+        Ok(Self {
+            user: admin.of(&user),
+            plane,
+            namespace,
+            admin,
+            objects,
+            freed: Arc::default(),
+            looks_at_standing: Arc::default(),
+        })
     }
 
     /// Objects, as the user of the namespace may read and write them.
@@ -127,46 +138,9 @@ impl Stage {
         Ok(AddOns { parameters, _turn: turn })
     }
 
-    /// Every example and every managed cluster in both flavours, ready, for those who look on while something else changes: they go on
-    /// from scenario to scenario. The virtual environment that was made from a claim has add-ons.
-    pub async fn standing(&self) -> Result<Vec<Environment>> {
-        let _turn = self.plane.standing.lock().await;
-        let stage = self.looking_on().await?;
-        let all = examples::all().map(async |(api, flavour)| {
-            let name = api.info().name;
-            let environment = stage.example(name, flavour, json!({}))?;
-            if environment.found().await?.is_none() {
-                environment.apply().await?;
-                environment.ready().await?;
-                if (name, flavour) == ("virtual-environment", Flavour::Claims) {
-                    self.add_ons().await?.join(&environment).await?;
-                }
-            }
-            environment.ready().await?;
-            anyhow::Ok(environment)
-        });
-        let clusters = examples::clusters().map(async |(cluster, flavour)| {
-            let environment = stage.cluster(cluster, flavour)?;
-            if environment.found().await?.is_none() {
-                environment.apply().await?;
-            }
-            environment.ready().await?;
-            anyhow::Ok(environment)
-        });
-        let (mut standing, clusters) = try_join(try_join_all(all), try_join_all(clusters)).await?;
-        standing.extend(clusters);
-        Ok(standing)
-    }
-
     /// The same, in another namespace.
     pub fn in_namespace(&self, namespace: &str) -> Self {
         Self { namespace: namespace.to_owned(), ..self.clone() }
-    }
-
-    /// The stage of those who look on.
-    pub async fn looking_on(&self) -> Result<Self> {
-        let stage = Self::set(self.plane.clone(), "standing").await?;
-        Ok(Self { freed: self.freed.clone(), ..stage })
     }
 
     /// Waits until an environment is gone that was deleted while it was being made; parts that were overlooked are deleted by hand,
@@ -255,8 +229,20 @@ impl Stage {
         Ok(left)
     }
 
-    /// Every environment of the namespace, of whatever group, with what it composed: for whoever must find out what went wrong.
+    /// The environments that the scenario has made or looked at, with what they composed: for whoever must find out what went wrong.
     pub async fn portrait(&self) -> String {
+        let own = self.portrait_of_own().await;
+        if !self.looks_at_standing.load(Ordering::Relaxed) {
+            return own;
+        }
+        match self.of_standing().await {
+            Ok(standing) => own + &standing.portrait_of_own().await,
+            Err(error) => format!("{own}nothing is to be seen of those that stand: {error:#}\n"),
+        }
+    }
+
+    /// Every environment of the namespace, of whatever group.
+    async fn portrait_of_own(&self) -> String {
         let all = match self.admin.get(&["paved", "-A"]).await {
             Ok(list) => list["items"].as_array().cloned().unwrap_or_default(),
             Err(error) => return format!("nothing is to be seen of {}: {error:#}", self.namespace),
@@ -299,7 +285,7 @@ pub async fn eventually<T>(what: &str, mut check: impl AsyncFnMut() -> Result<Op
         if Instant::now() > end {
             bail!("waited {} s, and still not: {what}", PATIENCE.as_secs());
         }
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 

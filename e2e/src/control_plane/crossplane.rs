@@ -29,8 +29,8 @@ use super::{
 
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// How soon what no event tells of is looked at.
-const POLL: &str = "--poll-interval=20s";
+/// How soon what no event tells of is looked at: later than any scenario waits, so that none is helped by it.
+const POLL: &str = "--poll-interval=10m";
 
 /// Core, running.
 pub struct Core {
@@ -164,7 +164,7 @@ async fn init(
 async fn rbac_manager(ground: &Ground, cluster: &Cluster) -> Result<()> {
     let account: PathBuf = cluster.account(NAMESPACE, "rbac-manager").await?;
     let program = Program::new("crossplane-rbac-manager", &ground.tools.core)
-        .args(["rbac", "start", "--provider-clusterrole=crossplane:allowed-provider-permissions", POLL])
+        .args(["rbac", "start", "--provider-clusterrole=crossplane:allowed-provider-permissions"])
         .env("KUBECONFIG", account.display().to_string());
     ground.start(program)?;
     Ok(())

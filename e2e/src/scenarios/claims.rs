@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use anyhow::{Context, Result, ensure};
-use function_paved_road::apis::{APIS, AnyApi, Flavour};
+use function_paved_road::apis::{AnyApi, Flavour};
 use function_paved_road::compose::spec_hash;
 use futures::future::try_join_all;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::environment::Environment;
 use crate::stage::{Stage, eventually};
@@ -20,17 +20,11 @@ pub(super) async fn every_namespaced_composite_becomes_ready(stage: Stage) -> Re
 }
 
 async fn all_become_ready(stage: &Stage, flavour: Flavour) -> Result<()> {
-    let ready = APIS.iter().map(async |api| {
-        if api.info().name != "virtual-environment" {
-            return becomes_ready(stage, *api, flavour, json!({})).await.map(drop);
-        }
-        let environment = becomes_ready(stage, *api, flavour, json!({})).await?;
-        let add_ons = stage.add_ons().await?;
-        add_ons.join(&environment).await?;
-        tells_its_status(api.info().name, &environment.object().await?)?;
-        add_ons.leave(&environment).await
-    });
-    try_join_all(ready).await.map(drop)
+    let mut standing = stage.standing_examples().await?;
+    standing.retain(|(_, of, _)| *of == flavour);
+    try_join_all(standing.iter().map(|(api, _, environment)| tells(stage, *api, flavour, environment)))
+        .await
+        .map(drop)
 }
 
 /// An API's example, changed so, becomes Ready and tells what it should; gives it back.
@@ -40,16 +34,21 @@ pub(super) async fn becomes_ready(
     flavour: Flavour,
     change: Value,
 ) -> Result<Environment> {
-    let name = api.info().name;
-    let environment = stage.ready(name, flavour, change).await?;
-    tells_its_status(name, &environment.object().await?)?;
-    shows_its_columns(name, &environment).await?;
-    hands_over_its_secret(stage, api, &environment, flavour).await.with_context(|| name)?;
+    let environment = stage.ready(api.info().name, flavour, change).await?;
+    tells(stage, api, flavour, &environment).await?;
     Ok(environment)
 }
 
+/// An environment that is ready tells what its owner needs.
+async fn tells(stage: &Stage, api: &dyn AnyApi, flavour: Flavour, environment: &Environment) -> Result<()> {
+    let name = api.info().name;
+    tells_its_status(name, &environment.object().await?)?;
+    shows_its_columns(name, environment).await?;
+    hands_over_its_secret(stage, api, environment, flavour).await.with_context(|| name)
+}
+
 /// The status fields of apis.md that a ready environment of each kind has.
-fn tells_its_status(api: &str, object: &Value) -> Result<()> {
+pub(super) fn tells_its_status(api: &str, object: &Value) -> Result<()> {
     let own: &[&str] = match api {
         "gpu-workspace" => &["connection", "instanceId", "machine", "privateIp", "publicIp"],
         "application-environment" => &["bucketUrl", "dbAddress", "dbEndpoint", "gkeEndpoint"],
@@ -174,7 +173,7 @@ async fn hands_over_its_secret(
         Flavour::Namespaced => format!("{}-{}", environment.name(), api.info().name),
     };
     eventually(&format!("Secret {name} has the keys {keys:?}"), async || {
-        let secret = stage.objects.get("v1", "Secret", &stage.namespace, &name).await?;
+        let secret = stage.objects.get("v1", "Secret", environment.namespace(), &name).await?;
         Ok(secret.filter(|secret| {
             keys.iter().all(|key| secret["data"][key].as_str().is_some_and(|value| !value.is_empty()))
         }))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::Flavour;
-use futures::future::{join_all, try_join_all};
+use futures::future::{join_all, try_join, try_join_all};
 use serde_json::json;
 
 pub(super) use self::edits::what_may_change_changes;
@@ -15,8 +15,8 @@ pub(super) use self::settings::{
     new_networks_reach_what_runs, new_settings_leave_alone_what_runs, new_tags_and_publishers_reach_what_runs,
 };
 use super::in_both_flavours;
+use crate::control_plane::Function;
 use crate::environment::{Desired, Environment};
-use crate::examples;
 use crate::paved::Paved;
 use crate::stage::{PATIENCE, Stage, eventually};
 
@@ -87,19 +87,16 @@ const STRIKES: usize = 5;
 
 /// While environments are made, a replica is killed again and again that is about to answer: its calls are lost.
 pub(super) async fn a_function_that_is_killed_is_missed_by_nobody(stage: Stage) -> Result<()> {
-    let function = &stage.plane.function;
-    let environments = examples::all()
-        .map(|(api, flavour)| stage.example(api.info().name, flavour, json!({})))
-        .collect::<Result<Vec<_>>>()?;
-    try_join_all(environments.iter().map(Environment::apply)).await?;
-    for number in 0..STRIKES {
-        let struck = tokio::time::timeout(PATIENCE, function.strike()).await;
-        let replica =
-            struck.with_context(|| format!("{number} calls were cut off, and no other was made"))??;
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        replica.start_again()?;
-    }
-    try_join_all(environments.iter().map(Environment::ready)).await?;
+    let made = async {
+        let (examples, clusters) = try_join(stage.standing_examples(), stage.standing_clusters()).await?;
+        let examples = examples.into_iter().map(|(_, _, environment)| environment);
+        let clusters = clusters.into_iter().map(|(_, _, environment)| environment);
+        let environments: Vec<_> = examples.chain(clusters).collect();
+        // Where somebody else had them made, nobody would ask the function any more.
+        try_join_all(environments.iter().map(Environment::poke)).await?;
+        Ok(environments)
+    };
+    let (environments, ()) = try_join(made, killed(&stage.plane.function)).await?;
     for environment in &environments {
         let made = stage.in_the_clouds(&environment.composite().await?).await?;
         let composed = environment.composed().await?;
@@ -112,6 +109,18 @@ pub(super) async fn a_function_that_is_killed_is_missed_by_nobody(stage: Stage) 
                 environment.resource()
             );
         }
+    }
+    Ok(())
+}
+
+/// Kills replicas that are about to answer, and starts each again.
+async fn killed(function: &Function) -> Result<()> {
+    for number in 0..STRIKES {
+        let struck = tokio::time::timeout(PATIENCE, function.strike()).await;
+        let replica =
+            struck.with_context(|| format!("{number} calls were cut off, and no other was made"))??;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        replica.start_again()?;
     }
     Ok(())
 }

@@ -18,19 +18,24 @@ use crate::kubectl::Refusal;
 use crate::stage::{Stage, eventually, merge};
 use crate::stand_in::behaviour::Rule;
 
+/// They have stood until now, and seen whatever happened.
 pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()> {
-    let apis = examples::all().map(async |(api, flavour)| {
-        let name = api.info().name;
-        let environment = stage.ready(name, flavour, named(api, flavour)).await?;
-        goes_by_its_usages(&stage, &environment, &usages(name, flavour)).await
+    let (examples, clusters) = try_join(stage.standing_examples(), stage.standing_clusters()).await?;
+    let examples = examples.iter().map(async |(api, flavour, environment)| {
+        if api.info().name == "unified-environment" {
+            environment.edit(&json!({"spec": {"frontend": {"retainFiles": false}}})).await?;
+            eventually("files go with their site", async || {
+                let bucket = environment.slot("frontend-bucket").await?;
+                Ok((bucket["spec"]["forProvider"]["forceDestroy"] == true).then_some(()))
+            })
+            .await?;
+        }
+        goes_by_its_usages(&stage, environment, &usages(api.info().name, *flavour)).await
     });
-    let clusters = examples::clusters().map(async |(cluster, flavour)| {
-        let environment = stage.cluster(cluster, flavour)?;
-        environment.apply().await?;
-        environment.ready().await?;
-        goes_by_its_usages(&stage, &environment, &usages(cluster, flavour)).await
+    let clusters = clusters.iter().map(async |(cluster, flavour, environment)| {
+        goes_by_its_usages(&stage, environment, &usages(cluster, *flavour)).await
     });
-    try_join(try_join_all(apis), try_join_all(clusters)).await.map(drop)
+    try_join(try_join_all(examples), try_join_all(clusters)).await.map(drop)
 }
 
 /// It has these Usages, and goes in the order that they and its others demand.

@@ -15,7 +15,7 @@ use super::operations;
 use crate::control_plane::{Program, packages};
 use crate::examples;
 use crate::paved::{Paved, address};
-use crate::stage::{Stage, eventually};
+use crate::stage::Stage;
 
 const PACKAGES: &str = "pkg.crossplane.io/v1";
 
@@ -96,28 +96,22 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
 }
 
 pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) -> Result<()> {
-    let chosen = examples::all().map(async |(api, flavour)| {
-        let environment = stage.example(api.info().name, flavour, selecting(flavour, api.info().provider))?;
-        environment.apply().await?;
-        eventually("a Composition is selected", async || {
-            let composite = environment.composite().await.ok();
-            Ok(composite.filter(|composite| !composition(composite).is_null()).map(drop))
-        })
-        .await?;
-        environment.delete().await?;
-        stage.gone_or_freed(&environment).await.map(drop)
-    });
-    try_join_all(chosen).await?;
+    for (api, flavour, environment) in stage.standing_examples().await? {
+        let composite = environment.composite().await?;
+        ensure!(!composition(&composite).is_null(), "{} in {flavour:?} has none", api.info().name);
+    }
     // A claim has no word of it but `paved`'s.
-    let mut own = selecting(Flavour::Claims, "nobody");
-    own["metadata"]["name"] = "by-nobody".into();
-    let claim = stage.example("stock-pool", Flavour::Claims, own)?;
+    let claim =
+        stage.example("stock-pool", Flavour::Claims, examples::selecting(Flavour::Claims, "nobody"))?;
     let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
     Paved::of(&stage)?.apply(&claim, &flags).await?.is(4, &["no Composition suits its compositionRef"])?;
     claim.delete().await?;
     claim.gone().await?;
-    let nobody =
-        stage.example("stock-pool", Flavour::Namespaced, selecting(Flavour::Namespaced, "nobody"))?;
+    let nobody = stage.example(
+        "stock-pool",
+        Flavour::Namespaced,
+        examples::selecting(Flavour::Namespaced, "nobody"),
+    )?;
     nobody.apply().await?;
     let object = nobody
         .until("refused for want of a Composition", |object| {
@@ -127,17 +121,6 @@ pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) ->
     ensure!(composition(&object).is_null(), "nobody's Composition was found: {object}");
     nobody.delete().await?;
     nobody.gone().await
-}
-
-/// A claim, or composite, that wants the Composition of a provider.
-fn selecting(flavour: Flavour, provider: &str) -> Value {
-    let selector = json!({"compositionSelector": {"matchLabels": {"provider": provider}}});
-    match flavour {
-        Flavour::Claims => json!({"spec": selector}),
-        Flavour::Namespaced => {
-            json!({"metadata": {"name": format!("by-{provider}")}, "spec": {"crossplane": selector}})
-        }
-    }
 }
 
 fn composition(composite: &Value) -> &Value {

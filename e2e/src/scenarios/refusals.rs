@@ -6,8 +6,9 @@ use futures::future::try_join_all;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{beside, in_both_flavours};
+use super::in_both_flavours;
 use crate::environment::{Desired, Environment};
+use crate::examples;
 use crate::stage::Stage;
 
 pub(super) async fn the_api_server_refuses_what_the_schema_forbids(stage: Stage) -> Result<()> {
@@ -129,7 +130,7 @@ pub(super) async fn an_edit_that_the_function_refuses_loses_nothing(stage: Stage
     in_both_flavours(async |flavour| {
         let edits = refused_by_the_function().into_iter();
         let edited = edits.map(async |(api, bad, field, good)| {
-            let environment = stage.ready(api, flavour, beside(flavour)).await?;
+            let environment = stage.ready(api, flavour, examples::beside(flavour)).await?;
             environment.rests().await?;
             let before = all_of(&stage, api, &environment).await?;
             environment.edit(&bad).await?;

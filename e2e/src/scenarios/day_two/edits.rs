@@ -3,12 +3,11 @@
 use std::slice;
 
 use anyhow::{Result, ensure};
-use futures::future::try_join_all;
+use futures::future::{try_join, try_join_all};
 use serde_json::{Value, json};
 
 use crate::environment::{Desired, Environment};
-use crate::examples;
-use crate::scenarios::beside;
+use crate::scenarios::claims::tells_its_status;
 use crate::stage::{Stage, eventually};
 
 /// An edit, and what is composed after it: slots, JSON pointers into what fills them, and what is there. It is null where there is
@@ -194,24 +193,39 @@ fn of_add_ons() -> Edit {
 }
 
 pub(in crate::scenarios) async fn what_may_change_changes(stage: Stage) -> Result<()> {
-    let changed = examples::all().map(async |(api, flavour)| {
-        let environment = stage.ready(api.info().name, flavour, beside(flavour)).await?;
-        for edit in edits(api.info().name) {
-            let before = environment.desired().await?;
-            let after = arrives(&environment, &edit).await?;
-            nothing_is_lost(&environment, &before, &after)?;
-        }
-        if api.info().name == "virtual-environment" {
+    let standing = stage.standing_examples().await?;
+    let (hosts, others): (Vec<_>, Vec<_>) =
+        standing.iter().partition(|(api, _, _)| api.info().name == "virtual-environment");
+    let others = others.iter().map(|(api, _, environment)| changes(api.info().name, environment));
+    let hosts = async {
+        try_join_all(hosts.iter().map(|(api, _, environment)| changes(api.info().name, environment))).await?;
+        // The claim's may have add-ons: it has the first turn, and whoever looks on next gives them back to it.
+        for (api, _, environment) in hosts {
             let add_ons = stage.add_ons().await?;
-            add_ons.join(&environment).await?;
-            arrives(&environment, &of_add_ons()).await?;
-            add_ons.leave(&environment).await?;
+            add_ons.join(environment).await?;
+            tells_its_status(api.info().name, &environment.object().await?)?;
+            arrives(environment, &of_add_ons()).await?;
+            add_ons.leave(environment).await?;
         }
+        Ok(())
+    };
+    try_join(try_join_all(others), hosts).await?;
+    for (_, _, environment) in &standing {
         // What a provider refuses of the last edit, it refuses by then.
         environment.rests().await?;
-        super::settled(slice::from_ref(&environment)).await
-    });
-    try_join_all(changed).await.map(drop)
+        super::settled(slice::from_ref(environment)).await?;
+    }
+    Ok(())
+}
+
+/// Whatever may change of an API's example changes, and nothing is lost by it.
+async fn changes(api: &str, environment: &Environment) -> Result<()> {
+    for edit in edits(api) {
+        let before = environment.desired().await?;
+        let after = arrives(environment, &edit).await?;
+        nothing_is_lost(environment, &before, &after)?;
+    }
+    Ok(())
 }
 
 /// Edits an environment, and waits until all of it is to be seen, whole and in sync; what is composed then.

@@ -1,0 +1,67 @@
+//! Environments that stand from scenario to scenario: of what is shown of one that is ready, most needs none of its own.
+
+use std::sync::atomic::Ordering;
+
+use anyhow::Result;
+use function_paved_road::apis::{AnyApi, Flavour};
+use futures::future::{try_join, try_join_all};
+
+use super::{Stage, is_part, merge};
+use crate::environment::Environment;
+use crate::examples;
+
+impl Stage {
+    /// Every example and every managed cluster in both flavours, ready, for those who look on while something else changes. The virtual
+    /// environment that was made from a claim has add-ons: nobody else can have them at that time.
+    pub async fn standing(&self) -> Result<Vec<Environment>> {
+        let (examples, clusters) = try_join(self.standing_examples(), self.standing_clusters()).await?;
+        for (api, flavour, environment) in &examples {
+            let has_add_ons = (api.info().name, *flavour) == ("virtual-environment", Flavour::Claims);
+            if has_add_ons && !is_part(&environment.object().await?, "argocd") {
+                self.add_ons().await?.join(environment).await?;
+            }
+        }
+        let examples = examples.into_iter().map(|(_, _, environment)| environment);
+        Ok(examples.chain(clusters.into_iter().map(|(_, _, environment)| environment)).collect())
+    }
+
+    /// The examples among those that stand. They ask for Compositions of their provider.
+    pub async fn standing_examples(&self) -> Result<Vec<(&'static dyn AnyApi, Flavour, Environment)>> {
+        let stage = self.of_standing().await?;
+        let standing = examples::all().map(async |(api, flavour)| {
+            let info = api.info();
+            let mut change = examples::beside(flavour);
+            merge(&mut change, examples::selecting(flavour, info.provider));
+            let environment = stage.example(info.name, flavour, change)?;
+            anyhow::Ok((api, flavour, stage.stands(environment).await?))
+        });
+        try_join_all(standing).await
+    }
+
+    /// The managed clusters among those that stand, by their types.
+    pub async fn standing_clusters(&self) -> Result<Vec<(&'static str, Flavour, Environment)>> {
+        let stage = self.of_standing().await?;
+        let standing = examples::clusters().map(async |(cluster, flavour)| {
+            anyhow::Ok((cluster, flavour, stage.stands(stage.cluster(cluster, flavour)?).await?))
+        });
+        try_join_all(standing).await
+    }
+
+    /// The stage of those that stand.
+    pub(super) async fn of_standing(&self) -> Result<Self> {
+        self.looks_at_standing.store(true, Ordering::Relaxed);
+        let stage = Self::set(self.plane.clone(), "standing").await?;
+        Ok(Self { freed: self.freed.clone(), ..stage })
+    }
+
+    /// Applies an environment unless it is there, and waits until it is ready.
+    async fn stands(&self, environment: Environment) -> Result<Environment> {
+        let turn = self.plane.standing.lock().await;
+        if environment.found().await?.is_none() {
+            environment.apply().await?;
+        }
+        drop(turn);
+        environment.ready().await?;
+        Ok(environment)
+    }
+}
