@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::ValueEnum;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
@@ -110,10 +110,11 @@ impl State {
         started(self.pid).is_some_and(|started| started == self.started)
     }
 
+    /// It, and what it waits for: Go, which builds tools for minutes. What runs on the control plane is of other groups.
     fn signal(&self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.pid.cast_signed()) {
             // It may end just now.
-            let _ = kill_process(pid, signal);
+            let _ = kill_process_group(pid, signal);
         }
     }
 }
