@@ -3,6 +3,7 @@
 
 mod access;
 mod acting;
+mod answers;
 mod api;
 mod bearer;
 mod clients;

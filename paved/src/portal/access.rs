@@ -1,8 +1,7 @@
 //! What a person may see and do: the API server says so, and is asked again every few seconds.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, ResourceRule, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
@@ -14,6 +13,7 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
+use super::answers::Answers;
 use super::clients::Clients;
 use super::kinds::Catalog;
 use super::problem::Problem;
@@ -29,8 +29,8 @@ const MANY: usize = 200_000;
 /// How many questions are open at once.
 const AT_ONCE: usize = 16;
 
-/// How long one waits for one's turn to ask, and then for the answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long one waits for whoever asks the same, for one's turn to ask, and for the answer.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Asks the API server, and remembers its answers for a moment, each under the person that it is about.
 pub(super) struct Access {
@@ -38,7 +38,7 @@ pub(super) struct Access {
     /// The portal's own account.
     own: Person,
     catalog: Arc<Catalog>,
-    known: Mutex<HashMap<Question, (bool, Instant)>>,
+    answers: Answers<Question, bool>,
     open: Semaphore,
     /// Questions that went to the API server.
     pub(super) asked: Counter,
@@ -61,7 +61,7 @@ impl Access {
             clients,
             own: Person::of_kubernetes(&Naming::default(), "", Vec::new(), Credential::Own),
             catalog,
-            known: Mutex::default(),
+            answers: Answers::new(TTL, MANY),
             open: Semaphore::new(AT_ONCE),
             asked: Counter::default(),
         }
@@ -70,13 +70,13 @@ impl Access {
     /// Whether a person may list a kind, and so sees all of them, in a namespace.
     pub(super) async fn sees(&self, person: &Person, kind: &Kind, namespace: &str) -> Result<bool, Problem> {
         let here = question(person, "list", kind, namespace);
-        if let Some(answer) = self.remembered(&here) {
+        if let Some(answer) = self.answers.known(&here) {
             return Ok(answer);
         }
         if self.may(person, question(person, "list", kind, "")).await? {
             return Ok(true);
         }
-        self.rules(person, namespace, kind).await
+        self.answers.of(&here, self.rules(person, kind, &here)).await
     }
 
     /// Whether a person may create a kind in a namespace.
@@ -100,9 +100,10 @@ impl Access {
     }
 
     async fn may(&self, person: &Person, question: Question) -> Result<bool, Problem> {
-        if let Some(answer) = self.remembered(&question) {
-            return Ok(answer);
-        }
+        self.answers.of(&question, self.ask(person, &question)).await
+    }
+
+    async fn ask(&self, person: &Person, question: &Question) -> Result<bool, Problem> {
         let _turn = self.turn().await?;
         self.asked.inc();
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
@@ -122,24 +123,17 @@ impl Access {
         };
         let reviews: Api<SelfSubjectAccessReview> = Api::all(self.clients.of(person)?);
         let answer = answered(reviews.create(&PostParams::default(), &review)).await?;
-        let allowed = answer.status.is_some_and(|status| status.allowed);
-        self.remember(question, allowed);
-        Ok(allowed)
+        Ok(answer.status.is_some_and(|status| status.allowed))
     }
 
     /// The same question for a namespace. All rules there come with one answer, which counts where it is complete: many kinds in
     /// many namespaces would be many questions.
-    async fn rules(&self, person: &Person, namespace: &str, kind: &Kind) -> Result<bool, Problem> {
-        let here = question(person, "list", kind, namespace);
+    async fn rules(&self, person: &Person, kind: &Kind, here: &Question) -> Result<bool, Problem> {
         {
             let _turn = self.turn().await?;
-            // Somebody else may have asked for the same person meanwhile.
-            if let Some(answer) = self.remembered(&here) {
-                return Ok(answer);
-            }
             self.asked.inc();
             let review = SelfSubjectRulesReview {
-                spec: SelfSubjectRulesReviewSpec { namespace: Some(namespace.to_owned()) },
+                spec: SelfSubjectRulesReviewSpec { namespace: Some(here.namespace.clone()) },
                 ..SelfSubjectRulesReview::default()
             };
             let reviews: Api<SelfSubjectRulesReview> = Api::all(self.clients.of(person)?);
@@ -147,36 +141,18 @@ impl Access {
             if let Some(status) = answer.status.filter(|status| !status.incomplete) {
                 let allowed = |kind: &Kind| status.resource_rules.iter().any(|rule| lists(rule, kind));
                 for kind in self.catalog.seen().all() {
-                    self.remember(question(person, "list", kind, namespace), allowed(kind));
+                    self.answers.keep(question(person, "list", kind, &here.namespace), allowed(kind));
                 }
-                let allowed = allowed(kind);
-                self.remember(here, allowed);
-                return Ok(allowed);
+                return Ok(allowed(kind));
             }
         }
-        self.may(person, here).await
+        self.ask(person, here).await
     }
 
     /// One's turn to ask. An API server that says nothing lets nobody wait for ever for those who asked before.
     async fn turn(&self) -> Result<SemaphorePermit<'_>, Problem> {
         let turn = timeout(PATIENCE, self.open.acquire()).await.map_err(|_| Problem::silent())?;
         turn.map_err(|_| Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "The portal stops."))
-    }
-
-    fn remembered(&self, question: &Question) -> Option<bool> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(question).filter(|(_, since)| since.elapsed() < TTL).map(|(answer, _)| *answer)
-    }
-
-    fn remember(&self, question: Question, answer: bool) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MANY {
-            known.retain(|_, (_, since)| since.elapsed() < TTL);
-        }
-        if known.len() >= MANY {
-            known.clear();
-        }
-        known.insert(question, (answer, Instant::now()));
     }
 }
 

@@ -1,8 +1,7 @@
 //! Tokens of Kubernetes: whose they are is asked from the API server under the token itself, which takes no right of the portal's.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use kube::api::PostParams;
@@ -10,6 +9,7 @@ use kube::{Api, Client};
 use sha2::{Digest, Sha256};
 
 use super::access::answered;
+use super::answers::Answers;
 use super::clients::Clients;
 use super::problem::Problem;
 use super::who::{Credential, Naming, Person, Token};
@@ -21,19 +21,17 @@ const TTL: Duration = Duration::from_secs(30);
 /// How many answers are kept.
 const MANY: usize = 4096;
 
-/// Who somebody is, by the hash of a token, and until when that counts.
-type Known = HashMap<[u8; 32], (Arc<Person>, Instant)>;
-
 /// Whose tokens are whose.
 pub(super) struct Bearers {
     clients: Clients,
     naming: Naming,
-    known: Mutex<Known>,
+    /// By the hash of a token.
+    known: Answers<[u8; 32], Arc<Person>>,
 }
 
 impl Bearers {
     pub(super) fn new(clients: Clients, naming: Naming) -> Self {
-        Self { clients, naming, known: Mutex::default() }
+        Self { clients, naming, known: Answers::new(TTL, MANY) }
     }
 
     /// Whose token it is.
@@ -48,29 +46,11 @@ impl Bearers {
 
     async fn review(&self, credential: Credential, secret: &str) -> Result<Arc<Person>, Problem> {
         let key: [u8; 32] = Sha256::digest(secret.as_bytes()).into();
-        if let Some(person) = self.remembered(&key) {
-            return Ok(person);
-        }
-        let client = self.clients.by(&credential, "", &[])?;
-        let person = Arc::new(ask(client, &self.naming, credential).await?);
-        self.remember(key, Arc::clone(&person));
-        Ok(person)
-    }
-
-    fn remembered(&self, key: &[u8; 32]) -> Option<Arc<Person>> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(key).filter(|(_, since)| since.elapsed() < TTL).map(|(person, _)| Arc::clone(person))
-    }
-
-    fn remember(&self, key: [u8; 32], person: Arc<Person>) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MANY {
-            known.retain(|_, (_, since)| since.elapsed() < TTL);
-        }
-        if known.len() >= MANY {
-            known.clear();
-        }
-        known.insert(key, (person, Instant::now()));
+        let review = async {
+            let client = self.clients.by(&credential, "", &[])?;
+            ask(client, &self.naming, credential.clone()).await.map(Arc::new)
+        };
+        self.known.of(&key, review).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! Environments as they change: one watch for each kind and process, which all readers share.
 
 mod deleting;
+mod known;
 mod reader;
 mod store;
 mod view;

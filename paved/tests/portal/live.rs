@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
@@ -75,7 +76,9 @@ async fn whoever_comes_back_gets_what_was_missed_and_no_more() {
     portal.until_as("ada", "/api/v1/environments", |answer| answer.json()["items"][0]["name"] == "two").await;
     let missed = ada(&portal, &last).await.synced().await;
     assert_eq!(missed, pairs(&[("added", "two"), ("deleted", "one")]));
-    for unknown in ["another-1-2", "", "x", &last.replace('-', ""), &format!("{last}0")] {
+    let (_, known) = last.rsplit_once('-').unwrap();
+    let other = last.replace(known, &"0".repeat(known.len()).replacen('0', "1", 1));
+    for unknown in ["another-1-2", "", "x", &last.replace('-', ""), &format!("{last}0"), &other] {
         let anew = ada(&portal, unknown).await.synced().await;
         assert_eq!(anew, pairs(&[("snapshot", ""), ("added", "two")]), "{unknown}");
     }
@@ -84,8 +87,62 @@ async fn whoever_comes_back_gets_what_was_missed_and_no_more() {
     assert_eq!(
         others,
         pairs(&[("snapshot", ""), ("added", "bobs"), ("added", "bobs-too")]),
-        "an id is its owner's"
+        "what bob knows is not what ada knew"
     );
+}
+
+#[tokio::test]
+async fn any_replica_goes_on_from_what_another_has_told() {
+    let (cluster, portal) = both().await;
+    let other = Portal::alone(&cluster, "portal").await;
+    let mut events = ada(&portal, "").await;
+    events.synced().await;
+    cluster.put(&pool("two"), environment("StockPool", "ada"));
+    assert_eq!(events.told().await, ("added".into(), "two".into()));
+    let last = events.last.clone();
+    drop((events, portal));
+    cluster.put(&pool("three"), environment("StockPool", "ada"));
+    cluster.remove(&pool("one"));
+    let one_is_gone = |names: &Value| {
+        names["items"].as_array().is_some_and(|all| all.len() == 2 && all[0]["name"] != "one")
+    };
+    other.until_as("ada", "/api/v1/environments", |answer| one_is_gone(&answer.json())).await;
+    let mut events = ada(&other, &last).await;
+    assert_eq!(events.synced().await, pairs(&[("added", "three"), ("deleted", "one")]));
+    cluster.put(&pool("four"), environment("StockPool", "ada"));
+    assert_eq!(events.told().await, ("added".into(), "four".into()));
+    // The pages drop what is not of the line that they know, or is no newer.
+    let place = |id: &str| {
+        let (epoch, rest) = id.split_once('-').unwrap();
+        (epoch.to_owned(), rest.split_once('-').unwrap().0.parse::<u64>().unwrap())
+    };
+    let ((epoch, before), (same, after)) = (place(&last), place(&events.last));
+    assert_eq!((same, after), (epoch, before + 3));
+    let late = Portal::alone(&cluster, "portal").await;
+    assert_eq!(ada(&late, &events.last).await.synced().await, pairs(&[]), "it has been told everything");
+    let anew = ada(&late, &last).await.synced().await;
+    assert_eq!(anew.first(), pairs(&[("snapshot", "")]).first(), "what was before its time nobody knows");
+}
+
+#[tokio::test]
+async fn those_who_come_at_once_are_asked_about_once() {
+    let (cluster, portal) = both().await;
+    cluster.asked();
+    let here = &portal;
+    let streams = (0..20).map(|_| async move { ada(here, "").await.synced().await });
+    for told in join_all(streams).await {
+        assert_eq!(told, pairs(&[("snapshot", ""), ("added", "one")]));
+    }
+    let asked = cluster.asked();
+    let reviews: Vec<&str> = asked
+        .iter()
+        .filter(|(who, ..)| who == "ada")
+        .map(|(.., path)| path.rsplit('/').next().unwrap())
+        .collect();
+    let count = |review: &str| reviews.iter().filter(|one| **one == review).count();
+    assert_eq!(count("selfsubjectreviews"), 1, "{reviews:?}");
+    assert_eq!(count("selfsubjectaccessreviews"), 1, "of all namespaces: {reviews:?}");
+    assert_eq!(count("selfsubjectrulesreviews"), 2, "of each of two: {reviews:?}");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! One reader of changes: it sees what the person may see, and nothing of what they may not.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,11 @@ use axum::http::StatusCode;
 use tokio::sync::broadcast;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Action, Change, Entry, Key};
+use super::known::{Id, Known};
+use super::store::Start;
+use super::{Action, Change, Entry};
 use crate::portal::Portal;
 use crate::portal::access::TTL;
-use crate::portal::owner::hash;
 use crate::portal::problem::Problem;
 use crate::portal::streams::Slot;
 use crate::portal::who::Person;
@@ -32,12 +33,10 @@ pub(in crate::portal) struct Reader {
     changes: broadcast::Receiver<Arc<Change>>,
     /// What is still to be told.
     queue: VecDeque<Next>,
-    /// Everything up to here has been read.
-    sequence: u64,
+    /// Where whoever reads stands.
+    id: Id,
     /// What the person may see: the answer for each kind and namespace, and when it was given.
     sees: HashMap<(String, String), (bool, Instant)>,
-    /// What the person could see at the beginning.
-    scope: String,
     beat: tokio::time::Interval,
     /// Whether what is old is to be asked again.
     due: bool,
@@ -88,7 +87,7 @@ impl End {
 }
 
 impl Reader {
-    /// Begins with everything, or with what was missed since the event of this id, where this process still knows it.
+    /// Begins with everything, or with what was missed since the event of this id, whichever replica told it.
     pub(in crate::portal) async fn new(
         portal: &Arc<Portal>,
         person: &Arc<Person>,
@@ -105,31 +104,35 @@ impl Reader {
         let mut beat = interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beat.reset();
-        let start = portal.live.start(None);
+        let Start { entries, backlog, changes } = portal.live.start();
         let mut reader = Self {
             portal: Arc::clone(portal),
             person: Arc::clone(person),
-            changes: start.changes,
+            changes,
             queue: VecDeque::new(),
-            sequence: start.sequence,
+            id: Id::first(&portal.live.epoch, Known::default()),
             sees: HashMap::new(),
-            scope: String::new(),
             beat,
             due: false,
             _slot: slot,
         };
-        let mut visible = Vec::new();
-        for entry in start.snapshot.unwrap_or_default() {
-            if reader.may_see(&entry.key, &entry).await? {
-                visible.push(entry);
+        let mut visible: Vec<Arc<Entry>> = Vec::new();
+        for beside in entries.chunk_by(|one, next| one.key.place() == next.key.place()) {
+            if reader.may_see(&beside[0]).await? {
+                visible.extend_from_slice(beside);
             }
         }
-        reader.scope = reader.scope();
-        if let Some(start) = last.and_then(|last| reader.resumed(last)) {
-            reader.changes = start.changes;
-            reader.sequence = start.sequence;
-            reader.queue.extend(start.missed.into_iter().map(Next::Change));
+        let now = visible.iter().fold(Known::default(), |known, entry| known.with(entry.known));
+        let last = last.and_then(Id::read);
+        let missed = match &last {
+            Some(id) => reader.missed(id.known, now, &backlog).await?,
+            None => None,
+        };
+        if let (Some(id), Some(missed)) = (last, missed) {
+            reader.id = id;
+            reader.queue.extend(missed.into_iter().map(Next::Change));
         } else {
+            reader.id = Id::first(&portal.live.epoch, now);
             reader.queue.push_back(Next::Snapshot(visible.len()));
             reader.queue.extend(visible.into_iter().map(Next::Present));
         }
@@ -137,34 +140,38 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Where a reader goes on that has seen an event of this id; not where it may see something else than it did then.
-    fn resumed(&self, last: &str) -> Option<super::store::Start> {
-        let mut parts = last.splitn(3, '-');
-        let (epoch, sequence, scope) = (parts.next()?, parts.next()?, parts.next()?);
-        let known = epoch == self.portal.live.epoch && scope == self.scope;
-        let start = self.portal.live.start(Some(sequence.parse().ok().filter(|_| known)?));
-        start.snapshot.is_none().then_some(start)
+    /// What leads from what somebody knows to what there is now of what they may see: changes are taken back, one after the other, until
+    /// that is all there was. Nothing where it never was, as far as is remembered: they have been away for too long, could see something
+    /// else then, or the other replica has heard of changes of several kinds in another order just then.
+    async fn missed(
+        &mut self,
+        known: Known,
+        now: Known,
+        backlog: &[Arc<Change>],
+    ) -> Result<Option<VecDeque<Arc<Change>>>, Problem> {
+        let (mut there, mut missed) = (now, VecDeque::new());
+        let mut earlier = backlog.iter().rev();
+        while there != known {
+            let Some(change) = earlier.next() else { return Ok(None) };
+            if self.may_see(&change.entry).await? {
+                there = there.without(change.step);
+                missed.push_front(Arc::clone(change));
+            }
+        }
+        Ok(Some(missed))
     }
 
-    /// The id of an event up to which everything was read.
+    /// The id of an event that says where whoever reads it stands.
     pub(in crate::portal) fn id(&self) -> String {
-        format!("{}-{}-{}", self.portal.live.epoch, self.sequence, self.scope)
+        self.id.to_string()
     }
 
-    fn scope(&self) -> String {
-        let seen: BTreeSet<&(String, String)> =
-            self.sees.iter().filter(|(_, (sees, _))| *sees).map(|(place, _)| place).collect();
-        let person = self.person.key().map(|byte| format!("{byte:02x}")).concat();
-        let texts = seen.iter().flat_map(|(kind, namespace)| [kind.as_str(), namespace.as_str()]);
-        hash(&std::iter::once(person.as_str()).chain(texts).collect::<Vec<_>>(), 8)
-    }
-
-    async fn may_see(&mut self, key: &Key, entry: &Entry) -> Result<bool, Problem> {
-        let place = (key.kind.clone(), key.namespace.clone());
+    async fn may_see(&mut self, entry: &Entry) -> Result<bool, Problem> {
+        let place = (entry.key.kind.clone(), entry.key.namespace.clone());
         if let Some((sees, _)) = self.sees.get(&place) {
             return Ok(*sees);
         }
-        let sees = self.portal.access.sees(&self.person, &entry.kind, &key.namespace).await?;
+        let sees = self.portal.access.sees(&self.person, &entry.kind, &entry.key.namespace).await?;
         self.sees.insert(place, (sees, Instant::now()));
         Ok(sees)
     }
@@ -238,11 +245,13 @@ impl Reader {
             let Next::Change(change) = next else { return self.queue.pop_front() };
             let change = Arc::clone(change);
             // Answers that are too old are renewed with the next beat, which comes sooner than they spoil.
-            let sees = self.may_see(&change.entry.key, &change.entry).await;
+            let sees = self.may_see(&change.entry).await;
             self.queue.pop_front();
-            self.sequence = self.sequence.max(change.sequence);
             match sees {
-                Ok(true) => return Some(Next::Change(change)),
+                Ok(true) => {
+                    self.id.go_on(change.step);
+                    return Some(Next::Change(change));
+                }
                 Ok(false) => {}
                 Err(_) => return Some(Next::End(End::Unavailable)),
             }

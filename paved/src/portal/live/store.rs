@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio::sync::{broadcast, watch};
 use tokio::time::timeout;
 
+use super::known::Known;
 use super::{Left, View};
 use crate::cluster::Kind;
 use crate::portal::problem::Problem;
@@ -20,7 +21,7 @@ use crate::portal::problem::Problem;
 /// How many changes a reader may be behind before it is dropped.
 const BEHIND: usize = 1024;
 
-/// How many changes a reader that comes back can catch up with; beyond it gets everything anew.
+/// How many changes are remembered for readers that come back; whoever was away for longer gets everything anew.
 const BACKLOG: usize = 4096;
 
 /// What tells an environment from every other one that is there at the same time.
@@ -50,6 +51,8 @@ pub(in crate::portal) struct Entry {
     pub(in crate::portal) status: BTreeMap<String, Value>,
     /// As clients see it, in JSON.
     pub(in crate::portal) text: String,
+    /// The same in a number.
+    pub(super) known: Known,
     /// What is left of it while it goes.
     left: Option<Left>,
 }
@@ -65,17 +68,17 @@ pub(in crate::portal) enum Action {
 /// A change.
 #[derive(Debug)]
 pub(in crate::portal) struct Change {
-    /// Counts all changes that this process has seen.
-    pub(in crate::portal) sequence: u64,
     pub(in crate::portal) action: Action,
     pub(in crate::portal) entry: Arc<Entry>,
+    /// By how much it changes what is known.
+    pub(super) step: Known,
 }
 
 /// Everything that the watches have seen.
 pub(in crate::portal) struct Live {
     inner: Mutex<Inner>,
     changes: broadcast::Sender<Arc<Change>>,
-    /// What sets this process's sequence apart from every other's.
+    /// What sets this process apart from every other.
     pub(in crate::portal) epoch: String,
     /// The kinds whose watches stand, of all that are watched.
     synced: watch::Sender<(BTreeSet<String>, BTreeSet<String>)>,
@@ -89,19 +92,25 @@ pub(in crate::portal) struct Live {
 struct Inner {
     entries: BTreeMap<Key, Arc<Entry>>,
     backlog: VecDeque<Arc<Change>>,
-    sequence: u64,
     /// The kinds whose watches are interrupted, and since when.
     interrupted: BTreeMap<String, Instant>,
 }
 
 /// Where a reader begins.
 pub(super) struct Start {
-    /// Everything that there is; `None` where the reader only needs what it has missed.
-    pub(super) snapshot: Option<Vec<Arc<Entry>>>,
-    pub(super) missed: Vec<Arc<Change>>,
-    /// Everything up to here is in the snapshot, or has been seen; what was missed comes after it.
-    pub(super) sequence: u64,
+    /// Everything that there is, sorted by kind, namespace and name.
+    pub(super) entries: Vec<Arc<Entry>>,
+    /// The changes that led there, the newest last.
+    pub(super) backlog: Vec<Arc<Change>>,
+    /// What changes from then on.
     pub(super) changes: broadcast::Receiver<Arc<Change>>,
+}
+
+impl Key {
+    /// Where it is: whoever may see one there sees all of them.
+    pub(super) fn place(&self) -> (&str, &str) {
+        (&self.kind, &self.namespace)
+    }
 }
 
 impl Entry {
@@ -110,12 +119,14 @@ impl Entry {
         if let Some(left) = &left {
             view = view.with_left(left);
         }
+        let text = serde_json::to_string(&view).unwrap_or_default();
         Self {
             key: Key { kind: kind.full_name(), namespace: view.namespace.clone(), name: view.name.clone() },
             kind: Arc::clone(kind),
             uid: view.uid.clone(),
             version: view.resource_version.clone(),
-            text: serde_json::to_string(&view).unwrap_or_default(),
+            known: Known::of(&text),
+            text,
             labels: view.labels,
             owner: view.owner,
             phase: view.phase,
@@ -159,20 +170,19 @@ impl Live {
         let known = inner.entries.get(&key).cloned();
         let uid = object.metadata.uid.as_deref().unwrap_or_default();
         let version = object.metadata.resource_version.as_deref().unwrap_or_default();
-        let same = known.as_ref().filter(|known| known.uid == uid);
+        let same = known.clone().filter(|known| known.uid == uid);
         // Of another version of its kind it is read anew.
-        if same.is_some_and(|known| known.version == version && known.kind == *kind) {
+        if same.as_ref().is_some_and(|known| known.version == version && known.kind == *kind) {
             return;
         }
-        if let Some(other) = known.as_ref().filter(|known| known.uid != uid) {
-            self.tell(&mut inner, Action::Deleted, Arc::clone(other));
+        if same.is_none() {
+            self.tell(&mut inner, known, None);
         }
-        let left = same.and_then(|known| known.left.clone());
+        let left = same.as_ref().and_then(|known| known.left.clone());
         let left = left.filter(|_| object.metadata.deletion_timestamp.is_some());
-        let action = if same.is_some() { Action::Modified } else { Action::Added };
         let entry = Arc::new(Entry::of(object, kind, left));
         inner.entries.insert(key, Arc::clone(&entry));
-        self.tell(&mut inner, action, entry);
+        self.tell(&mut inner, same, Some(entry));
     }
 
     /// Takes in that an object is gone.
@@ -180,10 +190,9 @@ impl Live {
         let mut inner = self.inner();
         let key = key(kind, object);
         let uid = object.metadata.uid.as_deref().unwrap_or_default();
-        if inner.entries.get(&key).is_some_and(|known| known.uid == uid)
-            && let Some(entry) = inner.entries.remove(&key)
-        {
-            self.tell(&mut inner, Action::Deleted, entry);
+        if inner.entries.get(&key).is_some_and(|known| known.uid == uid) {
+            let entry = inner.entries.remove(&key);
+            self.tell(&mut inner, entry, None);
         }
     }
 
@@ -193,9 +202,8 @@ impl Live {
         let gone: Vec<Key> =
             inner.entries.keys().filter(|key| key.kind == kind && !keys.contains(*key)).cloned().collect();
         for key in gone {
-            if let Some(entry) = inner.entries.remove(&key) {
-                self.tell(&mut inner, Action::Deleted, entry);
-            }
+            let entry = inner.entries.remove(&key);
+            self.tell(&mut inner, entry, None);
         }
     }
 
@@ -209,6 +217,7 @@ impl Live {
             return;
         }
         let Some(view) = known.view().map(|view| view.with_left(&left)) else { return };
+        let text = serde_json::to_string(&view).unwrap_or_default();
         let entry = Arc::new(Entry {
             key: key.clone(),
             kind: Arc::clone(&known.kind),
@@ -223,17 +232,25 @@ impl Live {
             created: known.created.clone(),
             spec: known.spec.clone(),
             status: known.status.clone(),
-            text: serde_json::to_string(&view).unwrap_or_default(),
+            known: Known::of(&text),
+            text,
             left: Some(left),
         });
-        inner.entries.insert(key.clone(), Arc::clone(&entry));
-        self.tell(&mut inner, Action::Modified, entry);
+        let before = inner.entries.insert(key.clone(), Arc::clone(&entry));
+        self.tell(&mut inner, before, Some(entry));
     }
 
-    /// Numbers a change and hands it to all readers; under the lock, so that all see one order.
-    fn tell(&self, inner: &mut Inner, action: Action, entry: Arc<Entry>) {
-        inner.sequence += 1;
-        let change = Arc::new(Change { sequence: inner.sequence, action, entry });
+    /// Hands a change to all readers; under the lock, so that all see one order.
+    fn tell(&self, inner: &mut Inner, before: Option<Arc<Entry>>, after: Option<Arc<Entry>>) {
+        let known = |entry: Option<&Arc<Entry>>| entry.map(|entry| entry.known).unwrap_or_default();
+        let step = known(after.as_ref()).without(known(before.as_ref()));
+        let (action, entry) = match (before, after) {
+            (None, Some(entry)) => (Action::Added, entry),
+            (Some(_), Some(entry)) => (Action::Modified, entry),
+            (Some(entry), None) => (Action::Deleted, entry),
+            (None, None) => return,
+        };
+        let change = Arc::new(Change { action, entry, step });
         if inner.backlog.len() == BACKLOG {
             inner.backlog.pop_front();
         }
@@ -254,23 +271,13 @@ impl Live {
         self.inner().entries.get(key).cloned()
     }
 
-    /// Where a reader begins that has seen everything up to `seen`, if it has seen anything.
-    pub(super) fn start(&self, seen: Option<u64>) -> Start {
+    /// Where a reader begins: nothing lies between what there is and what changes.
+    pub(super) fn start(&self) -> Start {
         let inner = self.inner();
-        let sequence = inner.sequence;
-        let changes = self.changes.subscribe();
-        let oldest = inner.backlog.front().map_or(sequence + 1, |change| change.sequence);
-        match seen.filter(|seen| *seen <= sequence && *seen + 1 >= oldest) {
-            Some(seen) => {
-                let missed = inner.backlog.iter().filter(|change| change.sequence > seen).cloned().collect();
-                Start { snapshot: None, missed, sequence: seen, changes }
-            }
-            None => Start {
-                snapshot: Some(inner.entries.values().cloned().collect()),
-                missed: Vec::new(),
-                sequence,
-                changes,
-            },
+        Start {
+            entries: inner.entries.values().cloned().collect(),
+            backlog: inner.backlog.iter().cloned().collect(),
+            changes: self.changes.subscribe(),
         }
     }
 

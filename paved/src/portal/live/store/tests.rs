@@ -16,10 +16,15 @@ fn object(name: &str, uid: &str, version: &str) -> DynamicObject {
     .unwrap()
 }
 
-fn told(live: &Live, since: u64) -> Vec<(Action, String)> {
-    let start = live.start(Some(since));
-    assert!(start.snapshot.is_none());
-    start.missed.iter().map(|change| (change.action, change.entry.uid.clone())).collect()
+/// What was told after so many changes.
+fn told(live: &Live, since: usize) -> Vec<(Action, String)> {
+    let backlog = live.start().backlog;
+    backlog.iter().skip(since).map(|change| (change.action, change.entry.uid.clone())).collect()
+}
+
+/// What one knows who sees everything.
+fn known(live: &Live) -> Known {
+    live.all().iter().fold(Known::default(), |known, entry| known.with(entry.known))
 }
 
 #[test]
@@ -65,15 +70,48 @@ fn what_went_while_a_watch_was_away_is_told_when_it_is_back() {
 }
 
 #[test]
-fn whoever_was_away_too_long_gets_everything_anew() {
+fn every_change_can_be_taken_back() {
+    let live = Live::new("e".into());
+    let changes: [&dyn Fn(); 6] = [
+        &|| live.put(&object("ada", "u", "1"), &kind()),
+        &|| live.put(&object("bob", "v", "2"), &kind()),
+        &|| live.put(&object("ada", "u", "3"), &kind()),
+        &|| live.remove(&object("bob", "v", "4"), &kind()),
+        &|| live.put(&object("bob", "w", "5"), &kind()),
+        &|| live.keep_only(&kind().full_name(), &BTreeSet::from([key(&kind(), &object("ada", "u", "3"))])),
+    ];
+    let mut states = vec![known(&live)];
+    for change in changes {
+        change();
+        states.push(known(&live));
+    }
+    let mut there = states.pop().unwrap();
+    for change in live.start().backlog.iter().rev() {
+        there = there.without(change.step);
+        assert_eq!(Some(there), states.pop());
+    }
+    assert_eq!((there, states.len()), (Known::default(), 0));
+}
+
+#[test]
+fn two_replicas_come_to_the_same() {
+    let both = [object("ada", "u", "1"), object("bob", "v", "2")];
+    let (one, other) = (Live::new("e".into()), Live::new("f".into()));
+    both.iter().for_each(|object| one.put(object, &kind()));
+    both.iter().rev().for_each(|object| other.put(object, &kind()));
+    assert_eq!(known(&one), known(&other));
+    one.put(&object("ada", "u", "3"), &kind());
+    assert_ne!(known(&one), known(&other));
+}
+
+#[test]
+fn what_is_remembered_of_changes_has_a_bound() {
     let live = Live::new("e".into());
     for version in 0..=BACKLOG {
         live.put(&object("ada", "u", &version.to_string()), &kind());
     }
-    assert!(live.start(Some(0)).snapshot.is_some_and(|all| all.len() == 1));
-    assert_eq!(live.start(Some(1)).missed.len(), BACKLOG);
-    assert!(live.start(Some(u64::MAX - 1)).snapshot.is_some(), "a number of the future");
-    assert!(live.start(None).snapshot.is_some());
+    let backlog = live.start().backlog;
+    assert_eq!((backlog.len(), backlog[0].action), (BACKLOG, Action::Modified), "the first is forgotten");
 }
 
 #[test]

@@ -1,0 +1,148 @@
+//! Answers of the API server, which count for a moment. Where many want to know the same at once, one of them asks.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout;
+
+use super::access::PATIENCE;
+use super::problem::Problem;
+
+/// Held by whoever asks.
+type Turn = tokio::sync::Mutex<()>;
+
+/// Answers by their questions.
+pub(super) struct Answers<Q, A> {
+    /// How long an answer counts.
+    ttl: Duration,
+    /// How many are kept.
+    many: usize,
+    known: Mutex<HashMap<Q, (A, Instant)>>,
+    /// What is being asked.
+    turns: Mutex<HashMap<Q, Weak<Turn>>>,
+}
+
+impl<Q: Clone + Eq + Hash, A: Clone> Answers<Q, A> {
+    pub(super) fn new(ttl: Duration, many: usize) -> Self {
+        Self { ttl, many, known: Mutex::default(), turns: Mutex::default() }
+    }
+
+    /// The answer that still counts.
+    pub(super) fn known(&self, question: &Q) -> Option<A> {
+        locked(&self.known)
+            .get(question)
+            .filter(|(_, since)| since.elapsed() < self.ttl)
+            .map(|(answer, _)| answer.clone())
+    }
+
+    /// Keeps an answer.
+    pub(super) fn keep(&self, question: Q, answer: A) {
+        let mut known = locked(&self.known);
+        if known.len() >= self.many {
+            known.retain(|_, (_, since)| since.elapsed() < self.ttl);
+        }
+        if known.len() >= self.many {
+            known.clear();
+        }
+        known.insert(question, (answer, Instant::now()));
+    }
+
+    /// The answer that still counts, or the one that somebody else is being given, or else what `ask` says. A failure is told to whoever
+    /// has asked alone: the next one asks again.
+    pub(super) async fn of(
+        &self,
+        question: &Q,
+        ask: impl Future<Output = Result<A, Problem>>,
+    ) -> Result<A, Problem> {
+        if let Some(answer) = self.known(question) {
+            return Ok(answer);
+        }
+        let turn = self.turn(question);
+        let _held = timeout(PATIENCE, turn.lock()).await.map_err(|_| Problem::silent())?;
+        if let Some(answer) = self.known(question) {
+            return Ok(answer);
+        }
+        let answer = ask.await?;
+        self.keep(question.clone(), answer.clone());
+        Ok(answer)
+    }
+
+    /// The turn to ask a question, which there is while somebody wants to know.
+    fn turn(&self, question: &Q) -> Arc<Turn> {
+        let mut turns = locked(&self.turns);
+        if let Some(turn) = turns.get(question).and_then(Weak::upgrade) {
+            return turn;
+        }
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::<Turn>::default();
+        turns.insert(question.clone(), Arc::downgrade(&turn));
+        turn
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::http::StatusCode;
+    use futures::FutureExt as _;
+    use futures::future::{join_all, pending};
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_mins(1);
+
+    /// Asks fifty times at once; how often that came to be asked, and how many were answered.
+    async fn at_once(answers: &Answers<&str, bool>, answer: Result<bool, Problem>) -> (usize, usize) {
+        let asked = AtomicUsize::new(0);
+        let all = (0..50).map(|_| {
+            answers.of(&"question", async {
+                asked.fetch_add(1, Ordering::Relaxed);
+                yield_now().await;
+                answer.clone()
+            })
+        });
+        let answered = join_all(all).await.into_iter().filter(Result::is_ok).count();
+        (asked.load(Ordering::Relaxed), answered)
+    }
+
+    #[tokio::test]
+    async fn what_many_want_to_know_at_once_is_asked_once() {
+        let answers = Answers::new(LONG, 10);
+        assert_eq!(at_once(&answers, Ok(false)).await, (1, 50));
+        assert_eq!(at_once(&answers, Ok(false)).await, (0, 50), "it is known");
+        let old = Answers::new(Duration::ZERO, 10);
+        assert_eq!(at_once(&old, Ok(true)).await, (50, 50), "nobody is given what counts no more");
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_no_answer() {
+        let failure = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "Not now.");
+        assert_eq!(at_once(&Answers::new(LONG, 10), Err(failure)).await, (50, 0));
+    }
+
+    #[tokio::test]
+    async fn whoever_gives_up_leaves_their_turn_to_the_next() {
+        let answers = Answers::new(LONG, 10);
+        assert!(answers.of(&"question", pending()).now_or_never().is_none());
+        assert!(answers.of(&"question", async { Ok(true) }).await.unwrap());
+        answers.turn(&"another");
+        assert_eq!(locked(&answers.turns).len(), 1, "what nobody asks any more is forgotten");
+    }
+
+    #[test]
+    fn no_more_is_kept_than_may_be() {
+        let answers = Answers::new(LONG, 10);
+        (0..100).for_each(|number| answers.keep(number, ()));
+        assert!(locked(&answers.known).len() <= 10);
+        assert!(answers.known(&99).is_some());
+    }
+}

@@ -1,0 +1,109 @@
+//! What somebody knows of environments, in a number that every replica comes to: so any of them can go on from what another has told.
+
+use std::fmt::{self, Display, Formatter};
+
+use sha2::{Digest, Sha256};
+
+/// The sum of a hash of each environment, as it is told: whoever knows the same has the same sum, in whatever order and by whichever
+/// replica it was told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Known(u128);
+
+/// The id of an event, `epoch-sequence-known`: where somebody stands who has read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Id {
+    /// The process that told everything last, however many have gone on from there.
+    epoch: String,
+    /// How many changes have been told since.
+    sequence: u64,
+    pub(super) known: Known,
+}
+
+impl Known {
+    /// One environment alone.
+    pub(super) fn of(text: &str) -> Self {
+        let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
+        Self(hash[..16].iter().fold(0, |number, byte| (number << 8) | u128::from(*byte)))
+    }
+
+    /// This and what is added.
+    pub(super) fn with(self, other: Self) -> Self {
+        Self(self.0.wrapping_add(other.0))
+    }
+
+    /// This without something: the way back from what was added.
+    pub(super) fn without(self, other: Self) -> Self {
+        Self(self.0.wrapping_sub(other.0))
+    }
+}
+
+impl Id {
+    /// Of whoever was just told everything.
+    pub(super) fn first(epoch: &str, known: Known) -> Self {
+        Self { epoch: epoch.to_owned(), sequence: 0, known }
+    }
+
+    /// What a client sends back; nothing where no portal wrote it.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let parts: [&str; 3] = text.splitn(4, '-').collect::<Vec<_>>().try_into().ok()?;
+        let [epoch, sequence, known] = parts;
+        let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_hex(epoch) || !(1..=32).contains(&epoch.len()) || !is_hex(known) || known.len() != 32 {
+            return None;
+        }
+        let known = Known(u128::from_str_radix(known, 16).ok()?);
+        Some(Self { epoch: epoch.to_owned(), sequence: sequence.parse().ok()?, known })
+    }
+
+    /// Goes on by a change.
+    pub(super) fn go_on(&mut self, step: Known) {
+        self.sequence = self.sequence.saturating_add(1);
+        self.known = self.known.with(step);
+    }
+}
+
+impl Display for Id {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-{:032x}", self.epoch, self.sequence, self.known.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn whoever_knows_the_same_has_the_same_sum_by_whichever_way() {
+        let [a, b, newer] = ["a", "b", "newer"].map(Known::of);
+        assert_eq!(a.with(b), b.with(a));
+        assert_eq!(a.with(b).with(newer.without(a)), newer.with(b));
+        assert_eq!(a.with(b).without(a), b);
+        assert_eq!(a.without(a), Known::default());
+        assert!(a != b && a.with(a) != a && a.with(a) != Known::default());
+    }
+
+    #[test]
+    fn an_id_is_read_as_it_is_written() {
+        let mut id = Id::first("4f2a", Known::of("a"));
+        id.go_on(Known::of("b"));
+        let text = id.to_string();
+        assert!(text.starts_with("4f2a-1-") && text.len() == 7 + 32, "{text}");
+        assert_eq!(Id::read(&text).unwrap(), id);
+        let long = "f".repeat(33);
+        for strange in [
+            "",
+            "4f2a-1",
+            "4f2a-1-99ab",
+            &text.replace('-', ""),
+            &text.replace("4f2a", ""),
+            &text.replace("4f2a", &long),
+            &text.replace("4f2a", "x y"),
+            &text.replace("-1-", "--1-"),
+            &format!("{text}0"),
+            &format!("{text}-1"),
+        ] {
+            assert_eq!(Id::read(strange), None, "{strange}");
+        }
+    }
+}
