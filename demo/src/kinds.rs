@@ -212,7 +212,14 @@ fn recipes(flavour: Flavour) -> impl Iterator<Item = Recipe> {
         let kind =
             |names: &str, namespaced| Kind::of(group, manifests::VERSION, &xrd["spec"][names], namespaced);
         let composite = kind("names", flavour == Flavour::Namespaced);
-        let kind = if flavour == Flavour::Claims { kind("claimNames", true) } else { composite.clone() };
+        let kind = if flavour == Flavour::Claims {
+            // As Crossplane says of every claim.
+            let mut claim = kind("claimNames", true);
+            claim.categories.push("claim".to_owned());
+            claim
+        } else {
+            composite.clone()
+        };
         let composition = manifests::composition(*api, flavour, group);
         Recipe { kind, composite, xrd, composition }
     })

@@ -140,11 +140,9 @@ fn unknown() -> Problem {
     Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "The portal does not know the cluster's kinds yet.")
 }
 
-/// Whether people apply a kind as a claim, whose connection details go to a Secret that it names. One name can serve both
-/// flavours: then the group tells.
+/// Whether people apply a kind as a claim, whose connection details go to a Secret that it names.
 pub(super) fn is_claim(kind: &Kind) -> bool {
-    let named = kind.paved_api().is_some_and(|api| api.info().claim.kind == kind.name());
-    named && kind.resource.group != Flavour::Namespaced.default_group()
+    kind.flavour() == Flavour::Claims
 }
 
 /// The field of a claim's spec that names the Secret for its connection details. Core adds it to claims: no XRD has it.

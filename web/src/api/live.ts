@@ -4,7 +4,7 @@ import { backoff } from './backoff';
 import { Refused } from './problem';
 import type { Environment } from './schema';
 
-/** Where an event stands among all of one process of the portal: `epoch-sequence-scope`. */
+/** Where an event stands among all of one line, whichever replicas it went on at: `epoch-sequence-known`. */
 export interface EventId {
   epoch: string;
   sequence: number;

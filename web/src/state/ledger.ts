@@ -11,7 +11,7 @@ export function keyOf({ apiVersion, kind, namespace, name }: Pick<Environment, '
 
 /**
  * Everything that came down the line, in its newest state. Any message may come twice, and changes may come late: each carries the
- * sequence that its process of the portal gave it, and what is older than what is known of the same environment changes nothing.
+ * sequence that its line gave it, and what is older than what is known of the same environment changes nothing.
  * A snapshot counts only once it is complete; until then what was known before stays.
  */
 export class Ledger {

@@ -184,7 +184,7 @@ struct Round<'r> {
     what: &'r str,
     count: usize,
     took: Duration,
-    /// The portal that was killed amid them: whoever listened there begins anew.
+    /// The portal that was killed amid them: whoever listened there goes on at another.
     killed: Option<usize>,
 }
 

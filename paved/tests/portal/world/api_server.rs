@@ -390,7 +390,7 @@ fn review(here: &Here, who: &str, path: &str, sent: &Value) -> Option<Response> 
 fn discovery(is_empty: bool) -> Value {
     let resource = |(kind, plural): (&str, &str)| {
         json!({"resource": plural, "responseKind": {"group": "", "version": "", "kind": kind}, "scope": "Namespaced",
-            "singularResource": kind.to_lowercase(), "verbs": ["get", "list", "watch"], "categories": ["paved"]})
+            "singularResource": kind.to_lowercase(), "verbs": ["get", "list", "watch"], "categories": ["claim", "paved"]})
     };
     let resources = if is_empty { Vec::new() } else { KINDS.map(resource).to_vec() };
     json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": [
