@@ -28,12 +28,12 @@ pub fn example(api: &str, flavour: Flavour, namespace: &str) -> Result<Value> {
     Ok(object)
 }
 
-/// A name of its own for the namespaced one of two examples in a namespace: both stock pools would be one Deployment, over which they
-/// quarrel as soon as they differ.
-pub fn beside(flavour: Flavour) -> Value {
+/// What an example is changed by to stand beside all others in a namespace: some share a name across flavours and APIs, and clouds tell
+/// what they hold apart by it; two stock pools would even be one Deployment.
+pub fn beside(api: &str, flavour: Flavour) -> Value {
     match flavour {
         Flavour::Claims => json!({}),
-        Flavour::Namespaced => json!({"metadata": {"name": "direct"}}),
+        Flavour::Namespaced => json!({"metadata": {"name": format!("direct-{api}")}}),
     }
 }
 

@@ -14,8 +14,8 @@ use super::{
 
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// How often providers look at what no event tells of: real ones take minutes.
-const POLL: &str = "--poll=10s";
+/// How often providers look at what no event tells of: seldom enough that no scenario is helped by it.
+const POLL: &str = "--poll=10m";
 
 /// Starts both providers, and lets them reach the cluster by the provider configs called `default`.
 pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, proxy: &Proxy, runtime: &Runtime) -> Result<()> {

@@ -234,12 +234,9 @@ pub(super) async fn held(stage: &Stage, environment: &Environment) -> Result<Vec
     Ok(slots)
 }
 
-/// Examples share names across flavours and APIs; here they live side by side, are told apart in the clouds, and keep nothing.
+/// Examples that live side by side, and keep nothing.
 pub(super) fn named(api: &dyn AnyApi, flavour: Flavour) -> Value {
-    let mut change = match flavour {
-        Flavour::Claims => json!({}),
-        Flavour::Namespaced => json!({"metadata": {"name": format!("direct-{}", api.info().name)}}),
-    };
+    let mut change = examples::beside(api.info().name, flavour);
     if api.info().name == "unified-environment" {
         merge(&mut change, json!({"spec": {"frontend": {"retainFiles": false}}}));
     }

@@ -130,7 +130,7 @@ pub(super) async fn an_edit_that_the_function_refuses_loses_nothing(stage: Stage
     in_both_flavours(async |flavour| {
         let edits = refused_by_the_function().into_iter();
         let edited = edits.map(async |(api, bad, field, good)| {
-            let environment = stage.ready(api, flavour, examples::beside(flavour)).await?;
+            let environment = stage.ready(api, flavour, examples::beside(api, flavour)).await?;
             environment.rests().await?;
             let before = all_of(&stage, api, &environment).await?;
             environment.edit(&bad).await?;

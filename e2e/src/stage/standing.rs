@@ -30,7 +30,7 @@ impl Stage {
         let stage = self.of_standing().await?;
         let standing = examples::all().map(async |(api, flavour)| {
             let info = api.info();
-            let mut change = examples::beside(flavour);
+            let mut change = examples::beside(info.name, flavour);
             merge(&mut change, examples::selecting(flavour, info.provider));
             let environment = stage.example(info.name, flavour, change)?;
             anyhow::Ok((api, flavour, stage.stands(environment).await?))
