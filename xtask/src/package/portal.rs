@@ -10,6 +10,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::{
     Architecture, Args,
+    crates::Graph,
     image::{Contents, Image},
     index, sbom,
 };
@@ -36,7 +37,12 @@ pub fn image(args: &Args, output: &Path) -> Result<[PathBuf; 2]> {
     let layout = index::layout(&images.collect::<Result<Vec<_>>>()?, &args.release)?;
     let file = output.join(format!("{NAME}.oci.tar"));
     fs::write(&file, layout).with_context(|| format!("writing {}", file.display()))?;
-    Ok([file, sbom::write_with(args.place.root(), NAME, &["paved", AUTHORITIES_FROM], output)?])
+    Ok([file, sbom::write(args.place.root(), &graph(args)?, output)?])
+}
+
+/// The crates in the image.
+fn graph(args: &Args) -> Result<Graph> {
+    Graph::of_image(args.place.root(), NAME, &["paved", AUTHORITIES_FROM])
 }
 
 /// It writes no file. It asks an OpenID provider who people are, whose certificate is a public authority's as a rule.
@@ -122,8 +128,8 @@ mod tests {
     #[test]
     fn the_bill_names_what_is_in_the_image() {
         let folder = tempfile::tempdir().unwrap();
-        let crates = ["paved", AUTHORITIES_FROM];
-        let file = sbom::write_with(workspace::root(), NAME, &crates, folder.path()).unwrap();
+        let graph = graph(&Args::default()).unwrap();
+        let file = sbom::write(workspace::root(), &graph, folder.path()).unwrap();
         let mut text = String::new();
         fs::File::open(file).unwrap().read_to_string(&mut text).unwrap();
         let bill: Value = serde_json::from_str(&text).unwrap();
