@@ -12,6 +12,7 @@ mod crates;
 pub mod function;
 pub mod image;
 pub mod index;
+mod licenses;
 pub mod names;
 mod npm;
 pub mod portal;

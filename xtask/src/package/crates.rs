@@ -1,15 +1,17 @@
 //! The crates that a binary is made of.
 //!
 //! `cargo tree` tells exactly which go into one binary of the workspace: `cargo metadata`, from which other tools read, mixes the
-//! features of all of them.
+//! features of all of them. The latter tells where their sources lie.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
 
 use super::Architecture;
+use super::licenses::Component;
 
 /// A crate, as `cargo tree` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +54,23 @@ impl Graph {
     /// Whether the portal's pages are in it.
     pub fn embeds_pages(&self) -> bool {
         self.needs.keys().any(Crate::embeds_pages)
+    }
+
+    /// The crates of others, with the folders that their sources lie in.
+    pub fn components(&self, root: &Path) -> Result<Vec<Component>> {
+        let folders = folders(root)?;
+        let component = |found: &Crate| {
+            let folder = folders.get(&(found.name.clone(), found.version.clone()));
+            let folder = folder.with_context(|| format!("cargo metadata has no {}", found.reference()))?;
+            Ok(Component {
+                name: found.name.clone(),
+                version: found.version.clone(),
+                license: found.license.clone(),
+                source: found.repository.clone(),
+                folder: folder.clone(),
+            })
+        };
+        self.needs.keys().filter(|found| !found.ours).map(component).collect()
     }
 
     /// Several under a root of another name, with the version and the licence of the first.
@@ -113,6 +132,28 @@ impl Crate {
         let scheme = if self.ours { "" } else { "pkg:cargo/" };
         format!("{scheme}{}@{}", self.name, self.version)
     }
+}
+
+/// Where the sources of crates lie, by name and version.
+fn folders(root: &Path) -> Result<BTreeMap<(String, String), PathBuf>> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        packages: Vec<Package>,
+    }
+    #[derive(Deserialize)]
+    struct Package {
+        name: String,
+        version: String,
+        manifest_path: PathBuf,
+    }
+    let metadata = cargo(root, "metadata", &["--format-version", "1"], "--filter-platform")?;
+    let metadata: Metadata =
+        serde_json::from_str(&metadata).context("reading what cargo metadata printed")?;
+    let folder = |package: Package| {
+        let folder = package.manifest_path.parent()?.to_owned();
+        Some(((package.name, package.version), folder))
+    };
+    Ok(metadata.packages.into_iter().filter_map(folder).collect())
 }
 
 /// What a command of cargo's prints of the workspace below a root, for both architectures, which a flag of its own names.
