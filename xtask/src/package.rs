@@ -8,9 +8,11 @@ pub mod build;
 pub mod chart;
 pub mod composed;
 pub mod configuration;
+mod crates;
 pub mod function;
 pub mod image;
 pub mod index;
+mod licenses;
 pub mod names;
 mod npm;
 pub mod portal;
@@ -36,6 +38,7 @@ use function_paved_road::apis::Flavour;
 
 use crate::workspace;
 use build::Place;
+use crates::Graph;
 pub use names::Registry;
 
 /// Flags of `cargo xtask package`.
@@ -125,7 +128,8 @@ fn build(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     }
     if args.wants(Part::Sbom) {
         for package in ["function-paved-road", "paved"] {
-            files.push(sbom::write(args.place.root(), package, output)?);
+            let root = args.place.root();
+            files.push(sbom::write(root, &Graph::of(root, package)?, output)?);
         }
     }
     if args.wants(Part::Function) {
@@ -260,7 +264,8 @@ mod tests {
         let chart = fs::File::open(chart::write(&args, folder.path()).unwrap()).unwrap();
         let mut files = Vec::new();
         flate2::read::GzDecoder::new(chart).read_to_end(&mut files).unwrap();
-        let bill = sbom::write(args.place.root(), "paved", folder.path()).unwrap();
+        let root = args.place.root();
+        let bill = sbom::write(root, &Graph::of(root, "paved").unwrap(), folder.path()).unwrap();
         for (what, text) in [
             ("a Configuration's manifest", contents.meta.to_string()),
             ("a Configuration's example", json!(contents.examples).to_string()),

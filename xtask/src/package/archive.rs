@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result};
 use clap_complete::Shell;
 
-use super::{Architecture, Args, image};
+use super::{Architecture, Args, crates::Graph, image, licenses};
 
 /// What a shell's completions are called where it looks for them.
 const COMPLETIONS: [(Shell, &str); 3] =
@@ -20,9 +20,13 @@ pub fn write(args: &Args, architecture: Architecture, output: &Path) -> Result<P
     let file = output.join(format!("{name}.tar.gz"));
     let binary = args.place.static_binary("paved", "paved", architecture)?;
     let mut files = vec![("paved".to_owned(), 0o755, read(&binary)?)];
+    let root = args.place.root();
     for text in ["LICENSE", "NOTICE", "README.md"] {
-        files.push((text.to_owned(), 0o644, read(&args.place.root().join(text))?));
+        files.push((text.to_owned(), 0o644, read(&root.join(text))?));
     }
+    // Only now: what is in the pages was installed when those were built, before the binary.
+    let licenses = licenses::text(args, &Graph::of(root, "paved")?)?;
+    files.push((licenses::FILE.to_owned(), 0o644, licenses.into_bytes()));
     files.extend(completions());
     files.extend(manual()?);
     let files: Vec<_> =

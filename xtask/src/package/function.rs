@@ -9,10 +9,14 @@ use anyhow::{Context, Result};
 
 use super::{
     Architecture, Args,
+    crates::Graph,
     image::{Contents, Image},
-    xpkg,
+    licenses, xpkg,
 };
 use crate::{tools, workspace};
+
+/// The crate that its program comes from.
+const CRATE: &str = "function-paved-road";
 
 const DESCRIPTION: &str = "Crossplane composition function: self-service environments from small claims";
 
@@ -33,7 +37,8 @@ pub fn package(args: &Args, architecture: Architecture, output: &Path) -> Result
 pub fn pack(binary: &[u8], args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {
     let folder = tempfile::tempdir()?;
     let image = folder.path().join("image.tar");
-    fs::write(&image, runtime(binary, architecture, args)?.saved()?)?;
+    let licenses = licenses::text(args, &Graph::of(args.place.root(), CRATE)?)?;
+    fs::write(&image, runtime(binary, &licenses, architecture, args)?.saved()?)?;
     let file = output.join(format!("function-paved-road-{}.xpkg", architecture.name()));
     let examples = folder.path().join("none");
     let crossplane = tools::path(&tools::CLI)?;
@@ -50,8 +55,8 @@ pub fn pack(binary: &[u8], args: &Args, architecture: Architecture, output: &Pat
 }
 
 /// It writes no file and opens no connection: a root that is read-only will do, and there are no certificates of authorities in it.
-fn runtime(binary: &[u8], architecture: Architecture, args: &Args) -> Result<Image> {
-    let files = [("function", 0o755, binary)];
+fn runtime(binary: &[u8], licenses: &str, architecture: Architecture, args: &Args) -> Result<Image> {
+    let files = [("function", 0o755, binary), (licenses::IN_IMAGE, 0o644, licenses.as_bytes())];
     let contents = Contents {
         title: "function-paved-road",
         description: DESCRIPTION,
@@ -66,5 +71,22 @@ fn binary(args: &Args, architecture: Architecture) -> Result<PathBuf> {
     if args.debug {
         return Ok(workspace::build(&["function"])?.join("function"));
     }
-    args.place.static_binary("function-paved-road", "function", architecture)
+    args.place.static_binary(CRATE, "function", architecture)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_image_holds_the_program_and_the_licences_of_what_is_in_it() {
+        let image = runtime(b"binary", "texts", Architecture::Amd64, &Args::default()).unwrap();
+        let layer = flate2::read::GzDecoder::new(&*image.layer);
+        let mut archive = tar::Archive::new(layer);
+        let paths =
+            archive.entries().unwrap().map(|entry| entry.unwrap().path().unwrap().display().to_string());
+        assert_eq!(paths.collect::<Vec<_>>(), ["function", licenses::IN_IMAGE]);
+    }
 }

@@ -10,6 +10,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::licenses::Component;
+
 /// The packages in the pages, as a bill has them.
 #[derive(Default)]
 pub struct Pages {
@@ -23,8 +25,17 @@ pub struct Pages {
 
 /// Those that web/package-lock.json locks, but for what builds and tests the pages.
 pub fn pages(root: &Path) -> Result<Pages> {
+    locked(root, Lock::pages)
+}
+
+/// The same packages, with the folders that npm installs them into.
+pub fn components(root: &Path) -> Result<Vec<Component>> {
+    locked(root, |lock| Ok(lock.components(&root.join("web"))))
+}
+
+fn locked<T>(root: &Path, what: impl FnOnce(&Lock) -> Result<T>) -> Result<T> {
     let file = root.join("web/package-lock.json");
-    let read = || Lock::read(&fs::read_to_string(&file)?)?.pages();
+    let read = || what(&Lock::read(&fs::read_to_string(&file)?)?);
     read().with_context(|| format!("reading {}", file.display()))
 }
 
@@ -60,17 +71,32 @@ impl Lock {
 
     fn pages(&self) -> Result<Pages> {
         let mut pages = Pages::default();
-        for (place, package) in &self.packages {
+        if let Some(package) = self.packages.get("") {
+            pages.needed = self.needed("", package);
+        }
+        for (place, package) in self.included() {
+            let reference = package.reference(place);
+            pages.components.push(package.component(place).with_context(|| reference.clone())?);
             let needed = self.needed(place, package);
-            if place.is_empty() {
-                pages.needed = needed;
-            } else if package.is_in() {
-                let reference = package.reference(place);
-                pages.components.push(package.component(place).with_context(|| reference.clone())?);
-                pages.dependencies.push(json!({"ref": reference, "dependsOn": needed}));
-            }
+            pages.dependencies.push(json!({"ref": reference, "dependsOn": needed}));
         }
         Ok(pages)
+    }
+
+    fn components(&self, installed: &Path) -> Vec<Component> {
+        let component = |(place, package): (&String, &Package)| Component {
+            name: name(place).to_owned(),
+            version: package.version.clone(),
+            license: package.license.clone().unwrap_or_default(),
+            source: format!("https://www.npmjs.com/package/{}/v/{}", name(place), package.version),
+            folder: installed.join(place),
+        };
+        self.included().map(component).collect()
+    }
+
+    /// The packages that are in the pages.
+    fn included(&self) -> impl Iterator<Item = (&String, &Package)> {
+        self.packages.iter().filter(|(place, package)| !place.is_empty() && package.is_in())
     }
 
     /// What a package needs, each the nearest one of its name: beside those that the package has for itself, or further out.

@@ -10,8 +10,9 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::{
     Architecture, Args,
+    crates::Graph,
     image::{Contents, Image},
-    index, sbom,
+    index, licenses, sbom,
 };
 use crate::workspace;
 
@@ -28,22 +29,35 @@ const AUTHORITIES_FROM: &str = "webpki-root-certs";
 
 /// Builds the image, and its bill; gives their files.
 pub fn image(args: &Args, output: &Path) -> Result<[PathBuf; 2]> {
-    let images = args.architectures().into_iter().map(|architecture| {
+    let binaries = args.architectures().into_iter().map(|architecture| {
         let binary = binary(args, architecture)?;
         let binary = fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
-        of(&binary, architecture, args)
+        Ok((architecture, binary))
     });
+    let binaries = binaries.collect::<Result<Vec<_>>>()?;
+    // Only now: what is in the pages was installed when those were built, before the binaries.
+    let graph = graph(args)?;
+    let licenses = licenses::text(args, &graph)?;
+    let images = binaries.iter().map(|(architecture, binary)| of(binary, &licenses, *architecture, args));
     let layout = index::layout(&images.collect::<Result<Vec<_>>>()?, &args.release)?;
     let file = output.join(format!("{NAME}.oci.tar"));
     fs::write(&file, layout).with_context(|| format!("writing {}", file.display()))?;
-    Ok([file, sbom::write_with(args.place.root(), NAME, &["paved", AUTHORITIES_FROM], output)?])
+    Ok([file, sbom::write(args.place.root(), &graph, output)?])
+}
+
+/// The crates in the image.
+fn graph(args: &Args) -> Result<Graph> {
+    Graph::of_image(args.place.root(), NAME, &["paved", AUTHORITIES_FROM])
 }
 
 /// It writes no file. It asks an OpenID provider who people are, whose certificate is a public authority's as a rule.
-fn of(binary: &[u8], architecture: Architecture, args: &Args) -> Result<Image> {
+fn of(binary: &[u8], licenses: &str, architecture: Architecture, args: &Args) -> Result<Image> {
     let authorities = authorities();
-    let files: [(&str, u32, &[u8]); 2] =
-        [("paved", 0o755, binary), (AUTHORITIES, 0o644, authorities.as_bytes())];
+    let files = [
+        ("paved", 0o755, binary),
+        (AUTHORITIES, 0o644, authorities.as_bytes()),
+        (licenses::IN_IMAGE, 0o644, licenses.as_bytes()),
+    ];
     let contents = Contents {
         title: NAME,
         description: DESCRIPTION,
@@ -92,7 +106,8 @@ mod tests {
 
     #[test]
     fn the_image_starts_the_portal_and_trusts_public_authorities() {
-        let image = of(b"binary", Architecture::Amd64, &Args { debug: true, ..Args::default() }).unwrap();
+        let image =
+            of(b"binary", "texts", Architecture::Amd64, &Args { debug: true, ..Args::default() }).unwrap();
         let config: Value = serde_json::from_slice(&image.config).unwrap();
         assert_eq!(config["config"]["Entrypoint"], json!(["/paved", "portal"]));
         assert_eq!(config["config"]["User"], "65532:65532");
@@ -103,7 +118,9 @@ mod tests {
             (entry.path().unwrap().display().to_string(), entry.header().mode().unwrap())
         });
         let paths: Vec<_> = paths.collect();
-        assert_eq!(paths, [("paved".to_owned(), 0o755), (AUTHORITIES.to_owned(), 0o644)], "and no shell");
+        let expected = [("paved", 0o755), (AUTHORITIES, 0o644), (licenses::IN_IMAGE, 0o644)];
+        let expected = expected.map(|(path, mode)| (path.to_owned(), mode));
+        assert_eq!(paths, expected, "and no shell");
     }
 
     #[test]
@@ -122,8 +139,8 @@ mod tests {
     #[test]
     fn the_bill_names_what_is_in_the_image() {
         let folder = tempfile::tempdir().unwrap();
-        let crates = ["paved", AUTHORITIES_FROM];
-        let file = sbom::write_with(workspace::root(), NAME, &crates, folder.path()).unwrap();
+        let graph = graph(&Args::default()).unwrap();
+        let file = sbom::write(workspace::root(), &graph, folder.path()).unwrap();
         let mut text = String::new();
         fs::File::open(file).unwrap().read_to_string(&mut text).unwrap();
         let bill: Value = serde_json::from_str(&text).unwrap();

@@ -1,134 +1,30 @@
 //! What a binary is made of, as CycloneDX has it.
 //!
-//! Cargo tells exactly which crates go into one binary of the workspace (`cargo metadata`, from which other tools read, mixes
-//! the features of all of them), and Cargo.lock has their digests. `paved` embeds the portal's pages, and so npm's packages too. No
-//! serial number and no time: the same sources have the same bill.
+//! Cargo.lock has the digests of its crates. `paved` embeds the portal's pages, and so npm's packages too. No serial number and no
+//! time: the same sources have the same bill.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Architecture;
+use super::crates::{Crate, Graph};
 use super::npm::{self, Pages};
 
 /// Version of the CycloneDX schema.
 const SPEC: &str = "1.6";
 
-/// Writes the bill of a package's binary, as the sources below a root lock it; gives its file.
-pub fn write(root: &Path, package: &str, output: &Path) -> Result<PathBuf> {
-    save(root, package, &Graph::of(root, package)?, output)
-}
-
-/// Writes the bill of an image that is made of these crates: one of ours, whose binary is in it, and others whose data are.
-pub fn write_with(root: &Path, image: &str, crates: &[&str], output: &Path) -> Result<PathBuf> {
-    let graphs = crates.iter().map(|found| Graph::of(root, found)).collect::<Result<Vec<_>>>()?;
-    save(root, image, &Graph::all(image, graphs)?, output)
-}
-
-fn save(root: &Path, name: &str, graph: &Graph, output: &Path) -> Result<PathBuf> {
-    let file = output.join(format!("{name}.cdx.json"));
-    let embeds = graph.needs.keys().any(Crate::embeds_pages);
-    let pages = if embeds { npm::pages(root)? } else { Pages::default() };
+/// Writes the bill of what a graph's root stands for, as the sources below a root lock it; gives its file.
+pub fn write(root: &Path, graph: &Graph, output: &Path) -> Result<PathBuf> {
+    let file = output.join(format!("{}.cdx.json", graph.root.name));
+    let pages = if graph.embeds_pages() { npm::pages(root)? } else { Pages::default() };
     let bill = bill(graph, &digests(root)?, &pages)?;
     fs::write(&file, serde_json::to_vec_pretty(&bill)?)
         .with_context(|| format!("writing {}", file.display()))?;
     Ok(file)
-}
-
-/// A crate, as `cargo tree` prints it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Crate {
-    name: String,
-    version: String,
-    /// An SPDX expression.
-    license: String,
-    repository: String,
-    /// One of the workspace, which no registry has.
-    ours: bool,
-}
-
-/// The crates of one binary, and who needs whom.
-struct Graph {
-    root: Crate,
-    needs: BTreeMap<Crate, BTreeSet<Crate>>,
-}
-
-impl Graph {
-    fn of(root: &Path, package: &str) -> Result<Self> {
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["tree", "--locked", "--package", package, "--edges", "normal,no-proc-macro"]);
-        cargo.args(["--prefix", "depth", "--format", " {p}|{l}|{r}"]).current_dir(root);
-        for architecture in [Architecture::Amd64, Architecture::Arm64] {
-            cargo.args(["--target", architecture.target()]);
-        }
-        let answer = cargo.output().context("starting cargo")?;
-        ensure!(answer.status.success(), "cargo tree: {}", String::from_utf8_lossy(&answer.stderr));
-        Self::read(&String::from_utf8(answer.stdout)?)
-    }
-
-    /// Several under a root of another name, with the version and the licence of the first.
-    fn all(name: &str, graphs: Vec<Self>) -> Result<Self> {
-        let first = graphs.first().context("nothing is in it")?.root.clone();
-        let root = Crate { name: name.to_owned(), ours: true, ..first };
-        let mut needs: BTreeMap<Crate, BTreeSet<Crate>> = BTreeMap::new();
-        for graph in graphs {
-            needs.entry(root.clone()).or_default().insert(graph.root);
-            for (found, needed) in graph.needs {
-                needs.entry(found).or_default().extend(needed);
-            }
-        }
-        Ok(Self { root, needs })
-    }
-
-    /// A line per crate, with its depth in front; who stands one less deep above it needs it.
-    fn read(tree: &str) -> Result<Self> {
-        let mut path: Vec<Crate> = Vec::new();
-        let mut needs: BTreeMap<Crate, BTreeSet<Crate>> = BTreeMap::new();
-        for line in tree.lines().filter(|line| !line.is_empty()) {
-            let (depth, found) = line.split_once(' ').with_context(|| format!("no depth in {line:?}"))?;
-            let found = Crate::read(found).with_context(|| format!("no crate in {line:?}"))?;
-            path.truncate(depth.parse()?);
-            if let Some(above) = path.last() {
-                needs.entry(above.clone()).or_default().insert(found.clone());
-            }
-            needs.entry(found.clone()).or_default();
-            path.push(found);
-        }
-        Ok(Self { root: path.into_iter().next().context("cargo tree printed nothing")?, needs })
-    }
-}
-
-impl Crate {
-    /// `serde v1.0.228|MIT OR Apache-2.0|https://…`; `(…)` after the version is where one of ours lies, `(*)` at the end that
-    /// what it needs was listed above.
-    fn read(line: &str) -> Option<Self> {
-        let mut parts = line.trim_end_matches(" (*)").splitn(3, '|');
-        let (package, license) = (parts.next()?, parts.next()?);
-        let mut words = package.split(' ');
-        Some(Self {
-            name: words.next()?.to_owned(),
-            version: words.next()?.strip_prefix('v')?.to_owned(),
-            // The way of old manifests to say OR.
-            license: license.replace('/', " OR ").split_whitespace().collect::<Vec<_>>().join(" "),
-            repository: parts.next()?.to_owned(),
-            ours: words.next().is_some(),
-        })
-    }
-
-    /// Whether the portal's pages are in it.
-    fn embeds_pages(&self) -> bool {
-        self.ours && self.name == "paved"
-    }
-
-    fn reference(&self) -> String {
-        let scheme = if self.ours { "" } else { "pkg:cargo/" };
-        format!("{scheme}{}@{}", self.name, self.version)
-    }
 }
 
 fn bill(graph: &Graph, digests: &BTreeMap<(String, String), String>, pages: &Pages) -> Result<Value> {
@@ -229,20 +125,6 @@ mod tests {
     }
 
     #[test]
-    fn an_image_needs_all_that_is_in_it() {
-        let data = "0 core v2.0.0||\n1 other v3.0.0|MIT|https://example.org/other\n";
-        let graphs = vec![Graph::read(TREE).unwrap(), Graph::read(data).unwrap()];
-        let graph = Graph::all("image", graphs).unwrap();
-        let needed = |name: &str| {
-            let (_, needed) = graph.needs.iter().find(|(found, _)| found.name == name).unwrap();
-            needed.iter().map(|found| found.name.as_str()).collect::<Vec<_>>()
-        };
-        assert_eq!((graph.root.name.as_str(), graph.root.version.as_str()), ("image", "0.1.0"));
-        assert_eq!(needed("image"), ["app", "core"]);
-        assert_eq!((needed("serde"), needed("core")), (vec!["core"], vec!["other"]));
-    }
-
-    #[test]
     fn the_command_line_needs_what_the_pages_need() {
         let bill = bill_of("0 app v0.1.0 (/x)|MIT|\n1 paved v0.1.0 (/y)|MIT|\n2 core v2.0.0||\n").unwrap();
         let paved =
@@ -254,7 +136,8 @@ mod tests {
     fn pages_are_in_the_bill_of_what_embeds_them() {
         let folder = tempfile::tempdir().unwrap();
         for (package, embeds) in [("paved", true), ("function-paved-road", false)] {
-            let bill = fs::read_to_string(write(workspace::root(), package, folder.path()).unwrap()).unwrap();
+            let graph = Graph::of(workspace::root(), package).unwrap();
+            let bill = fs::read_to_string(write(workspace::root(), &graph, folder.path()).unwrap()).unwrap();
             assert_eq!(bill.contains("pkg:npm/react@"), embeds, "{package}");
         }
     }

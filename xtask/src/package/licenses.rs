@@ -1,0 +1,225 @@
+//! The licences of what others have in a program: their texts go wherever a copy of it goes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::Args;
+use super::crates::Graph;
+use super::npm;
+
+/// The file's name.
+pub const FILE: &str = "THIRD-PARTY.txt";
+
+/// Where it is in an image.
+pub const IN_IMAGE: &str = "licenses/THIRD-PARTY.txt";
+
+/// What the names of files with licences and notices begin with, in small letters.
+const NAMES: [&str; 6] = ["copying", "copyright", "licence", "license", "notice", "unlicense"];
+
+/// Where all files are licences, as REUSE has it.
+const FOLDER: &str = "LICENSES";
+
+const ABOUT: &str = "\
+The packages from crates.io and npm that are in this program, each with its licence and its source.
+The texts that came with them are below, each once, after the packages that it came with.";
+
+const WITHOUT: &str = "These came without a text:";
+
+const RULE: &str = "--------------------------------------------------------------------------------";
+
+/// A package of somebody else's that is in a program.
+pub struct Component {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// An SPDX expression.
+    pub license: String,
+    /// The address of its sources.
+    pub source: String,
+    /// Where its files are on this machine.
+    pub folder: PathBuf,
+}
+
+/// The file about what is in a program. npm's packages are there once the pages were built, which goes before the program; a debug
+/// program has none of them in it, as it reads the pages when it is asked for them.
+pub fn text(args: &Args, graph: &Graph) -> Result<String> {
+    let root = args.place.root();
+    let mut components = graph.components(root)?;
+    if graph.embeds_pages() && !args.debug {
+        components.extend(npm::components(root)?);
+    }
+    of(&components)
+}
+
+fn of(components: &[Component]) -> Result<String> {
+    let (mut with, mut without) = (BTreeSet::new(), BTreeSet::new());
+    let mut packages: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for component in components {
+        let texts = texts(&component.folder)?;
+        let list = if texts.is_empty() { &mut without } else { &mut with };
+        list.insert(component.line());
+        for text in texts {
+            packages.entry(text).or_default().insert(component.called());
+        }
+    }
+    let mut texts: Vec<_> = packages.into_iter().map(|(text, packages)| (packages, text)).collect();
+    texts.sort();
+    let mut file = format!("{ABOUT}\n\n{}\n", lines(with));
+    if !without.is_empty() {
+        writeln!(file, "\n{WITHOUT}\n\n{}", lines(without))?;
+    }
+    for (packages, text) in texts {
+        writeln!(file, "\n{RULE}\n{}\n\n{text}", lines(packages))?;
+    }
+    Ok(file)
+}
+
+fn lines(all: BTreeSet<String>) -> String {
+    all.into_iter().collect::<Vec<_>>().join("\n")
+}
+
+impl Component {
+    fn called(&self) -> String {
+        format!("{} {}", self.name, self.version)
+    }
+
+    /// `serde 1.0.228: MIT OR Apache-2.0, https://…`
+    fn line(&self) -> String {
+        let about = [self.license.as_str(), self.source.as_str()].into_iter().filter(|part| !part.is_empty());
+        format!("{}: {}", self.called(), about.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// The texts in a package: further down too, where parts of it are somebody else's. What npm installs there is another package.
+fn texts(package: &Path) -> Result<BTreeSet<String>> {
+    let mut texts = BTreeSet::new();
+    let mut left = vec![package.to_owned()];
+    while let Some(folder) = left.pop() {
+        let entries = fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
+        for entry in entries {
+            let entry = entry?;
+            let (path, kind) = (entry.path(), entry.file_type()?);
+            if kind.is_dir() && entry.file_name() != "node_modules" {
+                left.push(path);
+            } else if kind.is_file() && is_license(&path) {
+                let text = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+                texts.insert(normal(&text));
+            }
+        }
+    }
+    texts.remove("");
+    Ok(texts)
+}
+
+fn is_license(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let among_licenses = || file.parent().is_some_and(|folder| folder.ends_with(FOLDER));
+    NAMES.iter().any(|start| name.starts_with(start)) || among_licenses()
+}
+
+/// Without what tells no two texts apart: other line ends, blanks at the end of lines, and empty lines around all of it.
+fn normal(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let lines: Vec<_> = text.trim_start_matches('\u{feff}').lines().map(str::trim_end).collect();
+    lines.join("\n").trim_matches('\n').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::package::sbom;
+    use crate::workspace;
+
+    /// A package with these files.
+    fn component(name: &str, home: &Path, files: &[(&str, &str)]) -> Component {
+        let folder = home.join(name);
+        fs::create_dir(&folder).unwrap();
+        for (path, content) in files {
+            let file = folder.join(path);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, content).unwrap();
+        }
+        let (name, version) = (name.to_owned(), "1.0.0".to_owned());
+        let source = format!("https://example.org/{name}");
+        Component { name, version, license: "MIT".to_owned(), source, folder }
+    }
+
+    #[test]
+    fn each_text_is_there_once_after_the_packages_that_it_came_with() {
+        let home = tempfile::tempdir().unwrap();
+        let files: [(&str, &[(&str, &str)]); 4] = [
+            (
+                "two",
+                &[("LICENSE.md", "\u{feff}Do what\r\nyou want.  \r\n\r\n"), ("src/lib.rs", "fn main() {}")],
+            ),
+            ("one", &[("licence", "\nDo what\nyou want.\n"), ("c/mimic/Copying", "Copyright Mimic\n")]),
+            ("three", &[("README", "Mine."), ("NOTICE", "\n"), ("node_modules/one/LICENSE", "Theirs.")]),
+            ("four", &[("LICENSES/MIT.txt", "  Copyright Four\n")]),
+        ];
+        let components = files.map(|(name, files)| component(name, home.path(), files));
+        let expected = format!(
+            "{ABOUT}\n\n\
+             four 1.0.0: MIT, https://example.org/four\n\
+             one 1.0.0: MIT, https://example.org/one\n\
+             two 1.0.0: MIT, https://example.org/two\n\n\
+             {WITHOUT}\n\n\
+             three 1.0.0: MIT, https://example.org/three\n\n\
+             {RULE}\nfour 1.0.0\n\n  Copyright Four\n\n\
+             {RULE}\none 1.0.0\n\nCopyright Mimic\n\n\
+             {RULE}\none 1.0.0\ntwo 1.0.0\n\nDo what\nyou want.\n"
+        );
+        assert_eq!(of(&components).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_package_whose_files_are_not_there_is_an_error() {
+        let home = tempfile::tempdir().unwrap();
+        let component = Component { folder: home.path().join("gone"), ..component("here", home.path(), &[]) };
+        let error = of(&[component]).unwrap_err().to_string();
+        assert!(error.starts_with("reading ") && error.ends_with("gone"), "{error}");
+    }
+
+    #[test]
+    fn every_package_of_the_bill_is_named_and_no_folder() {
+        let (root, home) = (workspace::root(), tempfile::tempdir().unwrap());
+        let graph = Graph::of(root, "paved").unwrap();
+        let mut components = graph.components(root).unwrap();
+        // What npm installs is not there wherever tests run.
+        fs::create_dir(home.path().join("web")).unwrap();
+        let lock = "web/package-lock.json";
+        fs::copy(root.join(lock), home.path().join(lock)).unwrap();
+        let pages = npm::components(home.path()).unwrap();
+        for page in &pages {
+            fs::create_dir_all(&page.folder).unwrap();
+        }
+        components.extend(pages);
+        let text = of(&components).unwrap();
+
+        let bill = fs::read_to_string(sbom::write(root, &graph, home.path()).unwrap()).unwrap();
+        let bill: Value = serde_json::from_str(&bill).unwrap();
+        // Those of the workspace have no package URL.
+        let others = bill["components"].as_array().unwrap().iter().filter(|one| one.get("purl").is_some());
+        let others: Vec<_> = others.collect();
+        assert!(others.len() > 300, "{}", others.len());
+        for one in others {
+            let name = one["name"].as_str().unwrap();
+            let line = format!("\n{name} {}: ", one["version"].as_str().unwrap());
+            assert!(text.contains(&line), "{name} is missing");
+        }
+        assert!(text.contains("\nPermission is hereby granted"));
+        let folders: BTreeSet<_> =
+            components.iter().filter_map(|one| one.folder.parent()?.to_str()).collect();
+        for folder in folders {
+            assert!(!text.contains(folder), "{folder}");
+        }
+    }
+}
