@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin } from 'vitest/config';
 
@@ -6,7 +7,15 @@ const PORTAL = process.env['PORTAL'] ?? 'http://localhost:8080';
 
 export default defineConfig(({ mode }) => ({
   plugins: [react(), sent(), mode === 'world' && pretend()],
-  build: { target: 'es2022', assetsInlineLimit: 0, manifest: 'manifest.json', chunkSizeWarningLimit: 600 },
+  resolve: { alias: { 'markdown-to-jsx/react': fileURLToPath(new URL('src/parts/markdown.ts', import.meta.url)) } },
+  build: {
+    target: 'es2022',
+    assetsInlineLimit: 0,
+    manifest: 'manifest.json',
+    chunkSizeWarningLimit: 600,
+    // What every page needs is one file, and not a handful of those that pages share.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'first', tags: ['$initial'] }] } } },
+  },
   server: { proxy: mode === 'world' ? {} : proxy() },
   test: {
     environment: 'jsdom',

@@ -1,20 +1,30 @@
 import { createTheme, MantineProvider, localStorageColorSchemeManager } from '@mantine/core';
 import { Provider, useAtomValue, type createStore } from 'jotai';
-import { lazy, Suspense, useEffect } from 'react';
+import { Suspense, useEffect } from 'react';
 import { Route, Switch, useLocation } from 'wouter';
-import { EnvironmentPage } from './pages/Environment';
+import { CreatePage, Fill } from './pages/Create';
 import { EnvironmentsPage } from './pages/Environments';
-import { KeysPage } from './pages/Keys';
-import { OperationsPage } from './pages/Operations';
-import { SignInPage, SessionEnded } from './pages/SignIn';
+import { SignInPage } from './pages/SignIn';
 import { Forbidden, Nothing, Opening, Unreachable } from './pages/States';
 import { Boundary } from './parts/Boundary';
 import { Frame } from './parts/Frame';
+import { Loaded, onDemand } from './parts/onDemand';
+import { syncedAtom } from './state/environments';
 import { PortalProvider, type Portal } from './state/portal';
 import { sessionAtom } from './state/session';
 
-// The form's machinery is as large as everything else: only whoever makes something loads it.
-const CreatePage = lazy(() => import('./pages/Create'));
+const EnvironmentPage = onDemand(() => import('./pages/Environment'));
+const KeysPage = onDemand(() => import('./pages/Keys'));
+const OperationsPage = onDemand(() => import('./pages/Operations'));
+const SessionEnded = onDemand(() => import('./pages/SessionEnded'));
+
+/** What is asked for before it is known who is there, by the first part of the path at which they arrive. */
+const FIRST: Record<string, { load: () => Promise<void> }> = { new: Fill, environments: EnvironmentPage, keys: KeysPage, operations: OperationsPage };
+
+/** Loads what every page leads to, one after the other, so that nothing of it is waited for. */
+async function loadRest(): Promise<void> {
+  for (const one of [EnvironmentPage, SessionEnded, OperationsPage, KeysPage]) await one.load();
+}
 
 const theme = createTheme({
   primaryColor: 'teal',
@@ -36,6 +46,7 @@ interface Props {
 /** Everything. */
 export function App({ store, portal }: Props) {
   useEffect(() => portal.begin(), [portal]);
+  useEffect(() => void FIRST[window.location.pathname.split('/')[1]!]?.load(), []);
   return (
     <Provider store={store}>
       <MantineProvider theme={theme} defaultColorScheme="auto" colorSchemeManager={scheme} withCssVariables={false} withGlobalClasses={false}>
@@ -50,13 +61,22 @@ export function App({ store, portal }: Props) {
 function Gate() {
   const session = useAtomValue(sessionAtom);
   const [location] = useLocation();
+  const synced = useAtomValue(syncedAtom);
+  useEffect(() => {
+    // Not before there is something to look at.
+    if (synced) void loadRest();
+  }, [synced]);
   if (session.state === 'unknown') return <Opening />;
   if (session.state === 'unreachable') return <Unreachable why={session.why} />;
   if (session.state === 'refused') return <Forbidden error={session.error} />;
   if (session.state === 'out' && !session.me) return <SignInPage told={session.told} />;
   return (
     <Frame>
-      {session.state === 'out' && <SessionEnded why={session.why} />}
+      {session.state === 'out' && (
+        <Loaded fallback={null}>
+          <SessionEnded why={session.why} />
+        </Loaded>
+      )}
       <Boundary key={location} page>
         <Suspense fallback={<Opening />}>
           <Switch>

@@ -3,15 +3,18 @@ import './styles/theme.css';
 import './styles/layout.css';
 import './styles/parts.css';
 import { createStore } from 'jotai';
-import { StrictMode } from 'react';
+import { startTransition, StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { arrival } from './api/problem';
 import { App } from './App';
 import { Portal } from './state/portal';
 
 const store = createStore();
-createRoot(document.getElementById('root')!).render(
-  <StrictMode>
-    <App store={store} portal={new Portal(store, arrival())} />
-  </StrictMode>,
+const root = createRoot(document.getElementById('root')!);
+startTransition(() =>
+  root.render(
+    <StrictMode>
+      <App store={store} portal={new Portal(store, arrival())} />
+    </StrictMode>,
+  ),
 );

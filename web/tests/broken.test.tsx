@@ -8,7 +8,7 @@ vi.mock('../src/pages/Yaml', () => ({
     throw new TypeError('Failed to fetch dynamically imported module: https://portal.test/assets/Yaml-x1y2.js');
   },
 }));
-vi.mock('../src/pages/Create', () => ({
+vi.mock('../src/pages/Keys', () => ({
   default: () => {
     throw new Error('no such field');
   },
@@ -41,10 +41,10 @@ it('a view that does not load says so in its place, and the others are still to 
 });
 
 it('a page that cannot be drawn says so, and leads on', async () => {
-  const { user } = open('/new');
+  const { user } = open('/keys');
   expect(await screen.findByRole('heading', { level: 1, name: 'Something went wrong' })).toBeVisible();
   expect(screen.getByRole('alert')).toHaveTextContent('no such field');
   await expectAccessible();
-  await user.click(screen.getByRole('link', { name: 'SSH keys' }));
-  expect(await screen.findByRole('heading', { level: 1, name: 'SSH keys' })).toBeVisible();
+  await user.click(screen.getByRole('link', { name: 'Operations' }));
+  expect(await screen.findByRole('heading', { level: 1, name: 'Operations' })).toBeVisible();
 });

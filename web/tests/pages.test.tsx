@@ -557,7 +557,7 @@ it('says why somebody may not use the portal, asks no more, and lets them sign o
   expect(screen.getByRole('alert')).toHaveTextContent('The portal may not act for you');
   await expectAccessible();
   await act(() => new Promise((resolve) => setTimeout(resolve, 1500)));
-  expect(world.asked).toEqual(['GET /api/v1/me']);
+  expect(world.asked).toEqual(['GET /api/v1/me', 'GET /api/v1/kinds']);
   await user.click(screen.getByRole('button', { name: 'Sign out' }));
   await waitFor(() => expect(world.me).toBeUndefined());
 });

@@ -20,12 +20,22 @@ export function faultsIn(schema: Schema, data: unknown): Fault[] {
 }
 
 function errorsIn(schema: Schema, data: unknown): OutputUnit[] {
-  const errors = (one: Schema) => new Validator(one as object, '2019-09', false).validate(data).errors;
   try {
-    return errors(schema);
+    return validatorOf(schema).validate(data).errors;
   } catch {
-    return errors(readable(schema));
+    const known = new Validator(readable(schema) as object, '2019-09', false);
+    validators.set(schema, known);
+    return known.validate(data).errors;
   }
+}
+
+/** A schema is looked through once, and not with every key that is pressed. */
+const validators = new WeakMap<Schema, Validator>();
+
+function validatorOf(schema: Schema): Validator {
+  const known = validators.get(schema) ?? new Validator(schema as object, '2019-09', false);
+  validators.set(schema, known);
+  return known;
 }
 
 /** A schema without the patterns that browsers do not read: the server reads those. */

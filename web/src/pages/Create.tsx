@@ -1,38 +1,56 @@
-import { Button, TextInput } from '@mantine/core';
+import { Skeleton } from '@mantine/core';
 import { useAtomValue } from 'jotai';
-import { useMemo, useState } from 'react';
-import { Link, useLocation, useSearchParams } from 'wouter';
+import { Suspense, useEffect } from 'react';
+import { Link, useSearchParams } from 'wouter';
 import { answer, api } from '../api/client';
-import { Refused, mayBeDone } from '../api/problem';
-import type { Kind, Whole } from '../api/schema';
+import type { Kind } from '../api/schema';
 import { inOrder, known, kindPath, Picture } from '../kinds/known';
-import { pageOf } from '../kinds/paths';
-import { asked, beginning, type Data } from '../kinds/schema';
 import { Icon } from '../parts/Icon';
+import { onDemand } from '../parts/onDemand';
 import { Page } from '../parts/Page';
-import { Preview, useSettled } from '../parts/Preview';
-import { ProblemAlert } from '../parts/ProblemAlert';
-import { SchemaForm } from '../parts/SchemaForm';
-import { goToFirstError, useSpec } from '../parts/useSpec';
 import { useAsked } from '../state/asked';
-import { rowsAtom } from '../state/environments';
-import { useKeeping, useKept } from '../state/kept';
-import { usePortal } from '../state/portal';
-import { kindsAtom, meAtom } from '../state/session';
+import { kindsAtom } from '../state/session';
 import { Opening } from './States';
 
-/** Choose a kind, then say what it is to be like. */
-export default function CreatePage() {
+/** The form's machinery is as large as everything else: only whoever makes something loads it. */
+export const Fill = onDemand(() => import('./Fill'));
+
+/** Choose a kind, then say what it is to be like. What there is to read is there before the form is. */
+export function CreatePage() {
   const kinds = useAtomValue(kindsAtom);
   const [search] = useSearchParams();
   const chosen = search.get('kind');
   const keys = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
+  useEffect(() => void Fill.load(), []);
   if (!kinds) return <Opening />;
   const kind = chosen === null ? undefined : kinds.find((one) => kindPath(one) === chosen || one.plural === chosen);
   if (!kind) return <Choose kinds={kinds} unknown={chosen} />;
-  // The keys are part of what the form begins with; without them it begins all the same.
-  if (!keys.data && keys.error === undefined) return <Opening />;
-  return <Fill key={kindPath(kind)} kind={kind} keys={keys.data?.keys ?? []} />;
+  return (
+    <Page
+      key={kindPath(kind)}
+      title={`New ${known(kind.kind).title.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase())}`}
+      lead={kind.description}
+      above={
+        <Link href="/new" className="back">
+          <Icon name="back" size={16} /> Another kind
+        </Link>
+      }
+    >
+      {/* The keys are part of what the form begins with; without them it begins all the same. */}
+      <Suspense fallback={<Coming />}>{keys.data || keys.error !== undefined ? <Fill kind={kind} keys={keys.data?.keys ?? []} /> : <Coming />}</Suspense>
+    </Page>
+  );
+}
+
+/** Where the form will be. */
+function Coming() {
+  return (
+    <div className="two" role="status">
+      <Skeleton height={640} />
+      <Skeleton height={320} />
+      <span className="unseen">Loading…</span>
+    </div>
+  );
 }
 
 function Choose({ kinds, unknown }: { kinds: readonly Kind[]; unknown: string | null }) {
@@ -56,114 +74,4 @@ function Choose({ kinds, unknown }: { kinds: readonly Kind[]; unknown: string | 
       </ul>
     </Page>
   );
-}
-
-interface Draft {
-  name: string;
-  namespace: string;
-  data: Data;
-}
-
-const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-
-function Fill({ kind, keys }: { kind: Kind; keys: readonly string[] }) {
-  const me = useAtomValue(meAtom);
-  const rows = useAtomValue(rowsAtom);
-  const portal = usePortal();
-  const [, go] = useLocation();
-  const schema = useMemo(() => asked(kind), [kind]);
-  const kept = useKept(kindPath(kind)) as Draft | undefined;
-  const [name, setName] = useState(() => kept?.name ?? suggestion(me?.login ?? '', known(kind.kind).short, new Set(rows.map((row) => row.name))));
-  const [namespace, setNamespace] = useState(kept?.namespace ?? kind.namespace ?? me?.namespaces[0] ?? '');
-  const [first] = useState(() => kept?.data ?? beginning(schema, { login: me?.login ?? '', keys }));
-  const form = useSpec(schema, first);
-  const { data } = form;
-  useKeeping(kindPath(kind), useMemo<Draft>(() => ({ name, namespace, data }), [name, namespace, data]));
-  const [error, setError] = useState<unknown>();
-  const [making, setMaking] = useState(false);
-  const [taken, setTaken] = useState<string>();
-  const place = `${namespace}/${name}`;
-  const nameFits = NAME.test(name);
-  const said = (field: string) => form.others.find((one) => one.field === field)?.message;
-  const nameSays = !nameFits ? 'Small letters, digits and dashes, at most 63' : place === taken ? 'There is one of this name already' : said('metadata.name');
-
-  const document = useMemo(() => documentOf(kind, name, namespace, form.spec), [kind, name, namespace, form.spec]);
-  const ready = form.valid && nameFits;
-  const settled = useSettled(ready ? document : undefined, 400);
-  const preview = useAsked(settled && JSON.stringify(settled), (signal) => answer(api.POST('/api/v1/preview', { body: settled!, signal })));
-
-  const make = async () => {
-    if (!form.check() || !nameFits) { goToFirstError(); return; }
-    setMaking(true);
-    setError(undefined);
-    try {
-      const made = (await answer(api.POST('/api/v1/environments', { body: document }))) as Whole;
-      const { object: _, ...environment } = made;
-      portal.environments.offer(environment);
-      go(pageOf(environment));
-    } catch (refused) {
-      setError(refused);
-      form.refuse(refused);
-      if (isTaken(refused)) setTaken(place);
-      goToFirstError();
-      setMaking(false);
-    }
-  };
-  return (
-    <Page
-      title={`New ${known(kind.kind).title.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase())}`}
-      lead={kind.description}
-      above={
-        <Link href="/new" className="back">
-          <Icon name="back" size={16} /> Another kind
-        </Link>
-      }
-    >
-      <div className="two create">
-        <form
-          className="panel form"
-          noValidate
-          onSubmit={(event) => {
-            event.preventDefault();
-            void make();
-          }}
-        >
-          {error !== undefined && <ProblemAlert title={mayBeDone(error) ? 'It is not known whether it was made: look for it before you try again' : 'It was not made'} error={error} />}
-          <div className="fields names">
-            <TextInput label="Name" description="What you will call it." required value={name} error={name === '' ? 'Needed' : nameSays} onChange={(event) => setName(event.currentTarget.value)} spellCheck={false} autoComplete="off" maxLength={63} />
-            <TextInput label="Namespace" description="Where it goes: your team’s, usually." list="namespaces" value={namespace} error={said('metadata.namespace')} placeholder="Chosen for you" onChange={(event) => setNamespace(event.currentTarget.value)} spellCheck={false} autoComplete="off" />
-            <datalist id="namespaces">{me?.namespaces.map((one) => <option key={one} value={one} />)}</datalist>
-          </div>
-          <SchemaForm schema={schema} data={form.data} faults={form.faults} onChange={form.change} onLeave={form.leave} />
-          <div className="buttons end sticky">
-            <Button component={Link} href="/" variant="default">
-              Cancel
-            </Button>
-            <Button type="submit" loading={making}>
-              Make it
-            </Button>
-          </div>
-        </form>
-        <Preview asked={preview} ready={ready} />
-      </div>
-    </Page>
-  );
-}
-
-/** Whether there is one of this name already: quotas answer with a conflict, too, where much is made at once. */
-function isTaken(error: unknown): boolean {
-  return error instanceof Refused && error.status === 409 && error.message.includes('already exists');
-}
-
-/** A name that nobody has yet: `ada-gpu`, `ada-gpu-2`. */
-function suggestion(login: string, short: string, taken: ReadonlySet<string>): string {
-  const own = login.split('@')[0]!.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '').slice(0, 40) || 'my';
-  const names = Array.from({ length: taken.size + 1 }, (_, index) => `${own}-${short}${index === 0 ? '' : `-${index + 1}`}`);
-  return names.find((name) => !taken.has(name))!;
-}
-
-/** The environment as one would apply it. A claim's connection details go to a Secret that it names. */
-function documentOf({ apiVersion, kind, claim }: Kind, name: string, namespace: string, spec: Data) {
-  const secret = claim ? { writeConnectionSecretToRef: { name: `${name}-conn` } } : {};
-  return { apiVersion, kind, metadata: { name, ...(namespace && { namespace }) }, spec: { ...spec, ...secret } };
 }

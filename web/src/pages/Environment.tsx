@@ -1,6 +1,6 @@
 import { Button, Skeleton, Tabs } from '@mantine/core';
 import { useAtomValue } from 'jotai';
-import { lazy, Suspense, useEffect, useMemo, useState, type ReactNode } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { answer, api } from '../api/client';
 import { Refused } from '../api/problem';
@@ -8,12 +8,12 @@ import type { Environment } from '../api/schema';
 import { kindPath, Picture } from '../kinds/known';
 import { moodOf } from '../kinds/mood';
 import { Ago } from '../parts/Ago';
-import { Boundary } from '../parts/Boundary';
 import { Connection } from '../parts/Connection';
 import { DeleteDialog } from '../parts/DeleteDialog';
 import { History } from '../parts/History';
 import { Icon } from '../parts/Icon';
 import { KindName } from '../parts/KindName';
+import { Loaded, onDemand } from '../parts/onDemand';
 import { focusTitle, Page } from '../parts/Page';
 import { Pill } from '../parts/Pill';
 import { ProblemAlert } from '../parts/ProblemAlert';
@@ -23,10 +23,9 @@ import { useAsked } from '../state/asked';
 import { environmentAtom, rowsAtom, syncedAtom } from '../state/environments';
 import { useLater } from '../state/later';
 import { usePortal } from '../state/portal';
-import { Opening } from './States';
 
-const Yaml = lazy(() => import('./Yaml'));
-const Change = lazy(() => import('./Change'));
+const Yaml = onDemand(() => import('./Yaml'));
+const Change = onDemand(() => import('./Change'));
 
 interface Place {
   namespace: string;
@@ -35,7 +34,7 @@ interface Place {
 }
 
 /** One environment, wherever it is known from: the stream, or where that does not have it the API server. */
-export function EnvironmentPage({ params }: { params: Place }) {
+export default function EnvironmentPage({ params }: { params: Place }) {
   const place = `${params.namespace}/${params.kind}/${params.name}`;
   return <Found key={place} {...params} />;
 }
@@ -205,15 +204,6 @@ function Sections({ environment }: { environment: Environment }) {
         </Loaded>
       </Tabs.Panel>
     </Tabs>
-  );
-}
-
-/** What is loaded when it is first looked at. */
-function Loaded({ children }: { children: ReactNode }) {
-  return (
-    <Boundary>
-      <Suspense fallback={<Opening />}>{children}</Suspense>
-    </Boundary>
   );
 }
 

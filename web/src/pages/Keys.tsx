@@ -11,7 +11,7 @@ import { useKeeping, useKept } from '../state/kept';
 import { tellAtom } from '../state/notices';
 
 /** My SSH public keys. */
-export function KeysPage() {
+export default function KeysPage() {
   const { data, error, again } = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
   return (
     <Page title="SSH keys" lead="New GPU workspaces let in whoever holds one of these keys. Machines that exist already keep theirs.">

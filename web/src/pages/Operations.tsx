@@ -16,7 +16,7 @@ import { nowAtom } from '../state/now';
 import { Opening } from './States';
 
 /** For those who run the platform: every tenant that they may see, what fails now, and why. */
-export function OperationsPage() {
+export default function OperationsPage() {
   const all = useDeferredValue(useAtomValue(allAtom));
   const synced = useAtomValue(syncedAtom);
   const now = useAtomValue(nowAtom);

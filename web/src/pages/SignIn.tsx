@@ -1,11 +1,11 @@
-import { Button, Modal } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { ProblemAlert } from '../parts/ProblemAlert';
 import { Brand } from '../parts/Frame';
 import { Picture } from '../kinds/known';
 import type { Told } from '../state/session';
 
 /** Where signing in begins; it comes back to where one was. */
-function signIn(): string {
+export function signIn(): string {
   const here = window.location.pathname + window.location.search;
   return `/auth/sign-in?return=${encodeURIComponent(here)}`;
 }
@@ -29,17 +29,5 @@ export function SignInPage({ told }: { told?: Told }) {
       </Button>
       <p className="small">You sign in with your organisation’s account and come back here.</p>
     </main>
-  );
-}
-
-/** Over the page on which a session ended: what was typed there is still to be seen. */
-export function SessionEnded({ why }: { why?: string }) {
-  return (
-    <Modal opened onClose={() => undefined} withCloseButton={false} closeOnEscape={false} closeOnClickOutside={false} title="Your session has ended" centered>
-      <p>{why === 'signed-out' ? 'You have signed out in another place.' : 'Its time is over.'} Sign in again, and you come back to this page with what you have typed.</p>
-      <Button component="a" href={signIn()} fullWidth data-autofocus>
-        Sign in again
-      </Button>
-    </Modal>
   );
 }

@@ -10,9 +10,14 @@ interface Props {
 
 /** What is folded away until it is wanted. What is wrong within unfolds it; it stays unfolded when that is mended, so that nothing goes from under anybody's hands. */
 export function Fold({ className, summary, wrong, children }: Props) {
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useState(wrong);
+  const [known, setKnown] = useState(wrong);
+  if (wrong !== known) {
+    setKnown(wrong);
+    if (wrong) setOpen(true);
+  }
   return (
-    <details className={className} open={open || wrong} onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details className={className} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{summary}</summary>
       {children}
     </details>

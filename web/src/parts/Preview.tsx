@@ -1,11 +1,11 @@
 import { Loader } from '@mantine/core';
 import { useEffect, useState } from 'react';
-import { stringify } from 'yaml';
 import { words } from '../api/problem';
 import type { Previewed, Resource } from '../api/schema';
 import { isHelper } from '../kinds/tree';
 import { count } from '../kinds/words';
 import type { Asked } from '../state/asked';
+import { Loaded, onDemand } from './onDemand';
 import { Tree } from './Tree';
 
 /** The same value, once it has stood still for a while. */
@@ -52,14 +52,18 @@ export function Preview({ asked, ready }: { asked: Asked<Previewed>; ready: bool
   );
 }
 
+const Documents = onDemand(() => import('./Documents'));
+
 function Manifests({ resources }: { resources: readonly Resource[] }) {
   const [open, setOpen] = useState(false);
   return (
     <details className="more" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>What is made at once, as YAML</summary>
-      {/* A text that scrolls must be reachable by keyboard. */}
-      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-      {open && <pre tabIndex={0} aria-label="What is made at once">{resources.map(({ manifest }) => stringify(manifest, { lineWidth: 0 })).join('---\n')}</pre>}
+      {open && (
+        <Loaded>
+          <Documents documents={resources.map(({ manifest }) => manifest)} label="What is made at once" />
+        </Loaded>
+      )}
     </details>
   );
 }

@@ -34,10 +34,10 @@ export function SchemaForm({ schema, data, faults, onChange, onLeave, current }:
       extraErrors={errors}
       validator={validator}
       showErrorList={false}
-      experimental_defaultFormStateBehavior={{ emptyObjectFields: 'skipDefaults', arrayMinItems: { populate: 'never' } }}
-      templates={{ FieldTemplate, ObjectFieldTemplate }}
-      widgets={{ TextWidget, SelectWidget, CheckboxWidget, UpDownWidget: TextWidget }}
-      fields={{ Lines, Pairs, Free, OptionalGroup }}
+      experimental_defaultFormStateBehavior={DEFAULTS}
+      templates={TEMPLATES}
+      widgets={WIDGETS}
+      fields={FIELDS}
       onChange={({ formData }) => onChange(formData ?? {})}
       onBlur={(id) => onLeave(id.split('.').slice(1))}
     />
@@ -110,3 +110,9 @@ function titleIn(content: { props: unknown }): string {
   const title = uiSchema?.['ui:title'];
   return typeof title === 'string' ? title : '';
 }
+
+// The form compares these whenever it is drawn: the same ones are compared at once.
+const DEFAULTS = { emptyObjectFields: 'skipDefaults', arrayMinItems: { populate: 'never' } } as const;
+const TEMPLATES = { FieldTemplate, ObjectFieldTemplate };
+const WIDGETS = { TextWidget, SelectWidget, CheckboxWidget, UpDownWidget: TextWidget };
+const FIELDS = { Lines, Pairs, Free, OptionalGroup };

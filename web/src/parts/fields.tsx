@@ -1,12 +1,12 @@
-import { NativeSelect, Switch, Textarea, TextInput } from '@mantine/core';
+import { NativeSelect, Skeleton, Switch, Textarea, TextInput } from '@mantine/core';
 import type { FieldProps, WidgetProps } from '@rjsf/utils';
 import { useState, type ReactNode } from 'react';
-import { parse, stringify } from 'yaml';
 import { readPairs, writePairs } from '../kinds/pairs';
 import { beginning, type Data, type Schema } from '../kinds/schema';
 import { messagesIn } from '../kinds/validate';
+import { Loaded, onDemand } from './onDemand';
 
-type Field = FieldProps<Data, Schema>;
+export type Field = FieldProps<Data, Schema>;
 type Widget = WidgetProps<Data, Schema>;
 
 /** What is said of a field beside its label. */
@@ -85,7 +85,7 @@ interface TextFieldProps {
 }
 
 /** A field that is written as text of some form. */
-function TextField({ field, hint, write, read }: TextFieldProps) {
+export function TextField({ field, hint, write, read }: TextFieldProps) {
   const { fieldPathId, uiSchema, schema, formData, required, onChange, onBlur, errorSchema, rawErrors = [] } = field;
   const [text, setText] = useState(() => textOf(formData, write));
   const { unreadable } = understood(text, read);
@@ -145,15 +145,15 @@ export function Pairs(field: Field) {
 
 const PAIRS = String.raw`One on each line, as NAME=value; a value of several lines as NAME="one\ntwo".`;
 
+const Yaml = onDemand(() => import('./Free'));
+
 /** Whatever has no form of its own, as YAML. */
 export function Free(field: Field) {
-  const read = (text: string) => {
-    const value: unknown = parse(text);
-    const wanted = field.schema.type === 'array' ? Array.isArray(value) : typeof value === 'object' && value !== null && !Array.isArray(value);
-    if (!wanted) throw new Error(field.schema.type === 'array' ? 'A list is needed' : 'Names with values are needed, as name: value');
-    return value;
-  };
-  return <TextField field={field} hint="As YAML." write={(data) => stringify(data).trimEnd()} read={read} />;
+  return (
+    <Loaded fallback={<Skeleton height={96} />}>
+      <Yaml {...field} />
+    </Loaded>
+  );
 }
 
 /** A group that need not be there: a switch says whether it is. It begins with what is there already, of which some may not change. */
@@ -176,4 +176,3 @@ export function OptionalGroup(field: Field) {
     </div>
   );
 }
-

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { startTransition, useCallback, useEffect, useRef, useState } from 'react';
 
 /** What was asked of the portal: the answer, or why there is none. The last answer stays while the next is waited for. */
 export interface Asked<T> {
@@ -8,7 +8,10 @@ export interface Asked<T> {
   again: () => void;
 }
 
-/** Asks whenever `key` changes; without a key nothing. Answers that come after the next question are dropped. */
+/**
+ * Asks whenever `key` changes; without a key nothing. Answers that come after the next question are dropped. What is made of an answer
+ * is drawn piece by piece: meanwhile the page hears what somebody types.
+ */
 export function useAsked<T>(key: string | undefined, ask: (signal: AbortSignal) => Promise<T>): Asked<T> {
   const [round, setRound] = useState(0);
   const [state, setState] = useState<{ data?: T; error?: unknown; of?: string }>({});
@@ -22,10 +25,10 @@ export function useAsked<T>(key: string | undefined, ask: (signal: AbortSignal) 
     const gone = new AbortController();
     latest.current(gone.signal).then(
       (data) => {
-        if (!gone.signal.aborted) setState({ data, of: question });
+        if (!gone.signal.aborted) startTransition(() => setState({ data, of: question }));
       },
       (error: unknown) => {
-        if (!gone.signal.aborted) setState((before) => ({ data: before.data, error, of: question }));
+        if (!gone.signal.aborted) startTransition(() => setState((before) => ({ data: before.data, error, of: question })));
       },
     );
     return () => gone.abort();

@@ -1,4 +1,4 @@
-import { createContext, useContext } from 'react';
+import { createContext, startTransition, useContext } from 'react';
 import type { createStore } from 'jotai';
 import { answer, api, onSignedOut } from '../api/client';
 import { backoff } from '../api/backoff';
@@ -35,7 +35,7 @@ export class Portal {
     window.addEventListener('pageshow', renew);
     const ask = async (attempt: number) => {
       try {
-        await this.recognise();
+        await this.recognise(() => ended);
       } catch (error) {
         if (ended || (error instanceof Refused && error.status === 401)) return;
         if (error instanceof Refused && error.status === 403) {
@@ -57,13 +57,17 @@ export class Portal {
     };
   }
 
-  private async recognise(): Promise<void> {
-    const me = await answer(api.GET('/api/v1/me'));
+  private async recognise(isOver: () => boolean): Promise<void> {
+    const asked = answer(api.GET('/api/v1/me'));
+    // They are taken in once it is known for whom.
+    const kinds = kindsThere();
+    const me = await asked;
+    if (isOver()) return;
     forgetOthers(me.owner);
-    this.store.set(sessionAtom, { state: 'in', me });
+    startTransition(() => this.store.set(sessionAtom, { state: 'in', me }));
     if (this.refused) this.store.set(tellAtom, { mood: 'bad', title: 'That sign-in did not work: you are signed in as before', detail: words(this.refused) });
     this.follow();
-    void this.learn();
+    void this.learn(kinds);
   }
 
   /** Follows what changes, from now on. */
@@ -71,7 +75,8 @@ export class Portal {
     this.hangUp();
     let again = false;
     this.line = follow({
-      onMessages: (messages) => this.environments.receive(messages),
+      // Drawn piece by piece, however much it is.
+      onMessages: (messages) => startTransition(() => this.environments.receive(messages)),
       onLine: (line) => {
         this.store.set(lineAtom, line);
         if (line.state === 'signed-out') this.lose(line.why);
@@ -124,13 +129,13 @@ export class Portal {
   }
 
   /** Asks for the kinds, until there are some: a portal that has just begun knows none yet. */
-  private async learn(attempt = 0): Promise<void> {
+  private async learn(asked = kindsThere(), attempt = 0): Promise<void> {
     if (attempt === 0) clearTimeout(this.learning);
-    const kinds = await answer(api.GET('/api/v1/kinds')).catch(() => undefined);
+    const kinds = await asked;
     const known = this.store.get(kindsAtom);
     // The same again is no news for forms that are being filled in.
-    if (kinds && JSON.stringify(kinds) !== JSON.stringify(known)) this.store.set(kindsAtom, kinds);
-    if (!kinds?.length && this.line) this.learning = setTimeout(() => void this.learn(attempt + 1), backoff(attempt));
+    if (kinds && JSON.stringify(kinds) !== JSON.stringify(known)) startTransition(() => this.store.set(kindsAtom, kinds));
+    if (!kinds?.length && this.line) this.learning = setTimeout(() => void this.learn(undefined, attempt + 1), backoff(attempt));
   }
 
   private lose(why: 'signed-out' | 'expired'): void {
@@ -165,6 +170,11 @@ export class Portal {
     this.store.set(sessionAtom, { state: 'out', told });
     forgetOthers();
   }
+}
+
+/** The kinds, where the portal says them. */
+function kindsThere() {
+  return answer(api.GET('/api/v1/kinds')).catch(() => undefined);
 }
 
 /** Whether the session has ended, although signing out was refused: the portal takes it from this browser even where it cannot tell the others. */

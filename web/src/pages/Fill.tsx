@@ -1,0 +1,124 @@
+import { Button, TextInput } from '@mantine/core';
+import { useAtomValue } from 'jotai';
+import { useMemo, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { answer, api } from '../api/client';
+import { Refused, mayBeDone } from '../api/problem';
+import type { Kind, Whole } from '../api/schema';
+import { known, kindPath } from '../kinds/known';
+import { pageOf } from '../kinds/paths';
+import { asked, beginning, type Data } from '../kinds/schema';
+import { Preview, useSettled } from '../parts/Preview';
+import { ProblemAlert } from '../parts/ProblemAlert';
+import { SchemaForm } from '../parts/SchemaForm';
+import { goToFirstError, useSpec } from '../parts/useSpec';
+import { useAsked } from '../state/asked';
+import { rowsAtom } from '../state/environments';
+import { useKeeping, useKept } from '../state/kept';
+import { usePortal } from '../state/portal';
+import { meAtom } from '../state/session';
+
+interface Draft {
+  name: string;
+  namespace: string;
+  data: Data;
+}
+
+const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** Says what an environment of a kind is to be like, beside what it will be. */
+export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string[] }) {
+  const me = useAtomValue(meAtom);
+  const rows = useAtomValue(rowsAtom);
+  const portal = usePortal();
+  const [, go] = useLocation();
+  const schema = useMemo(() => asked(kind), [kind]);
+  const kept = useKept(kindPath(kind)) as Draft | undefined;
+  // Until somebody names it, it is called as nothing is by now: what there is may be known later than this begins.
+  const [named, setName] = useState(kept?.name);
+  const free = useMemo(() => suggestion(me?.login ?? '', known(kind.kind).short, new Set(rows.map((row) => row.name))), [me, kind, rows]);
+  const name = named ?? free;
+  const [namespace, setNamespace] = useState(kept?.namespace ?? kind.namespace ?? me?.namespaces[0] ?? '');
+  const [first] = useState(() => kept?.data ?? beginning(schema, { login: me?.login ?? '', keys }));
+  const form = useSpec(schema, first);
+  const { data } = form;
+  useKeeping(kindPath(kind), useMemo<Draft>(() => ({ name, namespace, data }), [name, namespace, data]));
+  const [error, setError] = useState<unknown>();
+  const [making, setMaking] = useState(false);
+  const [taken, setTaken] = useState<string>();
+  const place = `${namespace}/${name}`;
+  const nameFits = NAME.test(name);
+  const said = (field: string) => form.others.find((one) => one.field === field)?.message;
+  const nameSays = !nameFits ? 'Small letters, digits and dashes, at most 63' : place === taken ? 'There is one of this name already' : said('metadata.name');
+
+  const document = useMemo(() => documentOf(kind, name, namespace, form.spec), [kind, name, namespace, form.spec]);
+  const ready = form.valid && nameFits;
+  const settled = useSettled(ready ? document : undefined, 400);
+  const preview = useAsked(settled && JSON.stringify(settled), (signal) => answer(api.POST('/api/v1/preview', { body: settled!, signal })));
+
+  const make = async () => {
+    if (!form.check() || !nameFits) { goToFirstError(); return; }
+    setName(name);
+    setMaking(true);
+    setError(undefined);
+    try {
+      const made = (await answer(api.POST('/api/v1/environments', { body: document }))) as Whole;
+      const { object: _, ...environment } = made;
+      portal.environments.offer(environment);
+      go(pageOf(environment));
+    } catch (refused) {
+      setError(refused);
+      form.refuse(refused);
+      if (isTaken(refused)) setTaken(place);
+      goToFirstError();
+      setMaking(false);
+    }
+  };
+  return (
+    <div className="two create">
+      <form
+        className="panel form"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void make();
+        }}
+      >
+        {error !== undefined && <ProblemAlert title={mayBeDone(error) ? 'It is not known whether it was made: look for it before you try again' : 'It was not made'} error={error} />}
+        <div className="fields names">
+          <TextInput label="Name" description="What you will call it." required value={name} error={name === '' ? 'Needed' : nameSays} onChange={(event) => setName(event.currentTarget.value)} spellCheck={false} autoComplete="off" maxLength={63} />
+          <TextInput label="Namespace" description="Where it goes: your team’s, usually." list="namespaces" value={namespace} error={said('metadata.namespace')} placeholder="Chosen for you" onChange={(event) => setNamespace(event.currentTarget.value)} spellCheck={false} autoComplete="off" />
+          <datalist id="namespaces">{me?.namespaces.map((one) => <option key={one} value={one} />)}</datalist>
+        </div>
+        <SchemaForm schema={schema} data={form.data} faults={form.faults} onChange={form.change} onLeave={form.leave} />
+        <div className="buttons end sticky">
+          <Button component={Link} href="/" variant="default">
+            Cancel
+          </Button>
+          <Button type="submit" loading={making}>
+            Make it
+          </Button>
+        </div>
+      </form>
+      <Preview asked={preview} ready={ready} />
+    </div>
+  );
+}
+
+/** Whether there is one of this name already: quotas answer with a conflict, too, where much is made at once. */
+function isTaken(error: unknown): boolean {
+  return error instanceof Refused && error.status === 409 && error.message.includes('already exists');
+}
+
+/** A name that nobody has yet: `ada-gpu`, `ada-gpu-2`. */
+function suggestion(login: string, short: string, taken: ReadonlySet<string>): string {
+  const own = login.split('@')[0]!.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '').slice(0, 40) || 'my';
+  const names = Array.from({ length: taken.size + 1 }, (_, index) => `${own}-${short}${index === 0 ? '' : `-${index + 1}`}`);
+  return names.find((name) => !taken.has(name))!;
+}
+
+/** The environment as one would apply it. A claim's connection details go to a Secret that it names. */
+function documentOf({ apiVersion, kind, claim }: Kind, name: string, namespace: string, spec: Data) {
+  const secret = claim ? { writeConnectionSecretToRef: { name: `${name}-conn` } } : {};
+  return { apiVersion, kind, metadata: { name, ...(namespace && { namespace }) }, spec: { ...spec, ...secret } };
+}
