@@ -49,7 +49,7 @@ const ALWAYS: [(HeaderName, &str); 6] = [
 pub(super) fn router(portal: &Arc<Portal>) -> Router {
     openapi::routes()
         .0
-        // Pages alone are compressed: a stream's events would wait for each other, and what is secret is not mixed with what is sent.
+        // Pages are compressed, and little else: a stream's events would wait for each other, and what is secret is not mixed with what is sent.
         .fallback(super::pages::serve.layer(CompressionLayer::new()))
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
         .layer(from_fn_with_state(Arc::clone(portal), admit))

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde_json::Value;
+use tower_http::compression::CompressionLayer;
 use utoipa::openapi::OpenApi as Description;
 use utoipa::openapi::SecurityRequirement;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
-use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
 use utoipa_axum::routes;
 
 use super::Portal;
@@ -76,7 +77,8 @@ pub(super) fn routes() -> (axum::Router<Arc<Portal>>, Description) {
         .routes(routes!(sign_in::finish))
         .routes(routes!(sign_in::sign_out))
         .routes(routes!(me::get))
-        .routes(routes!(kinds::list))
+        // Every form waits for the schemas, and nothing in them is secret.
+        .routes(routes!(kinds::list).layer(CompressionLayer::new()))
         .routes(routes!(kinds::get))
         .routes(routes!(environments::list, changes::create))
         .routes(routes!(environments::get, changes::replace, changes::patch, changes::delete))

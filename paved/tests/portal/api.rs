@@ -410,7 +410,7 @@ async fn every_other_path_is_the_page_whether_pages_were_built_or_not() {
 }
 
 #[tokio::test]
-async fn pages_are_compressed_and_nothing_else() {
+async fn pages_and_schemas_are_compressed_and_nothing_else() {
     let (_cluster, portal) = both().await;
     let zipped = ("accept-encoding", "gzip");
     let page = portal.send("GET", "/", &[zipped], "").await;
@@ -418,8 +418,12 @@ async fn pages_are_compressed_and_nothing_else() {
     assert!(page.body.starts_with(&[0x1f, 0x8b]));
     assert_eq!(portal.get("", "/").await.header("content-encoding"), "");
     let ada = ("authorization", "Bearer token-ada");
-    let described = portal.send("GET", "/api/v1/openapi.json", &[zipped, ada], "").await;
-    assert_eq!((described.status.as_u16(), described.header("content-encoding")), (200, ""));
+    for (path, encoding) in
+        [("/api/v1/kinds", "gzip"), ("/api/v1/environments", ""), ("/api/v1/openapi.json", "")]
+    {
+        let answer = portal.send("GET", path, &[zipped, ada], "").await;
+        assert_eq!((answer.status.as_u16(), answer.header("content-encoding")), (200, encoding), "{path}");
+    }
     let stream = portal.open("GET", "/api/v1/watch", &[zipped, ada], "").await;
     assert!(stream.status() == 200 && stream.headers().get("content-encoding").is_none());
 }
