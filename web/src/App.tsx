@@ -2,7 +2,7 @@ import { createTheme, MantineProvider, localStorageColorSchemeManager } from '@m
 import { Provider, useAtomValue, type createStore } from 'jotai';
 import { Suspense, useEffect } from 'react';
 import { Route, Switch, useLocation } from 'wouter';
-import { CreatePage, Fill } from './pages/Create';
+import { CreatePage } from './pages/Create';
 import { EnvironmentsPage } from './pages/Environments';
 import { SignInPage } from './pages/SignIn';
 import { Forbidden, Nothing, Opening, Unreachable } from './pages/States';
@@ -19,11 +19,22 @@ const OperationsPage = onDemand(() => import('./pages/Operations'));
 const SessionEnded = onDemand(() => import('./pages/SessionEnded'));
 
 /** What is asked for before it is known who is there, by the first part of the path at which they arrive. */
-const FIRST: Record<string, { load: () => Promise<void> }> = { new: Fill, environments: EnvironmentPage, keys: KeysPage, operations: OperationsPage };
+const FIRST: Record<string, { load: () => Promise<void> }> = { environments: EnvironmentPage, keys: KeysPage, operations: OperationsPage };
 
 /** Loads what every page leads to, one after the other, so that nothing of it is waited for. */
 async function loadRest(): Promise<void> {
   for (const one of [EnvironmentPage, SessionEnded, OperationsPage, KeysPage]) await one.load();
+}
+
+/** Does something once the browser has nothing else to do; gives what takes it back. */
+function whenIdle(doIt: () => void): () => void {
+  // Safari has learnt it late.
+  if (!('requestIdleCallback' in window)) {
+    const timer = setTimeout(doIt, 1000);
+    return () => clearTimeout(timer);
+  }
+  const callback = requestIdleCallback(doIt);
+  return () => cancelIdleCallback(callback);
 }
 
 const theme = createTheme({
@@ -63,8 +74,8 @@ function Gate() {
   const [location] = useLocation();
   const synced = useAtomValue(syncedAtom);
   useEffect(() => {
-    // Not before there is something to look at.
-    if (synced) void loadRest();
+    // Not before there is something to look at, and nothing else to do.
+    if (synced) return whenIdle(() => void loadRest());
   }, [synced]);
   if (session.state === 'unknown') return <Opening />;
   if (session.state === 'unreachable') return <Unreachable why={session.why} />;

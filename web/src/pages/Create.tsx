@@ -13,7 +13,7 @@ import { kindsAtom } from '../state/session';
 import { Opening } from './States';
 
 /** The form's machinery is as large as everything else: only whoever makes something loads it. */
-export const Fill = onDemand(() => import('./Fill'));
+const Fill = onDemand(() => import('./Fill'));
 
 /** Choose a kind, then say what it is to be like. What there is to read is there before the form is. */
 export function CreatePage() {
