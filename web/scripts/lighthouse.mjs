@@ -53,6 +53,8 @@ const pages = [
   { name: `list-of-${count}`, url: at('/?owner=*') },
   { name: 'create', url: kinds[0] && at(`/new?kind=${kindPath(kinds[0])}`) },
   { name: 'environment', url: (states.ready ?? states.failing) && at(pageOf(states.ready ?? states.failing)) },
+  { name: 'keys', url: at('/keys') },
+  { name: 'operations', url: at('/operations') },
 ].filter((page) => page.url && (!values.only || values.only.split(',').some((one) => page.name.startsWith(one))));
 
 const METRICS = { FCP: 'first-contentful-paint', LCP: 'largest-contentful-paint', TBT: 'total-blocking-time', CLS: 'cumulative-layout-shift' };
