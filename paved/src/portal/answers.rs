@@ -110,7 +110,7 @@ mod tests {
                 answer.clone()
             })
         });
-        let answered = join_all(all).await.into_iter().filter(Result::is_ok).count();
+        let answered = join_all(all).await.into_iter().flatten().count();
         (asked.load(Ordering::Relaxed), answered)
     }
 

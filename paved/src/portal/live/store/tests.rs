@@ -97,8 +97,12 @@ fn every_change_can_be_taken_back() {
 fn two_replicas_come_to_the_same() {
     let both = [object("ada", "u", "1"), object("bob", "v", "2")];
     let (one, other) = (Live::new("e".into()), Live::new("f".into()));
-    both.iter().for_each(|object| one.put(object, &kind()));
-    both.iter().rev().for_each(|object| other.put(object, &kind()));
+    for object in &both {
+        one.put(object, &kind());
+    }
+    for object in both.iter().rev() {
+        other.put(object, &kind());
+    }
     assert_eq!(known(&one), known(&other));
     one.put(&object("ada", "u", "3"), &kind());
     assert_ne!(known(&one), known(&other));
