@@ -4,11 +4,11 @@ import { Suspense, useEffect } from 'react';
 import { Route, Switch, useLocation } from 'wouter';
 import { CreatePage } from './pages/Create';
 import { EnvironmentsPage } from './pages/Environments';
-import { SignInPage } from './pages/SignIn';
+import { signIn, SignInPage } from './pages/SignIn';
 import { Forbidden, Nothing, Opening, Unreachable } from './pages/States';
 import { Boundary } from './parts/Boundary';
 import { Frame } from './parts/Frame';
-import { Loaded, onDemand } from './parts/onDemand';
+import { Loaded, onDemand, whenIdle } from './parts/onDemand';
 import { syncedAtom } from './state/environments';
 import { PortalProvider, type Portal } from './state/portal';
 import { sessionAtom } from './state/session';
@@ -19,22 +19,15 @@ const OperationsPage = onDemand(() => import('./pages/Operations'));
 const SessionEnded = onDemand(() => import('./pages/SessionEnded'));
 
 /** What is asked for before it is known who is there, by the first part of the path at which they arrive. */
-const FIRST: Record<string, { load: () => Promise<void> }> = { environments: EnvironmentPage, keys: KeysPage, operations: OperationsPage };
+const FIRST = new Map<string | undefined, { load: () => Promise<void> }>([
+  ['environments', EnvironmentPage],
+  ['keys', KeysPage],
+  ['operations', OperationsPage],
+]);
 
 /** Loads what every page leads to, one after the other, so that nothing of it is waited for. */
 async function loadRest(): Promise<void> {
   for (const one of [EnvironmentPage, SessionEnded, OperationsPage, KeysPage]) await one.load();
-}
-
-/** Does something once the browser has nothing else to do; gives what takes it back. */
-function whenIdle(doIt: () => void): () => void {
-  // Safari has learnt it late.
-  if (!('requestIdleCallback' in window)) {
-    const timer = setTimeout(doIt, 1000);
-    return () => clearTimeout(timer);
-  }
-  const callback = requestIdleCallback(doIt);
-  return () => cancelIdleCallback(callback);
 }
 
 const theme = createTheme({
@@ -57,7 +50,7 @@ interface Props {
 /** Everything. */
 export function App({ store, portal }: Props) {
   useEffect(() => portal.begin(), [portal]);
-  useEffect(() => void FIRST[window.location.pathname.split('/')[1]!]?.load(), []);
+  useEffect(() => void FIRST.get(window.location.pathname.split('/')[1])?.load(), []);
   return (
     <Provider store={store}>
       <MantineProvider theme={theme} defaultColorScheme="auto" colorSchemeManager={scheme} withCssVariables={false} withGlobalClasses={false}>
@@ -66,6 +59,15 @@ export function App({ store, portal }: Props) {
         </PortalProvider>
       </MantineProvider>
     </Provider>
+  );
+}
+
+/** That a session ended, where what says so over the page does not come. */
+function Ended() {
+  return (
+    <p role="alert">
+      Your session has ended. <a href={signIn()}>Sign in again</a>, and you come back to this page with what you have typed.
+    </p>
   );
 }
 
@@ -84,7 +86,7 @@ function Gate() {
   return (
     <Frame>
       {session.state === 'out' && (
-        <Loaded fallback={null}>
+        <Loaded fallback={null} instead={<Ended />}>
           <SessionEnded why={session.why} />
         </Loaded>
       )}

@@ -1,4 +1,4 @@
-import { act, screen } from '@testing-library/react';
+import { act, screen, within } from '@testing-library/react';
 import { beforeEach, expect, it, vi } from 'vitest';
 import { expectAccessible, open } from './app';
 import { World } from './world';
@@ -6,6 +6,16 @@ import { World } from './world';
 vi.mock('../src/pages/Yaml', () => ({
   default: () => {
     throw new TypeError('Failed to fetch dynamically imported module: https://portal.test/assets/Yaml-x1y2.js');
+  },
+}));
+vi.mock('../src/pages/Fill', () => ({
+  default: () => {
+    throw new TypeError('Failed to fetch dynamically imported module: https://portal.test/assets/Fill-x1y2.js');
+  },
+}));
+vi.mock('../src/pages/SessionEnded', () => ({
+  default: () => {
+    throw new TypeError('Failed to fetch dynamically imported module: https://portal.test/assets/SessionEnded-x1y2.js');
   },
 }));
 vi.mock('../src/pages/Keys', () => ({
@@ -47,4 +57,24 @@ it('a page that cannot be drawn says so, and leads on', async () => {
   await expectAccessible();
   await user.click(screen.getByRole('link', { name: 'Operations' }));
   expect(await screen.findByRole('heading', { level: 1, name: 'Operations' })).toBeVisible();
+});
+
+it('a form that does not load leaves what is around it, and the other kinds', async () => {
+  const { user } = open('/new');
+  await user.click(await screen.findByRole('link', { name: 'GPU workspace' }));
+  expect(await screen.findByRole('alert')).toHaveTextContent('This could not be loaded');
+  expect(screen.getByRole('heading', { level: 1, name: 'New GPU workspace' })).toBeVisible();
+  await user.click(screen.getByRole('link', { name: 'Another kind' }));
+  expect(await screen.findByRole('link', { name: 'GPU workspace' })).toBeVisible();
+  expect(screen.queryByRole('alert')).toBeNull();
+});
+
+it('whose session has ended is told so though what says it over the page does not load', async () => {
+  const { world } = open('/');
+  await screen.findByRole('heading', { level: 1, name: 'My environments' });
+  world.me = undefined;
+  world.reset('expired');
+  const told = await screen.findByRole('alert');
+  expect(told).toHaveTextContent('Your session has ended');
+  expect(within(told).getByRole('link', { name: 'Sign in again' })).toHaveAttribute('href', '/auth/sign-in?return=%2F');
 });

@@ -1,12 +1,12 @@
 import { Skeleton } from '@mantine/core';
 import { useAtomValue } from 'jotai';
-import { Suspense, useEffect } from 'react';
+import { useEffect } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { answer, api } from '../api/client';
 import type { Kind } from '../api/schema';
 import { inOrder, known, kindPath, Picture } from '../kinds/known';
 import { Icon } from '../parts/Icon';
-import { onDemand } from '../parts/onDemand';
+import { Loaded, onDemand } from '../parts/onDemand';
 import { Page } from '../parts/Page';
 import { useAsked } from '../state/asked';
 import { kindsAtom } from '../state/session';
@@ -37,7 +37,7 @@ export function CreatePage() {
       }
     >
       {/* The keys are part of what the form begins with; without them it begins all the same. */}
-      <Suspense fallback={<Coming />}>{keys.data || keys.error !== undefined ? <Fill kind={kind} keys={keys.data?.keys ?? []} /> : <Coming />}</Suspense>
+      <Loaded fallback={<Coming />}>{keys.data || keys.error !== undefined ? <Fill kind={kind} keys={keys.data?.keys ?? []} /> : <Coming />}</Loaded>
     </Page>
   );
 }

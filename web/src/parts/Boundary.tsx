@@ -8,6 +8,8 @@ interface Props {
   children: ReactNode;
   /** Whether it stands for a whole page, which needs a title then. */
   page?: boolean;
+  /** What is said in place of why. */
+  instead?: ReactNode;
 }
 
 /**
@@ -23,7 +25,7 @@ export class Boundary extends Component<Props, { broken: boolean; error?: unknow
 
   override render() {
     if (!this.state.broken) return this.props.children;
-    const said = <Broken error={this.state.error} />;
+    const said = this.props.instead ?? <Broken error={this.state.error} />;
     return this.props.page ? <Page title="Something went wrong">{said}</Page> : said;
   }
 }

@@ -5,7 +5,7 @@ import type { Previewed, Resource } from '../api/schema';
 import { isHelper } from '../kinds/tree';
 import { count } from '../kinds/words';
 import type { Asked } from '../state/asked';
-import { Loaded, onDemand } from './onDemand';
+import { Loaded, onDemand, whenIdle } from './onDemand';
 import { Tree } from './Tree';
 
 /** The same value, once it has stood still for a while. */
@@ -21,6 +21,8 @@ export function useSettled<T>(value: T, milliseconds: number): T {
 /** What would be made. While a new answer is on its way the last one stays. */
 export function Preview({ asked, ready }: { asked: Asked<Previewed>; ready: boolean }) {
   const { data, error, pending } = asked;
+  // Ahead: a page that has to be loaded again for it loses what was typed beside.
+  useEffect(() => whenIdle(() => void Documents.load()), []);
   const parts = data?.parts.filter((part) => !isHelper(part)) ?? [];
   return (
     <section className="panel preview" aria-labelledby="preview">

@@ -1,10 +1,11 @@
 import Form from '@rjsf/core/lib/components/Form.js';
 import type { ErrorSchema, FieldTemplateProps, ObjectFieldTemplateProps } from '@rjsf/utils';
-import { useMemo } from 'react';
+import { useEffect, useMemo } from 'react';
 import { growing, isAdvanced, uiOf, type Data, type Schema } from '../kinds/schema';
 import { errorSchema, messagesIn, validator, type Fault } from '../kinds/validate';
-import { CheckboxWidget, Free, Lines, OptionalGroup, Pairs, SelectWidget, TextWidget } from './fields';
+import { CheckboxWidget, Free, Lines, OptionalGroup, Pairs, SelectWidget, TextWidget, Yaml } from './fields';
 import { Fold } from './Fold';
+import { whenIdle } from './onDemand';
 
 interface Props {
   schema: Schema;
@@ -19,6 +20,7 @@ interface Props {
 
 /** What may be asked for, as a form made from the cluster's own schema. */
 export function SchemaForm({ schema, data, faults, onChange, onLeave, current }: Props) {
+  useEffect(() => whenIdle(() => void Yaml.load()), []);
   const shown = useMemo(() => (current ? growing(schema, current) : schema), [schema, current]);
   const ui = useMemo(() => ({ ...uiOf(shown, current), 'ui:submitButtonOptions': { norender: true } }), [shown, current]);
   const errors = useMemo(() => errorSchema(faults), [faults]);

@@ -145,7 +145,8 @@ export function Pairs(field: Field) {
 
 const PAIRS = String.raw`One on each line, as NAME=value; a value of several lines as NAME="one\ntwo".`;
 
-const Yaml = onDemand(() => import('./Free'));
+/** Loaded ahead by the form: what is typed there would be lost with a page that has to be loaded again for it. */
+export const Yaml = onDemand(() => import('./Free'));
 
 /** Whatever has no form of its own, as YAML. */
 export function Free(field: Field) {

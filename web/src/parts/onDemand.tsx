@@ -24,10 +24,29 @@ export function onDemand<P extends object>(from: () => Promise<{ default: Compon
   return Object.assign(OnDemand, { load });
 }
 
+/** Does something once the browser has nothing else to do; gives what takes it back. */
+export function whenIdle(doIt: () => void): () => void {
+  // Safari has learnt it late.
+  if (!('requestIdleCallback' in window)) {
+    const timer = setTimeout(doIt, 1000);
+    return () => clearTimeout(timer);
+  }
+  const callback = requestIdleCallback(doIt);
+  return () => cancelIdleCallback(callback);
+}
+
+interface LoadedProps {
+  /** What stands there meanwhile. */
+  fallback?: ReactNode;
+  /** What is said where it does not come, other than that. */
+  instead?: ReactNode;
+  children: ReactNode;
+}
+
 /** What is on demand in a page, in its own place: where it does not come everything around it stays. */
-export function Loaded({ fallback = <Opening />, children }: { fallback?: ReactNode; children: ReactNode }) {
+export function Loaded({ fallback = <Opening />, instead, children }: LoadedProps) {
   return (
-    <Boundary>
+    <Boundary instead={instead}>
       <Suspense fallback={fallback}>{children}</Suspense>
     </Boundary>
   );
