@@ -146,6 +146,43 @@ async fn those_who_come_at_once_are_asked_about_once() {
 }
 
 #[tokio::test]
+async fn whoever_loses_the_line_amid_a_snapshot_begins_anew() {
+    let (cluster, portal) = both().await;
+    let mut events = ada(&portal, "").await;
+    events.synced().await;
+    let mut again = ada(&portal, "another-1-2").await;
+    // As an EventSource does: what it knew goes with the snapshot, and with it where it stood.
+    again.last.clone_from(&events.last);
+    assert_eq!(again.told().await, ("snapshot".into(), String::new()));
+    assert_eq!(again.last, "");
+    cluster.put(&pool("two"), environment("StockPool", "ada"));
+    assert_eq!(events.told().await, ("added".into(), "two".into()));
+    let anew = ada(&portal, &again.last).await.synced().await;
+    assert_eq!(anew, pairs(&[("snapshot", ""), ("added", "one"), ("added", "two")]));
+}
+
+#[tokio::test]
+async fn a_way_back_through_many_namespaces_is_not_asked_about() {
+    let (cluster, portal) = both().await;
+    let mut events = ada(&portal, "").await;
+    events.synced().await;
+    for number in 0..100 {
+        let passing = at("stockpools", &format!("preview-{number}"), "passing");
+        cluster.put(&passing, environment("StockPool", "bob"));
+        cluster.remove(&passing);
+    }
+    cluster.put(&pool("two"), environment("StockPool", "ada"));
+    assert_eq!(events.told().await, ("added".into(), "two".into()));
+    cluster.asked();
+    let last = format!("4f2a-1-{:032x}", 1);
+    let anew = ada(&portal, &last).await.synced().await;
+    assert_eq!(anew, pairs(&[("snapshot", ""), ("added", "one"), ("added", "two")]));
+    let asked = cluster.asked();
+    let rules = asked.iter().filter(|(.., path)| path.ends_with("selfsubjectrulesreviews")).count();
+    assert!(rules <= 40, "{rules} namespaces were asked about");
+}
+
+#[tokio::test]
 async fn a_line_that_breaks_while_one_catches_up_loses_nothing() {
     let (cluster, portal) = both().await;
     let mut events = ada(&portal, "").await;

@@ -75,11 +75,14 @@ async fn tell(portal: Arc<Portal>, mut reader: Reader, events: mpsc::Sender<Even
     last.send(event(&Next::End(end), &reader));
 }
 
-/// An event. Those of a snapshot have no id: whoever loses the line amid one begins anew.
+/// An event. A snapshot takes back the id that was told before it, and what is part of one has none: whoever loses the line amid it begins
+/// anew.
 fn event(next: &Next, reader: &Reader) -> Event {
     let named = |name: &str| Event::default().event(name);
     match next {
-        Next::Snapshot(total) => named("snapshot").retry(RETRY).data(json!({"total": total}).to_string()),
+        Next::Snapshot(total) => {
+            named("snapshot").id("").retry(RETRY).data(json!({"total": total}).to_string())
+        }
         Next::Present(entry) => named("added").data(&entry.text),
         Next::Synced => named("synced").id(reader.id()).data("{}"),
         Next::Beat => named("heartbeat").id(reader.id()).data("{}"),

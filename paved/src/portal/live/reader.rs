@@ -26,6 +26,9 @@ const STALE: Duration = Duration::from_mins(2);
 /// How long the API server may be away without a word: it restarts sooner.
 const AWAY: Duration = Duration::from_secs(10);
 
+/// How many namespaces in which nothing is any more a reader that comes back may cost a question each.
+const ASIDE: usize = 32;
+
 /// A reader.
 pub(in crate::portal) struct Reader {
     portal: Arc<Portal>,
@@ -104,7 +107,8 @@ impl Reader {
         let mut beat = interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beat.reset();
-        let Start { entries, backlog, changes } = portal.live.start();
+        let last = last.and_then(Id::read);
+        let Start { entries, backlog, changes } = portal.live.start(last.is_some());
         let mut reader = Self {
             portal: Arc::clone(portal),
             person: Arc::clone(person),
@@ -123,15 +127,17 @@ impl Reader {
             }
         }
         let now = visible.iter().fold(Known::default(), |known, entry| known.with(entry.known));
-        let last = last.and_then(Id::read);
+        let sees = reader.sees.clone();
         let missed = match &last {
-            Some(id) => reader.missed(id.known, now, &backlog).await?,
+            Some(id) => reader.missed(id.known, now, &backlog).await,
             None => None,
         };
         if let (Some(id), Some(missed)) = (last, missed) {
             reader.id = id;
             reader.queue.extend(missed.into_iter().map(Next::Change));
         } else {
+            // What was asked about on a way back that leads nowhere is nothing to keep watch of.
+            reader.sees = sees;
             reader.id = Id::first(&portal.live.epoch, now);
             reader.queue.push_back(Next::Snapshot(visible.len()));
             reader.queue.extend(visible.into_iter().map(Next::Present));
@@ -142,23 +148,28 @@ impl Reader {
 
     /// What leads from what somebody knows to what there is now of what they may see: changes are taken back, one after the other, until
     /// that is all there was. Nothing where it never was, as far as is remembered: they have been away for too long, could see something
-    /// else then, or the other replica has heard of changes of several kinds in another order just then.
+    /// else then, or the other replica has heard of changes of several kinds in another order just then. Nor where it takes too many
+    /// questions what they may see of it, or one is not answered: they are told everything, which takes none.
     async fn missed(
         &mut self,
         known: Known,
         now: Known,
         backlog: &[Arc<Change>],
-    ) -> Result<Option<VecDeque<Arc<Change>>>, Problem> {
+    ) -> Option<VecDeque<Arc<Change>>> {
+        let most = self.sees.len() + ASIDE;
         let (mut there, mut missed) = (now, VecDeque::new());
         let mut earlier = backlog.iter().rev();
         while there != known {
-            let Some(change) = earlier.next() else { return Ok(None) };
-            if self.may_see(&change.entry).await? {
+            let change = earlier.next()?;
+            if self.may_see(&change.entry).await.ok()? {
                 there = there.without(change.step);
                 missed.push_front(Arc::clone(change));
             }
+            if self.sees.len() > most {
+                return None;
+            }
         }
-        Ok(Some(missed))
+        Some(missed)
     }
 
     /// The id of an event that says where whoever reads it stands.

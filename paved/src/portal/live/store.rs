@@ -100,7 +100,7 @@ struct Inner {
 pub(super) struct Start {
     /// Everything that there is, sorted by kind, namespace and name.
     pub(super) entries: Vec<Arc<Entry>>,
-    /// The changes that led there, the newest last.
+    /// The changes that led there, the newest last, for a reader that comes back.
     pub(super) backlog: Vec<Arc<Change>>,
     /// What changes from then on.
     pub(super) changes: broadcast::Receiver<Arc<Change>>,
@@ -271,12 +271,13 @@ impl Live {
         self.inner().entries.get(key).cloned()
     }
 
-    /// Where a reader begins: nothing lies between what there is and what changes.
-    pub(super) fn start(&self) -> Start {
+    /// Where a reader begins, or goes on that comes back: nothing lies between what there is and what changes.
+    pub(super) fn start(&self, comes_back: bool) -> Start {
         let inner = self.inner();
+        let backlog = if comes_back { inner.backlog.iter().cloned().collect() } else { Vec::new() };
         Start {
             entries: inner.entries.values().cloned().collect(),
-            backlog: inner.backlog.iter().cloned().collect(),
+            backlog,
             changes: self.changes.subscribe(),
         }
     }

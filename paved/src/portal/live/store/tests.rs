@@ -18,7 +18,7 @@ fn object(name: &str, uid: &str, version: &str) -> DynamicObject {
 
 /// What was told after so many changes.
 fn told(live: &Live, since: usize) -> Vec<(Action, String)> {
-    let backlog = live.start().backlog;
+    let backlog = live.start(true).backlog;
     backlog.iter().skip(since).map(|change| (change.action, change.entry.uid.clone())).collect()
 }
 
@@ -86,7 +86,7 @@ fn every_change_can_be_taken_back() {
         states.push(known(&live));
     }
     let mut there = states.pop().unwrap();
-    for change in live.start().backlog.iter().rev() {
+    for change in live.start(true).backlog.iter().rev() {
         there = there.without(change.step);
         assert_eq!(Some(there), states.pop());
     }
@@ -114,7 +114,7 @@ fn what_is_remembered_of_changes_has_a_bound() {
     for version in 0..=BACKLOG {
         live.put(&object("ada", "u", &version.to_string()), &kind());
     }
-    let backlog = live.start().backlog;
+    let backlog = live.start(true).backlog;
     assert_eq!((backlog.len(), backlog[0].action), (BACKLOG, Action::Modified), "the first is forgotten");
 }
 
