@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::Flavour;
-use futures::future::{join_all, try_join, try_join_all};
+use futures::future::{join, join_all, try_join, try_join_all};
 use serde_json::json;
 
 pub(super) use self::edits::what_may_change_changes;
@@ -17,6 +17,7 @@ pub(super) use self::settings::{
 use super::in_both_flavours;
 use crate::control_plane::Function;
 use crate::environment::{Desired, Environment};
+use crate::examples;
 use crate::paved::Paved;
 use crate::stage::{PATIENCE, Stage, eventually};
 
@@ -94,9 +95,18 @@ pub(super) async fn a_function_that_is_killed_is_missed_by_nobody(stage: Stage) 
         let environments: Vec<_> = examples.chain(clusters).collect();
         // Where somebody else had them made, nobody would ask the function any more.
         try_join_all(environments.iter().map(Environment::poke)).await?;
-        Ok(environments)
+        anyhow::Ok(environments)
     };
-    let (environments, ()) = try_join(made, killed(&stage.plane.function)).await?;
+    let struck = async {
+        let all = examples::all().count() + examples::clusters().count();
+        eventually("all are applied", async || Ok((stage.applied_of_standing().await? == all).then_some(())))
+            .await?;
+        killed(&stage.plane.function).await
+    };
+    // Whatever becomes of the environments, the replica that is down is started again.
+    let (environments, struck) = join(made, struck).await;
+    let environments = environments?;
+    struck?;
     for environment in &environments {
         let made = stage.in_the_clouds(&environment.composite().await?).await?;
         let composed = environment.composed().await?;
@@ -153,12 +163,23 @@ pub(super) async fn an_edit_that_no_function_answers_is_not_ready(stage: Stage) 
     Ok(())
 }
 
-/// More reconciles of composites than it takes to look at each of those that stand.
-const SEVERAL: f64 = 20.0;
-
 pub(super) async fn crossplane_restarted_makes_nothing_anew(stage: Stage) -> Result<()> {
     let environments = stage.standing().await?;
     let before = desired(&environments).await?;
+    crossplane_looks_again(&stage).await?;
+    try_join_all(environments.iter().map(Environment::poke)).await?;
+    for (environment, before) in environments.iter().zip(before) {
+        let after = environment.desired().await?;
+        ensure!(after == before, "{} is another: {before:?}, {after:?}", environment.resource());
+    }
+    Ok(())
+}
+
+/// More reconciles of composites than it takes to look at each of those that stand.
+const SEVERAL: f64 = 20.0;
+
+/// Starts Crossplane anew, and waits until it has looked at every composite.
+pub(super) async fn crossplane_looks_again(stage: &Stage) -> Result<()> {
     let core = stage.plane.process("crossplane")?;
     core.stop().await;
     core.start_again()?;
@@ -167,11 +188,5 @@ pub(super) async fn crossplane_restarted_makes_nothing_anew(stage: Stage) -> Res
         let count = stage.plane.metrics.sum("controller_runtime_reconcile_total", "composite/").await;
         Ok((count.unwrap_or_default() > SEVERAL).then_some(()))
     })
-    .await?;
-    try_join_all(environments.iter().map(Environment::poke)).await?;
-    for (environment, before) in environments.iter().zip(before) {
-        let after = environment.desired().await?;
-        ensure!(after == before, "{} is another: {before:?}, {after:?}", environment.resource());
-    }
-    Ok(())
+    .await
 }

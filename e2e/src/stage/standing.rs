@@ -47,6 +47,11 @@ impl Stage {
         try_join_all(standing).await
     }
 
+    /// How many of them are applied by now.
+    pub async fn applied_of_standing(&self) -> Result<usize> {
+        Ok(self.of_standing().await?.environments().await?.len())
+    }
+
     /// The stage of those that stand.
     pub(super) async fn of_standing(&self) -> Result<Self> {
         self.looks_at_standing.store(true, Ordering::Relaxed);
