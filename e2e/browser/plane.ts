@@ -30,6 +30,12 @@ export const apiServer = {
   start: () => ask('PUT', 'processes/kube-apiserver'),
 };
 
+/** Crossplane, which listens to the API server again a while later than others do once that was away. */
+export const crossplane = {
+  /** Has it look at an environment, and waits until it has. */
+  looksAt: (environment: string) => ask('PUT', `environments/${environment}`),
+};
+
 /** The names of the environments that ada's team really has. */
 export async function existing(): Promise<string[]> {
   return (await ask('GET', 'environments')).json() as Promise<string[]>;

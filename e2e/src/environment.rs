@@ -110,11 +110,15 @@ impl Environment {
     /// Makes Crossplane look at its composite, as an operator may, and waits until the function was asked and what it answered is
     /// applied: only then is there again what was taken out of the status.
     pub async fn poke(&self) -> Result<()> {
+        self.poke_as(&self.owner.of(&format!("operator@{}", self.namespace()))).await
+    }
+
+    /// The same by somebody else.
+    pub async fn poke_as(&self, who: &Kubectl) -> Result<()> {
         let composite = self.composite().await?;
         let (kind, name) = (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
         let poked = format!("e2e.paved-road/poked={}", jiff::Timestamp::now());
-        let operator = self.owner.of(&format!("operator@{}", self.namespace()));
-        operator.run(&["annotate", &kind, name, "-n", self.namespace(), "--overwrite", &poked]).await?;
+        who.run(&["annotate", &kind, name, "-n", self.namespace(), "--overwrite", &poked]).await?;
         // What is written first may be the answer to an earlier question.
         for _ in 0..2 {
             self.objects.patch_status(&composite, &json!({"status": {"phase": null}})).await?;

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use xtask::{node, workspace};
@@ -38,6 +38,22 @@ impl Provider {
         let issuer = output.next_line().await.context("reading the provider's issuer")?;
         let issuer = issuer.context("the provider has ended")?;
         Ok(Self { _process: process, _output: output, issuer })
+    }
+}
+
+/// A WebSocket that is listened to, for as long as it is held.
+pub struct Heard {
+    _process: Child,
+    file: NamedTempFile,
+}
+
+impl Heard {
+    /// What was told until now, in its order: frames are short and plain, so their texts stand in what comes.
+    pub fn told(&self) -> Result<Vec<Value>> {
+        let heard = std::fs::read(self.file.path()).context("reading what curl has written")?;
+        let heard = String::from_utf8_lossy(&heard).into_owned();
+        let texts = heard.split_inclusive('}').filter_map(|text| text.get(text.find('{')?..));
+        Ok(texts.filter_map(|text| serde_json::from_str(text).ok()).collect())
     }
 }
 
@@ -95,10 +111,10 @@ impl Browser {
         Ok(Changes { _process: process, lines: BufReader::new(out).lines() })
     }
 
-    /// What a portal's WebSocket says within a few seconds: its frames are short and plain, so their texts stand in what comes.
-    pub async fn listen(&self, portal: &str, path: &str) -> Result<String> {
+    /// Opens a portal's WebSocket.
+    pub fn listen(&self, portal: &str, path: &str) -> Result<Heard> {
         let (origin, url) = (format!("Origin: {portal}"), format!("{portal}{path}"));
-        let mut command = self.command(&["--http1.1", "--no-buffer", "--max-time", "3", &url]);
+        let mut command = self.command(&["--http1.1", "--no-buffer", &url]);
         for header in [
             origin.as_str(),
             "Connection: Upgrade",
@@ -108,8 +124,10 @@ impl Browser {
         ] {
             command.args(["--header", header]);
         }
-        let output = command.output().await.context("starting curl")?;
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        let file = tempfile::NamedTempFile::new().context("making a file")?;
+        command.stdout(file.reopen()?);
+        let process = command.kill_on_drop(true).spawn().context("starting curl")?;
+        Ok(Heard { _process: process, file })
     }
 
     async fn curl(&self, args: &[&str]) -> Result<String> {

@@ -1,5 +1,5 @@
 import { COMPLETE, makeWorkspace, part, progress, remove } from '../pages.ts';
-import { apiServer, cloud, existing } from '../plane.ts';
+import { apiServer, cloud, crossplane, existing } from '../plane.ts';
 import { eventually, expect, test } from '../people.ts';
 
 test('who watches an environment come up goes on watching when the API server is back', async ({ ada }) => {
@@ -31,6 +31,8 @@ test('what cannot be deleted while it is away is shown as it is', async ({ ada }
   await apiServer.start();
   await eventually(ada.getByText('No live changes just now')).toBeHidden();
   expect(await existing()).toEqual(['lab']);
+  // What has not heard of a deletion makes parts anew, which nobody deletes then.
+  await crossplane.looksAt('lab');
   await remove(ada, 'lab');
   await eventually(ada.getByRole('heading', { level: 1, name: 'lab is gone' })).toBeVisible();
   expect(await existing()).toEqual([]);

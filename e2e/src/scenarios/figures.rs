@@ -71,6 +71,7 @@ impl Counts {
 pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Result<()> {
     const OF_EACH: usize = 125;
     let program = released()?;
+    is_light(&program).await?;
     let inner = &stage.plane.inner;
     let objects = Objects::new(inner.client.clone());
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": stage.namespace}});
@@ -106,6 +107,28 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
         );
         cost.is_fair(code, examples::all().count()).with_context(|| format!("paved {what}"))?;
     }
+    Ok(())
+}
+
+/// The largest that the command line may be.
+const LARGEST: u64 = 30 << 20;
+
+/// The longest that it may take to say how it is used.
+const START: Duration = Duration::from_millis(20);
+
+/// It is downloaded, and started again and again.
+async fn is_light(program: &Path) -> Result<()> {
+    let size = std::fs::metadata(program)?.len();
+    let mut took = Vec::new();
+    for _ in 0..9 {
+        let begin = Instant::now();
+        let ran = Command::new(program).arg("--help").output().await.context("starting paved")?;
+        ensure!(ran.status.success(), "paved --help: {ran:?}");
+        took.push(begin.elapsed());
+    }
+    took.sort();
+    println!("    paved: {} KiB; --help after {:?}", size >> 10, took[4]);
+    ensure!(size <= LARGEST && took[4] <= START, "{size} bytes, --help after {took:?}");
     Ok(())
 }
 

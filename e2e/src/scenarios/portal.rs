@@ -10,7 +10,6 @@ use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use tokio::try_join;
 
 pub(super) use self::pages::{people_use_the_pages, the_pages_outlive_the_api_server};
 use crate::environment::Environment;
@@ -43,8 +42,22 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     let pool = json!({"name": THEIRS, "specName": "g1.1", "replicas": 1});
     let (status, told) = bob.ask("POST", second, "/api/v1/operator/stockpools", &pool).await?;
     ensure!(status == 202, "{status}: {told}");
+    let (heard, not_heard) = (ada.listen(second, "/ws/status/")?, bob.listen(first, "/ws/status/")?);
     let made = make(&stage, &ada, first).await?;
     until(&mut changes, &made, |event, view| event != "deleted" && view["ready"] == true).await?;
+    let shop = made.iter().find(|name| name.starts_with("shop-")).context("there is no shop")?;
+    for step in [("ADDED", "Provisioning"), ("MODIFIED", "Ready")] {
+        eventually(&format!("the WebSocket tells {step:?}"), async || {
+            let is_step = |one: &Value| {
+                one["name"] == *shop
+                    && (&one["eventType"], &one["status"]) == (&step.0.into(), &step.1.into())
+            };
+            Ok(heard.told()?.iter().any(is_step).then_some(()))
+        })
+        .await?;
+    }
+    let not_told = not_heard.told()?;
+    ensure!(not_told.iter().all(|one| one["name"] != *shop), "the WebSocket tells bob {not_told:?}");
     for (who, is_own) in [(&ada, false), (&bob, true)] {
         let (status, list) = who.ask("GET", first, "/api/v1/environments", &Value::Null).await?;
         let all = list["items"].as_array().with_context(|| format!("{status}: {list}"))?;
@@ -58,12 +71,13 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
 
     let workspace = made.iter().find(|name| name.starts_with("ws-")).context("there is no workspace")?;
     shapes(&ada, &bob, second, workspace).await?;
-    let shop = made.iter().find(|name| name.starts_with("shop-")).context("there is no shop")?;
-    for (name, key) in [(workspace, "host"), (shop, "kubeconfig")] {
+    for name in made.iter().filter(|name| *name != "render") {
         let connection = format!("{}/connection", path_of(&ada, first, name).await?);
         eventually("a connection is told", async || {
             let (status, told) = ada.ask("POST", second, &connection, &Value::Null).await?;
-            Ok((status == 200 && told["values"][key].is_string()).then_some(()))
+            let keys = ["host", "kubeconfig", "endpoint"];
+            let is_told = keys.iter().any(|key| told["values"][key].is_string());
+            Ok((status == 200 && is_told).then_some(()))
         })
         .await?;
         let (status, _) = bob.ask("POST", second, &connection, &Value::Null).await?;
@@ -84,10 +98,11 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     replace(&ada, first, &path).await?;
     until(&mut changes, &pool, |_, view| view["status"]["available"] == 1).await?;
     let label = json!({"metadata": {"labels": {"stage": "trial"}}});
-    let (status, said) = ada.ask("PATCH", first, &path_of(&ada, first, shop).await?, &label).await?;
-    ensure!(status == 200, "the label is answered by {status}: {said}");
-    until(&mut changes, &BTreeSet::from([shop.clone()]), |_, view| view["labels"]["stage"] == "trial")
-        .await?;
+    for name in &made {
+        let (status, said) = ada.ask("PATCH", first, &path_of(&ada, first, name).await?, &label).await?;
+        ensure!(status == 200, "the label of {name} is answered by {status}: {said}");
+    }
+    until(&mut changes, &made, |_, view| view["labels"]["stage"] == "trial").await?;
 
     let mut going = Vec::new();
     let (_, one) = bob.ask("GET", first, &theirs, &Value::Null).await?;
@@ -187,10 +202,6 @@ async fn shapes(ada: &Browser, bob: &Browser, portal: &str, workspace: &str) -> 
         let all = list.as_array().with_context(|| format!("{path} tells bob {status}: {list}"))?;
         ensure!(all.iter().all(|one| one["name"] == THEIRS), "{path} tells bob of ada's: {list}");
     }
-    let (told, others) = try_join!(ada.listen(portal, "/ws/status/"), bob.listen(portal, "/ws/status/"))?;
-    let is_ready = told.contains(r#""name":"shop-"#) && told.contains(r#""status":"Ready""#);
-    ensure!(is_ready, "the WebSocket tells {told:?}");
-    ensure!(!others.contains("shop"), "the WebSocket tells bob {others:?}");
     Ok(())
 }
 

@@ -157,13 +157,19 @@ impl Kinds {
     /// Those that `text` names, such as `gpuws` or `environment.platform.acme.io`; a failure lists what there is.
     pub(crate) fn called(&self, text: &str) -> Result<Vec<Kind>, Failure> {
         let kinds: Vec<Kind> = self.0.iter().filter(|kind| kind.is_called(text)).cloned().collect();
-        if kinds.is_empty() {
-            return Err(Failure::Usage(format!(
-                "this cluster does not make that: {}",
-                suggest::names("kind", text, &self.names())
-            )));
+        if !kinds.is_empty() {
+            return Ok(kinds);
         }
-        Ok(kinds)
+        // Its kind may be one of ours, and the group alone another's.
+        let bare = text.split_once('.').map_or(text, |(bare, _)| bare);
+        let elsewhere: Vec<String> =
+            self.0.iter().filter(|kind| kind.is_called(bare)).map(Kind::full_name).collect();
+        let known = if elsewhere.is_empty() {
+            suggest::names("kind", text, &self.names())
+        } else {
+            format!("found {text:?}; it has {}", elsewhere.join(" and "))
+        };
+        Err(Failure::Usage(format!("this cluster does not make that: {known}")))
     }
 
     /// The kind of a document; where it is not ours, what is wrong with `kind` or `apiVersion`: the field and what to write.
@@ -298,6 +304,8 @@ pub(crate) mod tests {
         for text in ["", "app", "environment.acme.io", "gpudevworkspace"] {
             assert_eq!(kinds().called(text).unwrap_err().code(), 1, "{text}");
         }
+        let told = kinds().called("environment.acme.io").unwrap_err().to_string();
+        assert!(told.contains("it has Environment.dev.example.org and Environment."), "{told}");
     }
 
     #[test]

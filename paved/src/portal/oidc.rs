@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use openidconnect::core::{
-    CoreAuthenticationFlow, CoreClient, CoreJwsSigningAlgorithm as Algorithm, CoreProviderMetadata,
+    CoreAuthenticationFlow, CoreClient, CoreClientAuthMethod as AuthMethod,
+    CoreJwsSigningAlgorithm as Algorithm, CoreProviderMetadata,
 };
 use openidconnect::{
-    AuthorizationCode, ClientId, ClientSecret, CsrfToken, IssuerUrl, Nonce, OAuth2TokenResponse,
+    AuthType, AuthorizationCode, ClientId, ClientSecret, CsrfToken, IssuerUrl, Nonce, OAuth2TokenResponse,
     PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope, TokenResponse,
 };
 use serde::{Deserialize, Serialize};
@@ -145,6 +146,7 @@ impl Provider {
             ClientId::new(oidc.client_id.clone()),
             oidc.client_secret.clone().map(ClientSecret::new),
         )
+        .set_auth_type(auth_type(&metadata))
         .set_redirect_uri(self.redirect.clone());
         let exchange =
             client.exchange_code(AuthorizationCode::new(code)).map_err(|error| unavailable(&error))?;
@@ -189,6 +191,14 @@ impl Provider {
         }
         identity(oidc, &claims)
     }
+}
+
+/// Where the provider takes the portal's secret: in the head, unless it says that it takes it in the body and not there.
+fn auth_type(metadata: &CoreProviderMetadata) -> AuthType {
+    let taken = metadata.token_endpoint_auth_methods_supported().map_or(&[][..], Vec::as_slice);
+    let in_body_alone =
+        taken.contains(&AuthMethod::ClientSecretPost) && !taken.contains(&AuthMethod::ClientSecretBasic);
+    if in_body_alone { AuthType::RequestBody } else { AuthType::BasicAuth }
 }
 
 /// What stands in a token whose signature was checked before.

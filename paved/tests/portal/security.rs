@@ -259,7 +259,25 @@ async fn whoever_takes_their_time_is_shown_out() {
         let took = began.elapsed();
         assert!(read.is_ok() && took >= Duration::from_secs(5), "{said:?} after {took:?}: {read:?}");
     };
+    let trickles = async |said: &'static str, seconds: u64| {
+        let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
+        stream.write_all(said.as_bytes()).await.unwrap();
+        let began = Instant::now();
+        let mut told = [0; 64];
+        while tokio::time::timeout(Duration::from_secs(2), stream.read(&mut told)).await.is_err() {
+            assert!(began.elapsed() < Duration::from_secs(seconds), "{said:?} holds the line");
+            if stream.write_all(b"x").await.is_err() {
+                break;
+            }
+        }
+    };
     tokio::join!(
+        trickles("GET /healthz HTTP/1.1\r\nx-slow: ", 20),
+        trickles(
+            "POST /api/workspaces HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-ada\r\n\
+             content-type: application/json\r\ncontent-length: 1000\r\n\r\n{",
+            45
+        ),
         shown_out(""),
         shown_out("PRI "),
         shown_out("PRI * HTTP/2.0\r\n"),

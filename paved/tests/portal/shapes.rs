@@ -99,6 +99,16 @@ async fn a_workspace_needs_an_owner_and_lets_in_the_owners_keys() {
         let failed = portal.json("POST", who, "/api/workspaces", &json!({"owner": who})).await;
         let words = "Failed to create workspace.";
         assert_eq!((failed.status.as_u16(), &failed.json()["error"]), (500, &json!(words)), "{who}");
+        let listed = portal.get(who, "/api/workspaces").await;
+        let words = "Failed to list workspaces.";
+        assert_eq!((listed.status.as_u16(), &listed.json()["error"]), (500, &json!(words)), "{who}");
+        let deleted = portal.json("DELETE", who, "/api/workspaces/ws-x-1", &json!(null)).await;
+        let words = "Failed to delete workspace.";
+        assert_eq!((deleted.status.as_u16(), &deleted.json()["error"]), (500, &json!(words)), "{who}");
+        let pool = json!({"name": "render", "specName": "g1.1", "replicas": 1});
+        let pool = portal.json("POST", who, "/api/v1/operator/stockpools", &pool).await;
+        let words = "Failed to create stock pool.";
+        assert_eq!((pool.status.as_u16(), &pool.json()["error"]), (500, &json!(words)), "{who}");
     }
 }
 

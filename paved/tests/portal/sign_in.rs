@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::world::api_server::{ApiServer, at, environment};
-use crate::world::oidc::{Provider, cookie};
+use crate::world::oidc::{Provider, SECRET, cookie};
 use crate::world::portal::Portal;
 
 struct World {
@@ -56,6 +56,25 @@ async fn somebody_signs_in_and_is_who_the_provider_says() {
     assert_eq!((&me["username"], &me["credential"]), (&json!("ada@acme.io"), &json!("session")));
     assert_eq!(me["groups"], json!(["vision"]), "a group of Kubernetes' own is nobody's to give");
     assert!(me["owner"].as_str().unwrap().starts_with("u-"), "{me}");
+}
+
+#[tokio::test]
+async fn a_portal_with_a_secret_tells_it_where_the_provider_takes_it() {
+    let cluster = ApiServer::start().await;
+    for method in ["client_secret_basic", "client_secret_post"] {
+        let provider = Provider::start().await;
+        provider.wants_secret(method);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("secret");
+        std::fs::write(&file, SECRET).unwrap();
+        let more = ["--oidc-client-secret-file", file.to_str().unwrap()];
+        let portal = start(&cluster, &provider, &folder, &more).await;
+        provider.session(&portal, "ada@acme.io", &[]).await;
+        assert!(!portal.log().contains(SECRET), "{}", portal.log());
+        let without = start(&cluster, &provider, &folder, &[]).await;
+        let claims = json!({"sub": "1", "email": "ada@acme.io", "email_verified": true});
+        assert_eq!(provider.sign_in(&without, claims).await.status, 403, "{method}");
+    }
 }
 
 #[tokio::test]

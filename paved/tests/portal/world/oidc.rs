@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
@@ -18,6 +18,9 @@ use super::portal::{Answer, Portal};
 
 /// The key of the portal's sessions.
 const KEY: [u8; 64] = [7; 64];
+
+/// The secret that the portal shares with the provider, where that wants one.
+pub const SECRET: &str = "client-canary";
 
 /// A provider, for as long as it is held.
 pub struct Provider {
@@ -35,6 +38,8 @@ struct Here {
     asked: (String, String),
     /// Claims that are said at the userinfo endpoint only.
     apart: Value,
+    /// How the portal has to say at the token endpoint who it is.
+    method: &'static str,
 }
 
 impl Drop for Provider {
@@ -53,6 +58,7 @@ impl Provider {
             claims: json!({}),
             asked: Default::default(),
             apart: json!({}),
+            method: "none",
         }));
         let router = Router::new()
             .route("/.well-known/openid-configuration", get(description))
@@ -78,6 +84,11 @@ impl Provider {
         ]
         .map(str::to_owned)
         .to_vec()
+    }
+
+    /// From now on the portal needs its secret, told in this way.
+    pub fn wants_secret(&self, method: &'static str) {
+        self.here.lock().unwrap().method = method;
     }
 
     /// Begins a sign-in: the cookie, and the state.
@@ -139,12 +150,15 @@ pub fn cookie(answer: &Answer, name: &str) -> String {
 }
 
 async fn description(State(here): State<Arc<Mutex<Here>>>) -> Json<Value> {
-    let issuer = here.lock().unwrap().issuer.clone();
+    let (issuer, method) = {
+        let here = here.lock().unwrap();
+        (here.issuer.clone(), here.method)
+    };
     let at = |path: &str| format!("{issuer}/{path}");
     Json(json!({"issuer": issuer, "authorization_endpoint": at("authorize"), "token_endpoint": at("token"),
         "jwks_uri": at("keys"), "userinfo_endpoint": at("me"), "response_types_supported": ["code"],
         "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": ["EdDSA"],
-        "token_endpoint_auth_methods_supported": ["none"]}))
+        "token_endpoint_auth_methods_supported": [method]}))
 }
 
 async fn keys(State(here): State<Arc<Mutex<Here>>>) -> Json<Value> {
@@ -154,10 +168,21 @@ async fn keys(State(here): State<Arc<Mutex<Here>>>) -> Json<Value> {
     )
 }
 
-async fn token(State(here): State<Arc<Mutex<Here>>>, body: String) -> Response {
+async fn token(State(here): State<Arc<Mutex<Here>>>, headers: HeaderMap, body: String) -> Response {
     let form: std::collections::BTreeMap<String, String> =
         url::form_urlencoded::parse(body.as_bytes()).into_owned().collect();
     let here = here.lock().unwrap();
+    let head = headers.get("authorization").map(|value| value.to_str().unwrap());
+    let secret = form.get("client_secret").map(String::as_str);
+    let basic = format!("Basic {}", STANDARD.encode(format!("portal:{SECRET}")));
+    let wanted = match here.method {
+        "client_secret_basic" => (Some(basic.as_str()), None),
+        "client_secret_post" => (None, Some(SECRET)),
+        _ => (None, None),
+    };
+    if (head, secret) != wanted {
+        return (StatusCode::UNAUTHORIZED, Json(json!({"error": "invalid_client"}))).into_response();
+    }
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(form["code_verifier"].as_bytes()));
     if form["code"] != "c" || challenge != here.asked.1 {
         return (StatusCode::BAD_REQUEST, Json(json!({"error": "invalid_grant"}))).into_response();
