@@ -76,10 +76,10 @@ export async function remove(page: Page, name: string): Promise<void> {
   await dialog.getByRole('button', { name: 'Delete it' }).click();
 }
 
-/** Changes how many replicas a pool has. */
-export async function resize(page: Page, replicas: number): Promise<void> {
+/** Changes one field of an environment. */
+export async function change(page: Page, field: string, value: string): Promise<void> {
   await page.getByRole('tab', { name: 'Change' }).click();
-  await page.getByRole('spinbutton', { name: 'Replicas' }).fill(String(replicas));
+  await page.getByRole('textbox', { name: field }).or(page.getByRole('spinbutton', { name: field })).fill(value);
   await page.getByRole('button', { name: 'Save the change' }).click();
 }
 

@@ -1,8 +1,9 @@
 import type { Locator } from '@playwright/test';
 import { faultsOf } from '../looks.ts';
-import { begin, card, clipboard, COMPLETE, go, KEY, make, makeWorkspace, open, part, progress, remove, resize, tree } from '../pages.ts';
+import { begin, card, change, clipboard, COMPLETE, go, KEY, make, makeWorkspace, open, part, progress, remove, tree } from '../pages.ts';
 import { cloud, existing } from '../plane.ts';
 import { eventually, expect, signIn, test } from '../people.ts';
+import { watch } from '../watch.ts';
 import { world } from '../world.ts';
 
 const QUOTA = 'VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows';
@@ -40,6 +41,7 @@ test('a key is kept, and stands in the form of the next workspace', async ({ ada
 test('a workspace comes up part by part', async ({ ada }) => {
   await cloud.treats('vision', 'Role', { unavailable: 'not yet' });
   await cloud.treats('vision', 'Instance', { unavailable: 'not yet' });
+  const cameUp = await watch(ada);
   await makeWorkspace(ada, 'vision');
   await eventually(part(ada, 'Security group')).toHaveText(/^Ready/);
   await eventually(part(ada, 'Instance')).toHaveText(/^Unavailable/);
@@ -52,7 +54,7 @@ test('a workspace comes up part by part', async ({ ada }) => {
 
   await cloud.relents('vision', 'Instance');
   await eventually(part(ada, 'Instance')).toHaveText(/^Ready/);
-  await eventually(progress(ada)).toHaveAccessibleName(COMPLETE);
+  await cameUp();
   await expect(ada.getByRole('region', { name: 'What happened' })).toContainText('Everything is ready');
 });
 
@@ -64,15 +66,20 @@ test('the command that leads into a workspace is copied', async ({ ada }) => {
   await expect(connect).toContainText(await clipboard(ada));
 });
 
-test.describe('each kind is shown before it is made, and made', () => {
+test.describe('each kind is shown before it is made, and comes up part by part', () => {
   test('an application environment', async ({ ada }) => {
     await begin(ada, { title: 'Application environment' }, 'shop');
     await ada.getByRole('combobox', { name: 'Node size' }).selectOption('small');
     const preview = ada.getByRole('region', { name: 'What it will be' });
     await expect(preview).toContainText(/\d+ parts, by the Composition/);
     await expect(preview.getByRole('list', { name: 'Parts' })).toContainText('Bucket');
+    await cloud.treats('shop', 'Cluster', { unavailable: 'not yet' });
+    const cameUp = await watch(ada);
     await make(ada, 'shop');
-    await eventually(progress(ada)).toHaveAccessibleName(/ of [1-9]\d* parts ready/);
+    await eventually(part(ada, 'Database user')).toHaveText(/^Ready/);
+    await eventually(part(ada, 'GKE cluster')).toHaveText(/^Unavailable/);
+    await cloud.relents('shop', 'Cluster');
+    await cameUp();
   });
 
   test('a unified environment', async ({ ada }) => {
@@ -80,16 +87,25 @@ test.describe('each kind is shown before it is made, and made', () => {
     await ada.getByRole('textbox', { name: 'Image' }).fill('ghcr.io/acme/checkout:1.4.2');
     await ada.getByRole('combobox', { name: 'Size' }).selectOption('medium');
     await ada.getByRole('textbox', { name: 'App name' }).fill('checkout');
+    await cloud.treats('checkout', 'Distribution', { unavailable: 'not yet' });
+    const cameUp = await watch(ada);
     await make(ada, 'checkout');
-    await eventually(progress(ada)).toHaveAccessibleName(/ of [1-9]\d* parts ready/);
+    await eventually(part(ada, 'Backend deployment')).toHaveText(/^Ready/);
+    await eventually(part(ada, 'Frontend site')).toHaveText(/^Unavailable/);
+    await cloud.relents('checkout', 'Distribution');
+    await cameUp();
   });
 
-  test('a GPU stock pool', async ({ ada }) => {
+  test('a GPU stock pool, for which no node is large enough at first', async ({ ada }) => {
     await begin(ada, { title: 'GPU stock pool' }, 'render');
     await ada.getByRole('textbox', { name: 'Spec name' }).fill('g1.1');
+    await ada.getByRole('textbox', { name: 'Memory' }).fill('5Ti');
     await ada.getByRole('spinbutton', { name: 'Replicas' }).fill('2');
+    const cameUp = await watch(ada);
     await make(ada, 'render');
-    await eventually(progress(ada)).toHaveAccessibleName(/ of [1-9]\d* parts ready/);
+    await eventually(part(ada, 'Deployment')).toHaveText(/^Creating.*0 of 2 replicas are available/);
+    await change(ada, 'Memory', '16Gi');
+    await cameUp();
   });
 
   test('a virtual environment, with an app inside', async ({ ada }) => {
@@ -99,8 +115,9 @@ test.describe('each kind is shown before it is made, and made', () => {
     await chart.getByRole('textbox', { name: 'Repository' }).fill('https://stefanprodan.github.io/podinfo');
     await chart.getByRole('textbox', { name: 'Name' }).fill('podinfo');
     await chart.getByRole('textbox', { name: 'Version' }).fill('6.9.2');
+    const cameUp = await watch(ada);
     await make(ada, 'preview');
-    await eventually(progress(ada)).toHaveAccessibleName(/ of [1-9]\d* parts ready/);
+    await cameUp();
   });
 
   test('and all of them become ready', async ({ ada }) => {
@@ -110,6 +127,17 @@ test.describe('each kind is shown before it is made, and made', () => {
     }
     expect((await existing()).sort()).toEqual(['checkout', 'preview', 'render', 'shop', 'vision']);
   });
+});
+
+test('a card tells to the second when its environment was made, to whoever points at that', async ({ ada }) => {
+  const made = card(ada, 'shop').getByRole('time');
+  await made.scrollIntoViewIfNeeded();
+  const isOnTop = (element: Element) => {
+    const { x, y, width, height } = element.getBoundingClientRect();
+    return document.elementFromPoint(x + width / 2, y + height / 2) === element;
+  };
+  expect(await made.evaluate(isOnTop)).toBe(true);
+  await expect(made).toHaveAttribute('title', /\d\d:\d\d:\d\d/);
 });
 
 test('a secret is told only when it is asked for', async ({ ada }) => {
@@ -171,7 +199,7 @@ test('every page is readable for everybody, in light and dark, on a phone and on
 
 test('what is changed changes', async ({ ada }) => {
   await open(ada, 'render');
-  await resize(ada, 3);
+  await change(ada, 'Replicas', '3');
   await eventually(ada.getByRole('region', { name: 'Connect' })).toContainText(/Available\s*3/);
 });
 
@@ -191,7 +219,7 @@ test('a page that was offline says so, and catches up', async ({ ada, another, c
 
   const laptop = await another('ada');
   await open(laptop, 'render');
-  await resize(laptop, 1);
+  await change(laptop, 'Replicas', '1');
   await eventually(laptop.getByRole('region', { name: 'Connect' })).toContainText(/Available\s*1/);
   await expect(replicas).toContainText(/Available\s*3/);
 
