@@ -79,7 +79,7 @@ function Gate() {
     // Not before there is something to look at, and nothing else to do.
     if (synced) return whenIdle(() => void loadRest());
   }, [synced]);
-  if (session.state === 'unknown') return <Opening />;
+  if (session.state === 'unknown') return <Opening says="Asking the portal who you are…" />;
   if (session.state === 'unreachable') return <Unreachable why={session.why} />;
   if (session.state === 'refused') return <Forbidden error={session.error} />;
   if (session.state === 'out' && !session.me) return <SignInPage told={session.told} />;

@@ -34,16 +34,26 @@ export function problem({ status, detail, errors }: Refusal, instance: string, r
 export class Line {
   private open = true;
   private readonly encoder = new TextEncoder();
+  private kept = '';
 
+  /** `buffered` is what a proxy on the way keeps to itself, until it is flushed. */
   constructor(
     private readonly controller: ReadableStreamDefaultController<Uint8Array>,
     private readonly closed: () => void,
+    private buffered: boolean,
   ) {}
 
   send(type: string, data: unknown, id?: string, retry?: number): void {
     if (!this.open) return;
-    const text = `event: ${type}\n${retry ? `retry: ${retry}\n` : ''}${id ? `id: ${id}\n` : ''}data: ${JSON.stringify(data)}\n\n`;
-    this.controller.enqueue(this.encoder.encode(text));
+    this.kept += `event: ${type}\n${retry ? `retry: ${retry}\n` : ''}${id ? `id: ${id}\n` : ''}data: ${JSON.stringify(data)}\n\n`;
+    if (!this.buffered) this.flush();
+  }
+
+  /** From now on nothing is kept on the way. */
+  flush(): void {
+    this.buffered = false;
+    this.controller.enqueue(this.encoder.encode(this.kept));
+    this.kept = '';
   }
 
   close(): void {

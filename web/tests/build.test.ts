@@ -17,6 +17,10 @@ it('the page has nothing inline, which the portal forbids', () => {
   expect([...html.matchAll(/<script([^>]*)>([^<]*)</g)].every(([, attributes, body]) => attributes?.includes('src=') && body === '')).toBe(true);
 });
 
+it('there is something to see before the program has come', () => {
+  expect(read('index.html')).toMatch(/<div id="root"><div class="middle">.*Paved Road.*<\/div><\/div>/);
+});
+
 it('all that the library’s styles need is among those that are taken from it', () => {
   const sources = readdirSync(join(WEB, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.tsx'));
   const used = new Set(sources.flatMap((file) => [...read('src', file).matchAll(/import \{([^}]*)\} from '@mantine\/core'/g)].flatMap(([, names]) => names!.split(',').map((name) => name.trim()))));

@@ -43,4 +43,17 @@ describe('the atoms', () => {
     expect(store.get(rowsAtom).every(({ told }) => told)).toBe(true);
     expect(shown()).toEqual(truth.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)));
   });
+
+  it('take any list until a line has told everything, and then none that is older than the line', () => {
+    const store = createStore();
+    const environments = new Environments(store);
+    const names = () => store.get(rowsAtom).map(({ name }) => name);
+    environments.receive([{ type: 'opened' }, { type: 'snapshot', total: 1 }]);
+    expect(environments.read([env('listed', 1)], 0)).toBe(true);
+    expect(names()).toEqual(['listed']);
+    environments.receive([{ type: 'added', environment: env('told', 2) }, { type: 'synced', id: { epoch: 'e', sequence: 2 } }]);
+    expect(names()).toEqual(['told']);
+    expect(environments.read([env('listed', 1)], 0)).toBe(false);
+    expect(names()).toEqual(['told']);
+  });
 });

@@ -80,6 +80,36 @@ describe('the line', () => {
     expect(types()).toEqual(['opened', 'snapshot', 'added', 'synced']);
   });
 
+  it('says where the first one is held up on its way, and that it stands once it does', async () => {
+    line?.stop();
+    world.buffering = true;
+    [lines, asked] = [[], []];
+    line = follow({ onMessages: (some) => messages.push(...some), onLine: (line) => lines.push(line), random: () => 1 });
+    await pass(2_900);
+    expect(lines).toEqual([{ state: 'connecting' }]);
+    await pass(200);
+    expect(lines.at(-1)).toMatchObject({ state: 'down', why: 'The line is slow, or held up on its way.', retryAt: asked[0]!.at + 40_000 });
+    // Whoever asks for another does not wait for its end.
+    retryNow();
+    await pass(1_100);
+    expect(asked).toHaveLength(2);
+    expect(types().at(-1)).toBe('opened');
+    world.flush();
+    await pass(100);
+    expect(types()).toEqual(['snapshot', 'added', 'synced']);
+    await pass(10_000);
+    expect(lines.at(-1)).toEqual({ state: 'live' });
+  });
+
+  it('is not called held up where it goes on from somewhere', async () => {
+    await pass(100);
+    world.buffering = true;
+    world.reset();
+    await pass(10_000);
+    expect(asked).toHaveLength(2);
+    expect(lines.at(-1)).toMatchObject({ state: 'down', why: 'The line was closed.' });
+  });
+
   it('waits longer and longer, and begins anew once it has stood', async () => {
     await pass(100);
     world.streaming = false;

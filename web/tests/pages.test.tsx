@@ -27,6 +27,9 @@ describe('my environments', () => {
     expect(within(card).getByRole('progressbar', { name: '7 of 7 parts ready' })).toBeVisible();
     expect(within(card).getByText('ssh developer@198.51.100.27')).toBeVisible();
     expect(within(card).getByText('2 hr ago')).toHaveAttribute('title');
+    // The link covers the card: it tells whoever points at the message, which may be cut.
+    expect(within(card).getByRole('link', { name: 'ada' })).toHaveAttribute('title', 'all 7 resources are ready');
+    expect(within(card).getByText('all 7 resources are ready')).not.toHaveAttribute('title');
     expect(within(card).getByRole('button', { name: 'Copy the address of ada' })).toBeVisible();
     expect(screen.queryByRole('link', { name: 'grace' })).toBeNull();
     expect(screen.getByText('3 environments')).toBeVisible();
@@ -94,6 +97,16 @@ describe('one environment', () => {
     await waitFor(() => expect(state('Instance')).toHaveTextContent('Creating'));
     world.change(view, { parts: view.parts.map((part) => ({ ...part, ready: true, reason: undefined, message: undefined })) });
     await waitFor(() => expect(state('Instance')).toHaveTextContent('Ready'));
+  });
+
+  it('keeps room for its address, and lets nothing grow above what one presses', async () => {
+    const world = new World();
+    world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision', stage: 'half-way' });
+    open(ADA, world);
+    const connect = await screen.findByRole('region', { name: 'Connect' });
+    expect(within(connect).getByText('It has no address yet.').closest('.address')).toBeVisible();
+    const outputs = within(connect).getByRole('heading', { name: 'Outputs' });
+    expect(outputs.compareDocumentPosition(within(connect).getByRole('button', { name: 'Show' }))).toBe(Node.DOCUMENT_POSITION_PRECEDING);
   });
 
   it('fetches secrets only when asked, and forgets them when hidden', async () => {
@@ -194,6 +207,7 @@ describe('one environment', () => {
 });
 
 describe('deleting', () => {
+  /** Asks for it; the answer is held back. */
   const ask = async (refusal?: string) => {
     const opened = open(ADA, peopled());
     if (refusal) opened.world.refuse('DELETE', /ada$/, { status: 403, detail: refusal });
@@ -203,15 +217,19 @@ describe('deleting', () => {
     expect(sure).toBeDisabled();
     await expectAccessible();
     await opened.user.type(within(dialog).getByLabelText(/Type its name/), 'ada');
+    let answer = () => {};
+    opened.world.held = new Promise((resolve) => (answer = resolve));
     await opened.user.click(sure);
-    return opened;
+    return { ...opened, answer };
   };
 
   it('shows at once that it goes, and what is left of it', async () => {
-    const { world } = await ask();
+    const { world, answer } = await ask();
     expect(await screen.findByRole('button', { name: 'Being deleted' })).toBeDisabled();
     expect(screen.getByRole('progressbar', { name: '0 of 7 parts gone' })).toBeVisible();
     expect(world.asked).toContain(`DELETE /api/v1/environments/team-vision/gpudevworkspaceclaims.${G}/ada`);
+    expect(world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!.view.deletedAt).toBeUndefined();
+    answer();
     const view = await waitFor(() => {
       const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
       expect(view.deletedAt).toBeTruthy();
@@ -249,10 +267,24 @@ describe('deleting', () => {
   });
 
   it('is taken back where it is refused, in the server’s words', async () => {
-    await ask('gpudevworkspaceclaims "ada" is forbidden: User "ada" cannot delete');
+    const { answer } = await ask('gpudevworkspaceclaims "ada" is forbidden: User "ada" cannot delete');
+    expect(await screen.findByRole('button', { name: 'Being deleted' })).toBeDisabled();
+    answer();
     expect(await screen.findByRole('alert')).toHaveTextContent('ada was not deletedgpudevworkspaceclaims "ada" is forbidden');
     expect(screen.getByRole('button', { name: 'Delete' })).toBeEnabled();
     await expectAccessible();
+  });
+
+  it('shows on its card too, for as long as no answer says otherwise', async () => {
+    const { user, answer } = await ask('gpudevworkspaceclaims "ada" is forbidden');
+    await user.click(screen.getByRole('link', { name: 'Environments', current: 'page' }));
+    const card = (await screen.findByRole('link', { name: 'ada' })).closest('li')!;
+    expect(within(card).getByText('Deleting')).toBeVisible();
+    expect(within(card).getByRole('progressbar', { name: '0 of 7 parts gone' })).toBeVisible();
+    answer();
+    expect(await screen.findByRole('alert')).toHaveTextContent('ada was not deletedgpudevworkspaceclaims "ada" is forbidden');
+    expect(within(card).getByText('Ready')).toBeVisible();
+    expect(within(card).getByRole('progressbar', { name: '7 of 7 parts ready' })).toBeVisible();
   });
 });
 
@@ -505,6 +537,38 @@ describe('the line', () => {
     expect(await screen.findByRole('link', { name: 'later' })).toBeVisible();
   });
 
+  /** How many lists were asked for. */
+  const lists = ({ asked }: World) => asked.filter((one) => one === 'GET /api/v1/environments').length;
+
+  it('is not waited for where it is held up on its way, which is said', async () => {
+    const world = peopled();
+    world.buffering = true;
+    open('/', world);
+    expect(await screen.findByRole('link', { name: 'ada' }, { timeout: 20_000 })).toBeVisible();
+    expect(await screen.findByText(/No live changes just now.*held up on its way/, {}, { timeout: 10_000 })).toBeVisible();
+    expect(lists(world)).toBe(1);
+    world.add('stock-pool', { name: 'later', namespace: 'team-vision' });
+    world.flush();
+    expect(await screen.findByRole('link', { name: 'later' })).toBeVisible();
+    await waitFor(() => expect(screen.queryByText(/No live changes/)).toBeNull());
+  });
+
+  it('counts for more than a list that comes after it', async () => {
+    const world = peopled();
+    world.buffering = true;
+    open('/', world);
+    await waitFor(() => expect(world.open).toBe(1));
+    world.behind.add('ada');
+    let answer = () => {};
+    world.held = new Promise((resolve) => (answer = resolve));
+    await waitFor(() => expect(lists(world)).toBe(1), { timeout: 20_000 });
+    world.flush();
+    expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
+    answer();
+    await settle();
+    expect(screen.getByRole('link', { name: 'ada' })).toBeVisible();
+  });
+
   it('tells everything anew after a list that knew less than it', async () => {
     const { world } = open('/', peopled());
     await screen.findByRole('link', { name: 'ada' });
@@ -538,6 +602,21 @@ it('waits for a portal that does not know its kinds yet, and shows what there is
   expect(await screen.findByText(/Nothing can be made here yet/)).toBeVisible();
   world.knows = true;
   expect(await screen.findByRole('link', { name: 'GPU workspace' })).toBeVisible();
+});
+
+it.each(['/new', `${ADA}?tab=change`])('says why the kinds do not come, and goes on once they do (%s)', async (path) => {
+  const world = peopled();
+  let answer = () => {};
+  world.held = new Promise((resolve) => (answer = resolve));
+  for (let round = 0; round < 2; round++) world.refuse('GET', /kinds$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
+  open(path, world);
+  expect(await screen.findByText('Asking the portal who you are…')).not.toHaveClass('unseen');
+  answer();
+  const alert = await screen.findByRole('alert');
+  expect(alert).toHaveTextContent(/What can be made here cannot be read.*The Kubernetes API does not answer just now\./);
+  await expectAccessible();
+  expect(await (path === '/new' ? screen.findByRole('link', { name: 'GPU workspace' }) : screen.findByLabelText(/^Instance type/))).toBeVisible();
+  expect(screen.queryByRole('alert')).toBeNull();
 });
 
 it('says that the portal does not answer, and goes on once it does', async () => {

@@ -5,7 +5,7 @@ import { World } from './world';
 
 const drawn = vi.hoisted(() => new Map<string, number>());
 
-// Each card draws one progress bar: so often was it drawn.
+// Each card draws one progress bar, whose text is here the card's own: so often was it drawn.
 vi.mock('../src/parts/Progress', () => ({
   Progress: ({ text }: { text: string }) => {
     drawn.set(text, (drawn.get(text) ?? 0) + 1);
@@ -13,19 +13,36 @@ vi.mock('../src/parts/Progress', () => ({
   },
 }));
 
+/** Which cards were drawn since, and how often, once everything is. */
+async function drawnSince(): Promise<[string, number][]> {
+  await act(() => new Promise((resolve) => setTimeout(resolve, 200)));
+  const since = [...drawn];
+  drawn.clear();
+  return since;
+}
+
 it('draws the one card that has changed, of 500', async () => {
   const world = new World();
   const views = Array.from({ length: 500 }, (_, index) => world.add('stock-pool', { name: `pool-${index}`, namespace: 'team', progress: `0/${index + 1}` }));
   open('/', world);
   // Not by role: to compute the names of 500 cards takes longer than to draw them.
   await waitFor(() => expect(document.querySelectorAll('.card')).toHaveLength(500), { timeout: 60_000 });
-  drawn.clear();
+  expect(await drawnSince()).toHaveLength(500);
   world.change(views[250]!, { progress: 'changed', message: 'something new' });
   await screen.findByText('something new');
-  await act(() => new Promise((resolve) => setTimeout(resolve, 200)));
-  expect([...drawn]).toEqual([['changed', 1]]);
+  expect(await drawnSince()).toEqual([['changed', 1]]);
+  // By their phases lists are filtered and sorted: the list is another one then, and the other cards are not.
+  world.change(views[123]!, { phase: 'Progressing', ready: false, message: 'on its way' });
+  await screen.findByText('on its way');
+  expect(await drawnSince()).toEqual([['0/124', 1]]);
+  world.beat();
+  expect(await drawnSince()).toEqual([]);
+  // Whoever comes back after a break is told of all 500 anew, and of one that is other than before.
+  world.restart();
+  world.change(views[42]!, { message: 'meanwhile' });
+  await screen.findByText('meanwhile');
+  expect(await drawnSince()).toEqual([['0/43', 1]]);
   // Many changes of one within a moment are drawn at once.
-  drawn.clear();
   for (let round = 0; round < 50; round++) world.change(views[7]!, { progress: `round ${round}` });
   await screen.findByText('round 49');
   expect([...drawn.values()].reduce((sum, times) => sum + times, 0)).toBeLessThan(5);

@@ -1,6 +1,9 @@
-import { screen, waitFor } from '@testing-library/react';
+import { render, screen, waitFor } from '@testing-library/react';
+import { MantineProvider } from '@mantine/core';
 import { expect, it } from 'vitest';
+import type { Part } from '../src/api/schema';
 import { kindPath } from '../src/kinds/known';
+import { Tree } from '../src/parts/Tree';
 import { open } from './app';
 import { kindOf } from './data';
 import { World } from './world';
@@ -17,4 +20,26 @@ it('a tree unfolds helpers of which one fails, and leaves them so when that is m
   world.change(view, { parts: [...view.parts, { ...helper, ready: true, reason: undefined, message: undefined }] });
   await waitFor(() => expect(screen.queryByText('no such subnet')).toBeNull());
   expect(helpers).toHaveAttribute('open');
+});
+
+it('a part keeps its lines as it comes up, and only what fails takes more room', () => {
+  const since = new Date().toISOString();
+  const role: Part = { slot: 'role', kind: 'Role', name: 'ada-role', ready: false, reason: 'Creating', message: 'is being created', since };
+  const tree = (part: Part) => (
+    <MantineProvider>
+      <Tree parts={[part]} />
+    </MantineProvider>
+  );
+  const { container, rerender } = render(tree(role));
+  const lines = () => [...container.querySelector('.leaf')!.children].map(({ className, tagName, textContent }) => [className || tagName, textContent]).slice(1);
+  expect(lines()).toEqual([['leaf-line', 'is being created']]);
+  expect(screen.getByText('is being created')).toHaveAttribute('title', 'is being created');
+  rerender(tree({ ...role, externalName: 'ada-5f0c9', reason: 'Unavailable', message: 'is not available' }));
+  expect(lines()).toEqual([['leaf-line', 'ada-5f0c9is not available']]);
+  rerender(tree({ ...role, externalName: 'ada-5f0c9', ready: true, reason: undefined, message: undefined }));
+  expect(lines()).toEqual([['leaf-line', 'ada-5f0c9']]);
+  rerender(tree({ ...role, ready: true, reason: undefined, message: undefined }));
+  expect(lines()).toEqual([['leaf-line', '']]);
+  rerender(tree({ ...role, reason: 'Failed', message: 'no such role' }));
+  expect(lines()).toEqual([['leaf-line', ''], ['words', 'no such role']]);
 });

@@ -22,6 +22,8 @@ export class World {
   readonly asked: string[] = [];
   /** Whether the stream answers at all. */
   streaming = true;
+  /** Whether a proxy keeps to itself what streams say. */
+  buffering = false;
   /** Until when nothing is answered. */
   held: Promise<void> | undefined;
   /** Names that the replica which answers lists has not heard of yet. */
@@ -100,6 +102,12 @@ export class World {
   /** Says on every stream that it still stands. */
   beat(): void {
     this.lines.forEach((line) => line.send('heartbeat', {}, this.id()));
+  }
+
+  /** Lets through what was kept of the streams, and all that follows. */
+  flush(): void {
+    this.buffering = false;
+    this.lines.forEach((line) => line.flush());
   }
 
   /** How many streams are open. */
@@ -309,7 +317,7 @@ export class World {
     let line: Line | undefined;
     const stream = new ReadableStream<Uint8Array>({
       start: (controller) => {
-        line = new Line(controller, () => this.lines.delete(line!));
+        line = new Line(controller, () => this.lines.delete(line!), this.buffering);
         if (epoch === this.epoch) {
           this.backlog.filter((sent) => sent.sequence > Number(sequence)).forEach((sent) => line!.send(sent.type, sent.view, sent.id));
         } else {

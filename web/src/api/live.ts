@@ -38,6 +38,9 @@ interface Options {
 /** Without a word for this long the line counts as dead: heartbeats come every 15 s. */
 const SILENCE = 40_000;
 
+/** A line that begins anew and has not told everything by then is slow or held up on its way, as by a proxy that keeps it to itself: whoever waits for it had better read. */
+const LATE = 3_000;
+
 /** A page that is hidden for this long lets its line go: by HTTP/1.1 browsers open six connections to a host, for all their tabs together. */
 const HIDDEN = 10_000;
 
@@ -71,10 +74,12 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
   const read = async (): Promise<{ wait: number; why: string } | undefined> => {
     const line = (current = new AbortController());
     let silence = setTimeout(() => line.abort(), SILENCE);
+    const from = last;
+    // Whoever goes on from somewhere has something to show, and a list would be in the way of what changes.
+    const late = from ? undefined : setTimeout(() => say({ state: 'down', retryAt: Date.now() + SILENCE - LATE, why: 'The line is slow, or held up on its way.' }), LATE);
     const batch = new Batch(onMessages);
     try {
       const headers: Record<string, string> = { accept: 'text/event-stream' };
-      const from = last;
       if (from) headers['last-event-id'] = from;
       const response = await fetch(url, { headers, signal: line.signal, cache: 'no-store', credentials: 'same-origin' });
       if (response.status === 401) {
@@ -108,6 +113,7 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
         batch.push(message);
         if (message.type === 'synced') {
           attempt = 0;
+          clearTimeout(late);
           say({ state: 'live' });
         }
         if (value.id) last = value.id;
@@ -117,6 +123,7 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
       return { wait: backoff(attempt++, random), why: 'The line broke.' };
     } finally {
       clearTimeout(silence);
+      clearTimeout(late);
       batch.flush();
       line.abort();
     }
@@ -160,6 +167,11 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
     now();
   };
   const offline = () => current?.abort();
+  /** Also one that is held up: whoever asks for another does not wait for its end. */
+  const retry = () => {
+    current?.abort();
+    online();
+  };
   const look = () => {
     clearTimeout(hiding);
     hidden &&= document.visibilityState === 'hidden';
@@ -173,7 +185,7 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
   const off = { signal: stopped.signal };
   window.addEventListener('online', online, off);
   window.addEventListener('offline', offline, off);
-  window.addEventListener('paved:retry', online, off);
+  window.addEventListener('paved:retry', retry, off);
   document.addEventListener('visibilitychange', look, off);
   look();
   void run();

@@ -8,13 +8,14 @@ import { changed, differences, meanwhile, type Difference, type Meanwhile } from
 import { known, kindPath } from '../kinds/known';
 import { placeOf } from '../kinds/paths';
 import { asked, type Data, type Schema } from '../kinds/schema';
+import { KindsAlert } from '../parts/KindsAlert';
 import { ProblemAlert } from '../parts/ProblemAlert';
 import { SchemaForm } from '../parts/SchemaForm';
 import { goToFirstError, useSpec } from '../parts/useSpec';
 import { useAsked } from '../state/asked';
 import { useKeeping, useKept } from '../state/kept';
 import { tellAtom } from '../state/notices';
-import { kindsAtom } from '../state/session';
+import { kindsAtom, kindsErrorAtom } from '../state/session';
 
 interface Props {
   environment: Environment;
@@ -26,10 +27,12 @@ const get = (environment: Environment) => answer(api.GET('/api/v1/environments/{
 /** A change of what there is, in the same form that it was asked for in. */
 export default function Change({ environment, done }: Props) {
   const kinds = useAtomValue(kindsAtom);
+  const unread = useAtomValue(kindsErrorAtom);
   const { data, error, again } = useAsked(environment.uid, () => get(environment));
   const kind = kinds?.find((one) => kindPath(one) === kindPath(environment));
   const schema = useMemo(() => (kind?.schema ? asked(kind) : undefined), [kind]);
   if (error !== undefined) return <ProblemAlert title="It cannot be read" error={error} again={again} />;
+  if (!kinds && unread !== undefined) return <KindsAlert error={unread} />;
   if (kinds && !schema) return <p className="quiet">The cluster does not say what of a {known(environment.kind).title} can be changed.</p>;
   if (!data || !schema) return <Skeleton height={320} />;
   return <Form key={data.resourceVersion} environment={environment} first={data} schema={schema} done={done} />;

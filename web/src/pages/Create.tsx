@@ -6,10 +6,11 @@ import { answer, api } from '../api/client';
 import type { Kind } from '../api/schema';
 import { inOrder, known, kindPath, Picture } from '../kinds/known';
 import { Icon } from '../parts/Icon';
+import { KindsAlert } from '../parts/KindsAlert';
 import { Loaded, onDemand } from '../parts/onDemand';
 import { Page } from '../parts/Page';
 import { useAsked } from '../state/asked';
-import { kindsAtom } from '../state/session';
+import { kindsAtom, kindsErrorAtom } from '../state/session';
 import { Opening } from './States';
 
 /** The form's machinery is as large as everything else: only whoever makes something loads it. */
@@ -22,7 +23,7 @@ export function CreatePage() {
   const chosen = search.get('kind');
   const keys = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
   useEffect(() => void Fill.load(), []);
-  if (!kinds) return <Opening />;
+  if (!kinds) return <Unknown />;
   const kind = chosen === null ? undefined : kinds.find((one) => kindPath(one) === chosen || one.plural === chosen);
   if (!kind) return <Choose kinds={kinds} unknown={chosen} />;
   return (
@@ -38,6 +39,17 @@ export function CreatePage() {
     >
       {/* The keys are part of what the form begins with; without them it begins all the same. */}
       <Loaded fallback={<Coming />}>{keys.data || keys.error !== undefined ? <Fill kind={kind} keys={keys.data?.keys ?? []} /> : <Coming />}</Loaded>
+    </Page>
+  );
+}
+
+/** Until it is known what can be made. */
+function Unknown() {
+  const error = useAtomValue(kindsErrorAtom);
+  if (error === undefined) return <Opening says="Reading what can be made here…" />;
+  return (
+    <Page title="New environment">
+      <KindsAlert error={error} />
     </Page>
   );
 }

@@ -163,7 +163,9 @@ function Says({ environment }: { environment: Environment }) {
       <Picture kind={kind} size={56} />
       <div className="grow">
         <Progress text={progress} mood={mood} />
-        <p className="state-says">{message || 'Nothing is known of it yet.'}</p>
+        <p className="state-says" title={message}>
+          {message || 'Nothing is known of it yet.'}
+        </p>
       </div>
     </div>
   );

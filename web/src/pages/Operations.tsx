@@ -25,7 +25,7 @@ export default function OperationsPage() {
   return (
     <Page title="Operations" lead="Every environment that you may see, across all tenants: what fails now, and why.">
       {!synced ? (
-        <Opening />
+        <Opening says="Reading every environment…" />
       ) : (
         <>
           <Sums all={all} />

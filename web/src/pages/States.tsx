@@ -5,12 +5,12 @@ import { Page } from '../parts/Page';
 import { ProblemAlert } from '../parts/ProblemAlert';
 import { usePortal } from '../state/portal';
 
-/** While it is not known yet what to show. */
-export function Opening() {
+/** While it is not known yet what to show; after a moment it says what is waited for. */
+export function Opening({ says = 'Loading…' }: { says?: string }) {
   return (
     <div className="middle" role="status">
       <Loader size="sm" color="gray" />
-      <span className="unseen">Loading…</span>
+      <p className="quiet soon">{says}</p>
     </div>
   );
 }

@@ -18,22 +18,20 @@ export function Connection({ environment }: { environment: Environment }) {
   const noAddress = needsNone ? 'It has no address of its own.' : deletedAt ? 'It has no address any more.' : 'It has no address yet.';
   return (
     <>
-      {endpoint ? (
-        <div className="address">
-          {isLink(endpoint) ? (
-            <a href={endpoint} target="_blank" rel="noreferrer" className="code">
-              {endpoint}
-            </a>
-          ) : (
-            <code className="code">{endpoint}</code>
-          )}
-          <Copy text={endpoint} what="the address" />
-        </div>
-      ) : (
-        <p className="quiet">{noAddress}</p>
-      )}
-      {facts.length > 0 && <Facts facts={facts} />}
+      <div className="address">
+        {!endpoint ? (
+          <p className="quiet">{noAddress}</p>
+        ) : isLink(endpoint) ? (
+          <a href={endpoint} target="_blank" rel="noreferrer" className="code">
+            {endpoint}
+          </a>
+        ) : (
+          <code className="code">{endpoint}</code>
+        )}
+        {endpoint && <Copy text={endpoint} what="the address" />}
+      </div>
       <Secrets environment={environment} />
+      {facts.length > 0 && <Outputs facts={facts} />}
     </>
   );
 }
@@ -43,19 +41,23 @@ function flat(name: string, value: unknown): [string, string][] {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? [[name, String(value)]].filter(([, text]) => text !== '') as [string, string][] : [];
 }
 
-function Facts({ facts }: { facts: [string, string][] }) {
+/** What its status says. It grows as the environment comes up, so it comes last: no button goes from under anybody's hands. */
+function Outputs({ facts }: { facts: [string, string][] }) {
   return (
-    <dl className="facts">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{humane(name)}</dt>
-          <dd>
-            <span className="fact">{value}</span>
-            <Copy text={value} what={humane(name)} />
-          </dd>
-        </div>
-      ))}
-    </dl>
+    <div className="outputs">
+      <h3>Outputs</h3>
+      <dl className="facts">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{humane(name)}</dt>
+            <dd>
+              <span className="fact">{value}</span>
+              <Copy text={value} what={humane(name)} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </div>
   );
 }
 

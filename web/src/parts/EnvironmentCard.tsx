@@ -23,22 +23,23 @@ export const EnvironmentCard = memo(function EnvironmentCard({ of }: { of: Key }
     <li className="card" data-mood={mood}>
       <div className="card-head">
         <Picture kind={kind} size={40} />
-        <div className="card-names">
-          <h2>
-            <Link href={pageOf(environment)} className="whole">
-              {name}
-            </Link>
-          </h2>
+        <div className="grow">
+          <div className="card-title">
+            <h2 className="cut">
+              {/* It lies over all of the card, and over the message, which may be cut: whoever points there reads it whole. */}
+              <Link href={pageOf(environment)} className="whole" title={message}>
+                {name}
+              </Link>
+            </h2>
+            <Pill mood={mood} word={phase} />
+          </div>
           <p className="small">
             <KindName of={environment} /> · <span className="whole-word">{namespace}</span>
           </p>
         </div>
-        <Pill mood={mood} word={phase} />
       </div>
       <Progress text={progress} mood={mood} />
-      <p className="says" title={message}>
-        {message}
-      </p>
+      <p className="says">{message}</p>
       <Endpoint of={environment} />
       <p className="card-foot small">
         <span className="cut">{owner ?? 'nobody’s'}</span>

@@ -64,7 +64,7 @@ function Helpers({ node, leaving, planned }: { node: Node; leaving: boolean; pla
 }
 
 function Leaf({ part, leaving, planned }: { part: Part; leaving: boolean; planned: boolean }) {
-  const { kind, externalName, ready, reason, since, message } = part;
+  const { kind, ready, reason, since, message } = part;
   const mood = planned ? 'idle' : moodOfPart(part, leaving);
   const word = reason ?? (leaving ? 'Still there' : ready ? 'Ready' : 'Pending');
   return (
@@ -80,15 +80,30 @@ function Leaf({ part, leaving, planned }: { part: Part; leaving: boolean; planne
           </span>
         )}
       </div>
-      {externalName && !planned && (
-        <p className="leaf-id">
+      {!planned && <LeafLine part={part} says={ready || mood === 'bad' ? undefined : message} />}
+      {mood === 'bad' && message && <blockquote className="words">{message}</blockquote>}
+    </div>
+  );
+}
+
+/** The id of a part, once there is one, and what it waits for. The line is there from the beginning: nothing below moves as the part comes up. */
+function LeafLine({ part, says }: { part: Part; says: string | null | undefined }) {
+  const { externalName } = part;
+  return (
+    <p className="leaf-line">
+      {externalName && (
+        <>
           <code className="code cut" title={externalName}>
             {externalName}
           </code>
           <Copy text={externalName} what={`the id of ${nameOf(part)}`} />
-        </p>
+        </>
       )}
-      {message && !planned && (mood === 'bad' ? <blockquote className="words">{message}</blockquote> : !ready && <p className="small leaf-says">{message}</p>)}
-    </div>
+      {says && (
+        <span className="small cut" title={says}>
+          {says}
+        </span>
+      )}
+    </p>
   );
 }

@@ -73,8 +73,8 @@ export class Environments {
 
   /** Takes in everything that there is, read while the line is down; `lines` were opened when it was asked for. Says whether it did. */
   read(all: readonly Environment[], lines: number): boolean {
-    // A line that stands again knows better.
-    if (lines !== this.lines) return false;
+    // A line that stands again knows better; until the first has told everything, whatever there is is news.
+    if (lines !== this.lines && this.store.get(syncedAtom)) return false;
     this.show(this.ledger.read(all));
     this.store.set(syncedAtom, true);
     return true;

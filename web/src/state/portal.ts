@@ -4,11 +4,11 @@ import { answer, api, onSignedOut } from '../api/client';
 import { backoff } from '../api/backoff';
 import { follow, type Following } from '../api/live';
 import { Refused, words } from '../api/problem';
-import type { Environment, Page } from '../api/schema';
+import type { Environment, Kind, Page } from '../api/schema';
 import { Environments } from './environments';
 import { forgetOthers } from './kept';
 import { tellAtom } from './notices';
-import { kindsAtom, lineAtom, meAtom, sessionAtom, type Told } from './session';
+import { kindsAtom, kindsErrorAtom, lineAtom, meAtom, sessionAtom, type Told } from './session';
 
 type Store = ReturnType<typeof createStore>;
 
@@ -82,6 +82,8 @@ export class Portal {
         if (line.state === 'signed-out') this.lose(line.why);
         // A line that is asked for at once goes on where it stopped: a list would only be in its way.
         if (line.state === 'down' && line.retryAt > Date.now()) void this.read();
+        // What is still being read is older than what the line has told by now.
+        if (line.state === 'live') this.reading?.abort();
         // With every line after the first: what can be made may be something else than before, and so may be who is signed in.
         if (line.state === 'live' && again) {
           void this.learn();
@@ -128,11 +130,13 @@ export class Portal {
     }
   }
 
-  /** Asks for the kinds, until there are some: a portal that has just begun knows none yet. */
+  /** Asks for the kinds, until there are some: a portal that has just begun knows none yet. Why they do not come is kept for whoever waits for them. */
   private async learn(asked = kindsThere(), attempt = 0): Promise<void> {
     if (attempt === 0) clearTimeout(this.learning);
-    const kinds = await asked;
+    const { kinds, error } = await asked;
     const known = this.store.get(kindsAtom);
+    // Said once, and not with every attempt.
+    this.store.set(kindsErrorAtom, (before: unknown) => (error && before && words(error) === words(before) ? before : error));
     // The same again is no news for forms that are being filled in.
     if (kinds && JSON.stringify(kinds) !== JSON.stringify(known)) startTransition(() => this.store.set(kindsAtom, kinds));
     if (!kinds?.length && this.line) this.learning = setTimeout(() => void this.learn(undefined, attempt + 1), backoff(attempt));
@@ -172,9 +176,9 @@ export class Portal {
   }
 }
 
-/** The kinds, where the portal says them. */
-function kindsThere() {
-  return answer(api.GET('/api/v1/kinds')).catch(() => undefined);
+/** The kinds, or why the portal does not say them. */
+function kindsThere(): Promise<{ kinds?: Kind[]; error?: unknown }> {
+  return answer(api.GET('/api/v1/kinds')).then((kinds) => ({ kinds }), (error: unknown) => ({ error }));
 }
 
 /** Whether the session has ended, although signing out was refused: the portal takes it from this browser even where it cannot tell the others. */

@@ -34,6 +34,9 @@ export const lineAtom = atom<Line>({ state: 'connecting' });
 /** The kinds that can be made here, once they are known. */
 export const kindsAtom = atom<readonly Kind[] | undefined>(undefined);
 
+/** Why the last attempt to learn them did not work. */
+export const kindsErrorAtom = atom<unknown>(undefined);
+
 /** What people call those kinds that more than one group serves. */
 export const twinsAtom = atom((get) => {
   const titles = (get(kindsAtom) ?? []).map(({ kind }) => known(kind).title);
