@@ -63,7 +63,9 @@ impl Stage {
         let (user, viewer) = (format!("user@{namespace}"), format!("viewer@{namespace}"));
         objects.apply(&binding(&namespace, "paved-road-user", &user)).await?;
         objects.apply(&binding(&namespace, "paved-road-viewer", &viewer)).await?;
-        objects.apply(&operators(&namespace)).await?;
+        objects
+            .apply(&cluster_binding(&namespace, "paved-road-operator", &format!("operator@{namespace}")))
+            .await?;
         Ok(Self {
             user: admin.of(&user),
             plane,
@@ -84,6 +86,12 @@ impl Stage {
     /// Somebody with the role `paved-road-operator` in the cluster.
     pub fn operator(&self) -> Kubectl {
         self.admin.of(&format!("operator@{}", self.namespace))
+    }
+
+    /// Gives the user of the namespace the role `paved-road-catalogue`, too.
+    pub async fn show_catalogue(&self) -> Result<()> {
+        let user = self.user.person.as_deref().context("the user is nobody")?;
+        self.objects.apply(&cluster_binding(&self.namespace, "paved-road-catalogue", user)).await.map(drop)
     }
 
     /// Somebody with the role `paved-road-viewer` in the namespace.
@@ -299,13 +307,13 @@ fn binding(namespace: &str, role: &str, person: &str) -> Value {
     })
 }
 
-fn operators(namespace: &str) -> Value {
+fn cluster_binding(namespace: &str, role: &str, person: &str) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": {"name": format!("{namespace}-operator")},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "paved-road-operator"},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": format!("operator@{namespace}")}],
+        "metadata": {"name": format!("{namespace}-{role}")},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": person}],
     })
 }
 

@@ -187,7 +187,7 @@ impl Team {
 
     /// What is ours alone is gone; the providers, which others may use, are as well as before.
     async fn without_function(&self) -> Result<()> {
-        for role in ["paved-road-viewer", "paved-road-user", "paved-road-operator"] {
+        for role in ["paved-road-catalogue", "paved-road-viewer", "paved-road-user", "paved-road-operator"] {
             let found = self.objects.get("rbac.authorization.k8s.io/v1", "ClusterRole", "", role).await?;
             ensure!(found.is_none(), "{role} is left");
         }

@@ -7,6 +7,9 @@ use serde_json::Value;
 use super::rule::{Plurals, READ, Rights, WRITE, is_native};
 use crate::package::composed::{self, Composed};
 
+/// The role beside the others that is for the whole cluster: what it shows lies in no namespace.
+pub const CATALOGUE: &str = "paved-road-catalogue";
+
 /// What is done with something that exists.
 const TEND: [&str; 6] = ["get", "list", "watch", "update", "patch", "delete"];
 
@@ -40,7 +43,15 @@ pub fn roles(groups: &[(Flavour, String)], composed: &[Composed], plurals: &Plur
     user.allow("", "secrets", &["get"]);
     let operator =
         environments(groups, &WRITE).and(beneath(groups)).and(parts(composed, plurals)?).and(crossplane());
+    let mut catalogue = Rights::default();
+    catalogue.allow("apiextensions.crossplane.io", "compositions", &READ);
+    catalogue.allow("apiextensions.crossplane.io", "environmentconfigs", &["get"]);
     Ok(vec![
+        catalogue.role(
+            CATALOGUE,
+            "Sees the Compositions to choose from, and Settings by name: what an environment will be. For a ClusterRoleBinding to \
+             everybody who asks for environments.",
+        ),
         viewer.role("paved-road-viewer", "Sees environments and the state of every part. For a RoleBinding, or for all namespaces."),
         user.role(
             "paved-road-user",
