@@ -1,5 +1,6 @@
 //! `paved apply`: claims from files to the cluster, all of them or none.
 
+mod composition;
 mod conflict;
 mod diff;
 mod plan;
@@ -15,6 +16,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::paint::{BOLD, GREEN, YELLOW};
 use crate::{outputs, wait};
+use composition::Source;
 use plan::Step;
 
 /// The name under which the fields of a file are ours.
@@ -23,7 +25,7 @@ pub(crate) const MANAGER: &str = "paved";
 /// How often a write is tried again that met another write.
 const TRIES: usize = 5;
 
-/// Asks the API server about every document first, and applies them only when it takes them all.
+/// Asks the API server and the composition about every document first, and applies them only when both take them all.
 pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), Failure> {
     if !args.wait && args.outputs.output_file.is_some() {
         return Err(Failure::Usage("--output-file is written once it is ready: --wait is needed".to_owned()));
@@ -40,9 +42,13 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
         outputs::tell_apart(&args.outputs, all)?;
     }
     rehearse(&cluster, &mut steps, args.force_conflicts).await?;
-    if args.diff {
-        for step in &steps {
-            diff::print(step, args, &cluster, console).await?;
+    if args.diff || !args.no_validate {
+        let sources = Source::of(&steps, args, &cluster).await;
+        for (step, source) in steps.iter().zip(&sources).filter(|_| args.diff) {
+            diff::print(step, source, console)?;
+        }
+        if !args.no_validate {
+            validate(&steps, &sources, console)?;
         }
     }
     if args.dry_run.is_some() {
@@ -75,6 +81,25 @@ async fn rehearse(cluster: &Cluster, steps: &mut [Step], force: bool) -> Result<
             Err(failure @ Failure::NoAccess { .. }) => return Err(failure),
             Err(failure) => failures.push(failure),
         }
+    }
+    Failure::of_all(failures)
+}
+
+/// Lets the function in this program check everything; all refusals are told at once.
+fn validate(steps: &[Step], sources: &[Source], console: &mut Console<'_>) -> Result<(), Failure> {
+    let unknown = sources.iter().find_map(|source| match source {
+        Source::Unknown(why) => Some(why),
+        _ => None,
+    });
+    if let Some(why) = unknown {
+        let note = "the platform team's Settings are not known: what depends on them is not checked";
+        writeln!(console.err, "note: {note} ({why})")?;
+    }
+    let checks = steps.iter().zip(sources).map(|(step, source)| composition::check(step, source, console));
+    let failures: Vec<Failure> = checks.filter_map(Result::err).collect();
+    if !failures.is_empty() {
+        let hint = "nothing is applied. Where the cluster's function is newer than this program, --no-validate leaves it to decide";
+        writeln!(console.err, "note: {hint}")?;
     }
     Failure::of_all(failures)
 }

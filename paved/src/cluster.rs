@@ -17,7 +17,7 @@ use std::time::Duration;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
-pub(crate) use composition::compositions;
+pub(crate) use composition::{Composition, compositions};
 pub(crate) use contact::Contact;
 pub(crate) use kinds::{Kind, Kinds, MARK};
 pub(crate) use reference::Reference;

@@ -1,6 +1,7 @@
 //! The function, run in this process.
 
-use function_paved_road::function::{Outside, run};
+use function_paved_road::error::Error;
+use function_paved_road::function::{CONDITION, Outside, run};
 use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -31,4 +32,11 @@ pub(crate) fn fatal(response: &RunFunctionResponse) -> Option<String> {
     let fatal = response.results.iter().filter(|result| result.severity() == Severity::Fatal);
     let messages: Vec<&str> = fatal.map(|result| result.message.as_str()).collect();
     if messages.is_empty() { None } else { Some(messages.join("; also ")) }
+}
+
+/// Whether what is refused is the platform team's.
+pub(crate) fn is_about_settings(response: &RunFunctionResponse) -> bool {
+    let of_settings = Error::InvalidSettings(Vec::new()).reason();
+    let condition = response.conditions.iter().find(|condition| condition.r#type == CONDITION);
+    condition.is_some_and(|condition| condition.reason == of_settings)
 }

@@ -105,7 +105,7 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
             cost.peak,
             cost.requests
         );
-        cost.is_fair(code, examples::all().count()).with_context(|| format!("paved {what}"))?;
+        cost.is_fair(code, examples::all().count(), names.len()).with_context(|| format!("paved {what}"))?;
     }
     Ok(())
 }
@@ -178,13 +178,16 @@ struct Cost {
 }
 
 impl Cost {
-    /// Demands an exit code, output within a second, 60 MiB at most, and that environments of so many kinds are asked for by kind.
-    fn is_fair(&self, code: i32, kinds: usize) -> Result<()> {
+    /// Demands an exit code, output within a second, 60 MiB at most, and that so many environments of so many kinds are asked for by
+    /// kind, in pages of a hundred.
+    fn is_fair(&self, code: i32, kinds: usize, environments: usize) -> Result<()> {
         ensure!(self.code == Some(code), "ended with {:?} instead of {code}", self.code);
         ensure!(self.first <= Duration::from_secs(1), "first output after {:?}", self.first);
         ensure!(self.peak <= 60.0, "{} MiB", self.peak);
         let asked = |verb: &str| self.requests.get(verb).copied().unwrap_or_default();
         ensure!(asked("GET") < 1.0, "environments are asked for one by one: {:?}", self.requests);
+        let lists = u32::try_from(environments / 100 + kinds)?;
+        ensure!(asked("LIST") <= f64::from(lists), "{lists} pages are listed: {:?}", self.requests);
         let watches = u32::try_from(kinds)?;
         ensure!(asked("WATCH") <= f64::from(watches), "{watches} kinds are watched: {:?}", self.requests);
         Ok(())

@@ -181,6 +181,7 @@ impl FromStr for Goal {
 
 /// Flags of `paved apply`.
 #[derive(Args, Debug)]
+#[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Apply {
     /// Claims, or composites in a namespace: files with one or more documents, folders, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -190,7 +191,7 @@ pub(crate) struct Apply {
     #[arg(long)]
     pub(crate) force_conflicts: bool,
 
-    /// Change nothing: let the API server check everything and say what it would do.
+    /// Change nothing: let the API server, and the function in this program, check everything and say what would be done.
     #[arg(long, value_name = "WHERE", num_args = 0..=1, default_missing_value = "server", require_equals = true)]
     pub(crate) dry_run: Option<DryRun>,
 
@@ -198,12 +199,16 @@ pub(crate) struct Apply {
     #[arg(long)]
     pub(crate) diff: bool,
 
-    /// The platform's Settings, for the preview of --diff [default: the cluster's].
-    #[arg(long, value_name = "FILE", requires = "diff")]
+    /// Do not ask the function in this program first: the one in the cluster, which may be newer, refuses what it does not take.
+    #[arg(long)]
+    pub(crate) no_validate: bool,
+
+    /// The platform's Settings, for what is checked and for --diff [default: the cluster's].
+    #[arg(long, value_name = "FILE")]
     pub(crate) settings: Option<PathBuf>,
 
-    /// The Composition, for the preview of --diff [default: the cluster's].
-    #[arg(long, value_name = "FILE", requires = "diff")]
+    /// The Composition, for what is checked and for --diff [default: the cluster's].
+    #[arg(long, value_name = "FILE")]
     pub(crate) composition: Option<PathBuf>,
 
     /// Wait until everything is ready, or has failed.

@@ -22,7 +22,8 @@ Exit codes:
   0    done
   1    usage: a bad flag, a file that is unreadable or no YAML
   2    refused by the API server, or a field belongs to another manager: nothing is applied
-  3    refused by the composition: the spec or the platform's settings are invalid
+  3    refused by the composition: the spec or the platform's settings are invalid; nothing is applied, unless the
+       cluster's own function said so while it was waited for
   4    provisioning failed
   5    timed out
   6    no access: the cluster does not answer, or does not let you

@@ -71,6 +71,12 @@ pub(crate) fn find(
     Ok(step)
 }
 
+/// Whether a Composition has a step of ours: by its function's name, or its input's kind.
+pub(crate) fn has_ours(composition: &Value) -> bool {
+    let is_ours = |step: &Value| step["functionRef"]["name"] == FUNCTION || step["input"]["kind"] == KIND;
+    composition["spec"]["pipeline"].as_array().is_some_and(|steps| steps.iter().any(is_ours))
+}
+
 /// Whether a document is Settings, or an EnvironmentConfig with our data.
 pub(crate) fn is_settings(document: &Value) -> bool {
     document["kind"] == KIND && group(document) == group_of(API_VERSION) || is_our_config(document)
@@ -125,6 +131,11 @@ impl Step {
             given: true,
             composition,
         })
+    }
+
+    /// A step with Settings that work, for where nobody knows the platform team's.
+    pub(crate) fn example(target: &Target) -> Result<Self, Failure> {
+        Self::of(manifests::example_composition(target.api, target.flavour, &target.group))
     }
 
     /// Puts what `--settings` names in place of the input, or where the input looks for it.

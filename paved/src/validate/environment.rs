@@ -3,10 +3,7 @@
 use std::path::Path;
 
 use function_paved_road::apis::Flavour;
-use function_paved_road::error::Error;
-use function_paved_road::function::CONDITION;
-use function_paved_road::manifests;
-use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
+use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
 use serde_json::Value;
 use simulator::schema::Violation;
@@ -80,9 +77,7 @@ impl Check<'_> {
         let mut settled = step.settled;
         if !settled || self.settings_refused {
             // Whatever else is wrong is found with Settings that work.
-            let target = &stored.target;
-            let example = manifests::example_composition(target.api, target.flavour, &target.group);
-            step.input = example["spec"]["pipeline"][0]["input"].clone();
+            step.input = step::Step::example(&stored.target)?.input;
         }
         let subject = stored.among(around, step, title(&self.document.value));
         let response = match function::answer(&subject.world, &subject.step.input, Timestamp::now()) {
@@ -95,7 +90,7 @@ impl Check<'_> {
                         --settings or --composition says where they are";
             tell(note.to_owned(), notes);
         }
-        if is_about_settings(&response) && (!settled || self.settings_refused) {
+        if function::is_about_settings(&response) && (!settled || self.settings_refused) {
             return Ok(Vec::new());
         }
         let fatal = response.results.iter().filter(|result| result.severity() == Severity::Fatal);
@@ -122,13 +117,6 @@ fn tell(note: String, notes: &mut Vec<String>) {
     if !notes.contains(&note) {
         notes.push(note);
     }
-}
-
-/// Whether what is refused is the platform team's.
-fn is_about_settings(response: &RunFunctionResponse) -> bool {
-    let of_settings = Error::InvalidSettings(Vec::new()).reason();
-    let condition = response.conditions.iter().find(|condition| condition.r#type == CONDITION);
-    condition.is_some_and(|condition| condition.reason == of_settings)
 }
 
 /// A fatal result's field, and what is said of it.

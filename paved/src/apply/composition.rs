@@ -1,0 +1,176 @@
+//! What the composition says of a document before it is applied: the function is in this program, and is asked here.
+
+use std::collections::BTreeMap;
+
+use function_sdk_rust::proto::v1::Severity;
+use jiff::Timestamp;
+use kube::api::DynamicObject;
+use serde_json::{Value, json};
+use simulator::schema::Violation;
+
+use super::plan::Step;
+use crate::Console;
+use crate::cli::{Apply, Sources};
+use crate::cluster::{Cluster, Composition, Reference, compositions, is_denied};
+use crate::failure::Failure;
+use crate::function;
+use crate::subject::{Stored, Subject, step as pipeline};
+
+/// Where Composition and Settings of an environment come from.
+pub(super) enum Source {
+    Files(Sources),
+    Cluster(Box<pipeline::Step>),
+    /// Nobody says, for this reason.
+    Unknown(String),
+    /// Another function composes it.
+    Foreign(String),
+}
+
+impl Source {
+    /// Each step's source: files that are named, else what the cluster has. What the cluster does not tell is no reason to end.
+    pub(super) async fn of(steps: &[Step], args: &Apply, cluster: &Cluster) -> Vec<Self> {
+        if args.settings.is_some() || args.composition.is_some() {
+            let files = || Sources { settings: args.settings.clone(), composition: args.composition.clone() };
+            return steps.iter().map(|_| Self::Files(files())).collect();
+        }
+        let unknown = |why: &str| steps.iter().map(|_| Self::Unknown(why.to_owned())).collect();
+        let all = match compositions(cluster).await {
+            Ok(Some(all)) => all,
+            Ok(None) => return unknown(&denied("Compositions")),
+            Err(why) => return unknown(&why.to_string()),
+        };
+        let mut settings = Settings::default();
+        let mut sources = Vec::new();
+        for step in steps {
+            let source = of_cluster(step, &all, &mut settings, cluster).await;
+            sources.push(source.unwrap_or_else(Self::Unknown));
+        }
+        sources
+    }
+
+    /// The environment as `object` has it, among what is observed.
+    pub(super) fn subject(
+        &self,
+        step: &Step,
+        object: &DynamicObject,
+        seen: &[Value],
+        console: &mut Console<'_>,
+    ) -> Result<Subject, Failure> {
+        // The API server took it: where we would not, its XRDs are not ours.
+        let other = |violations: &[Violation]| {
+            let told: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            Failure::Usage(format!("this cluster's API is of another version: {}", told.join(", ")))
+        };
+        let stored = Stored::in_flavour(&document(object), seen, Some(step.kind.flavour()))
+            .map_err(|violation| other(&[violation]))?;
+        if !stored.violations.is_empty() {
+            return Err(other(&stored.violations));
+        }
+        let composite = stored.composite(seen).map_err(|violations| other(&violations))?;
+        let pipeline = match self {
+            Self::Files(sources) => pipeline::find(&stored.target, &step.file, sources, &[], console)?,
+            Self::Cluster(pipeline) => (**pipeline).clone(),
+            Self::Unknown(_) => pipeline::Step::example(&stored.target)?,
+            Self::Foreign(why) => return Err(Failure::Usage(why.clone())),
+        };
+        Ok(stored.among(composite, pipeline, step.what()))
+    }
+
+    /// What the function refuses of the environment as `object` has it, whatever runs already.
+    fn refusals(
+        &self,
+        step: &Step,
+        object: &DynamicObject,
+        console: &mut Console<'_>,
+    ) -> Result<Vec<String>, Failure> {
+        let subject = self.subject(step, object, &[], console)?;
+        let response = function::answer(&subject.world, &subject.step.input, Timestamp::now())
+            .map_err(|why| subject.fatal(why))?;
+        if matches!(self, Self::Unknown(_)) && function::is_about_settings(&response) {
+            return Ok(Vec::new());
+        }
+        let fatal = response.results.into_iter().filter(|result| result.severity() == Severity::Fatal);
+        Ok(fatal.map(|result| result.message).collect())
+    }
+}
+
+/// Refuses what the function would refuse, but for what it refuses of the environment that is there as well: that one may have been
+/// made under other Settings, which the cluster's own function knows by what runs.
+pub(super) fn check(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(), Failure> {
+    let Some(rehearsed) = &step.rehearsed else { return Ok(()) };
+    let asked = source.refusals(step, rehearsed, console).and_then(|after| {
+        let before = step.live.as_ref().map(|live| source.refusals(step, live, console)).transpose()?;
+        Ok((before.unwrap_or_default(), after))
+    });
+    let (before, after) = match asked {
+        Ok(asked) => asked,
+        Err(Failure::Output(error)) => return Err(Failure::Output(error)),
+        Err(why) => {
+            let title = step.title();
+            writeln!(console.err, "note: {title}: whether the composition takes it is not checked: {why}")?;
+            return Ok(());
+        }
+    };
+    let new: Vec<String> = after.into_iter().filter(|refusal| !before.contains(refusal)).collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Fatal { what: step.what(), message: new.join("; also ") })
+}
+
+/// What was read of Settings so far, by name.
+type Settings = BTreeMap<String, Option<Value>>;
+
+/// The step of the Composition that the environment asks for, with the cluster's Settings; or why nobody knows.
+async fn of_cluster(
+    step: &Step,
+    all: &[Composition],
+    settings: &mut Settings,
+    cluster: &Cluster,
+) -> Result<Source, String> {
+    let spec = step.rehearsed.as_ref().map_or(&Value::Null, |rehearsed| &rehearsed.data["spec"]);
+    let policy =
+        spec.pointer("/crossplane/compositionUpdatePolicy").or_else(|| spec.get("compositionUpdatePolicy"));
+    if step.live.is_some() && policy.is_some_and(|policy| policy == "Manual") {
+        return Err(
+            "by compositionUpdatePolicy Manual it keeps an earlier revision of its Composition".to_owned()
+        );
+    }
+    let suiting: Vec<_> = all.iter().filter(|one| one.serves(&step.kind) && one.suits(spec)).collect();
+    let [composition] = suiting.as_slice() else {
+        let names: Vec<&str> = suiting.iter().map(|one| one.name()).collect();
+        let found = if names.is_empty() { "no Composition suits".to_owned() } else { names.join(", ") };
+        return Err(format!("one Composition is needed; found: {found}"));
+    };
+    let document = composition.document();
+    if !pipeline::has_ours(&document) {
+        return Ok(Source::Foreign(format!("Composition {} runs another function", composition.name())));
+    }
+    let mut pipeline = pipeline::Step::of(document).map_err(|why| why.to_string())?;
+    if let Some(name) = pipeline.input["settingsFrom"]["name"].as_str() {
+        if !settings.contains_key(name) {
+            settings.insert(name.to_owned(), read_settings(name, cluster).await?);
+        }
+        pipeline.configs.extend(settings.get(name).cloned().flatten());
+    }
+    Ok(Source::Cluster(Box::new(pipeline)))
+}
+
+async fn read_settings(name: &str, cluster: &Cluster) -> Result<Option<Value>, String> {
+    let config = json!({"apiVersion": pipeline::CONFIG_VERSION, "kind": pipeline::CONFIG, "name": name});
+    let Some(reference) = Reference::of(&config) else { return Ok(None) };
+    match reference.read(&cluster.client, None).await {
+        Ok(config) => Ok(config.as_ref().map(document)),
+        Err(error) if is_denied(&error) => Err(denied("EnvironmentConfigs")),
+        Err(error) => Err(cluster.explain(&error, "read the Settings").to_string()),
+    }
+}
+
+fn denied(what: &str) -> String {
+    format!("you may not read {what}; --settings and --composition take files instead")
+}
+
+fn document(object: &DynamicObject) -> Value {
+    // It came out of JSON: it goes back.
+    serde_json::to_value(object).unwrap_or_default()
+}
