@@ -256,7 +256,7 @@ async fn perform_elsewhere(plane: &ControlPlane, scenarios: Vec<&'static Scenari
 /// Plays one; prints a line, and of one that fails why.
 async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> Outcome {
     let begin = Instant::now();
-    let (failure, freed) = match Stage::set(plane, scenario.name).await {
+    let (failure, freed) = match set(plane, scenario).await {
         Ok(stage) => (failure(&stage, scenario).await, stage.freed()),
         Err(error) => (Some(format!("    {error:#}")), 0),
     };
@@ -267,6 +267,10 @@ async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> Outcome {
         println!("{failure}");
     }
     Outcome { name: scenario.name, failure, freed }
+}
+
+async fn set(plane: Arc<ControlPlane>, scenario: &Scenario) -> Result<Stage> {
+    Stage::set(plane, scenario.name).await?.with_rights().await
 }
 
 /// Plays one; where it fails, why, and what is to be seen of the environments that it has made or looked at.

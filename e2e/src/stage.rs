@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use kube::Api;
+use kube::api::PostParams;
 use serde_json::{Value, json};
 
 pub use self::add_ons::{AddOns, is_part};
@@ -48,7 +51,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A stage for the scenario of that name: makes the namespace, and gives its user and its viewer their roles.
+    /// A stage for the scenario of that name: makes the namespace, and gives its people their roles.
     pub async fn set(plane: Arc<ControlPlane>, name: &str) -> Result<Self> {
         let namespace = format!("e2e-{}", name.replace([':', '_'], "-"));
         let admin = Kubectl {
@@ -60,14 +63,12 @@ impl Stage {
         objects
             .apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}))
             .await?;
-        let (user, viewer) = (format!("user@{namespace}"), format!("viewer@{namespace}"));
-        objects.apply(&binding(&namespace, "paved-road-user", &user)).await?;
-        objects.apply(&binding(&namespace, "paved-road-viewer", &viewer)).await?;
-        objects
-            .apply(&cluster_binding(&namespace, "paved-road-operator", &format!("operator@{namespace}")))
-            .await?;
+        let person = |role: &str| format!("{role}@{namespace}");
+        objects.apply(&binding(&namespace, "paved-road-user", &person("user"))).await?;
+        objects.apply(&binding(&namespace, "paved-road-viewer", &person("viewer"))).await?;
+        objects.apply(&cluster_binding(&namespace, "paved-road-operator", &person("operator"))).await?;
         Ok(Self {
-            user: admin.of(&user),
+            user: admin.of(&person("user")),
             plane,
             namespace,
             admin,
@@ -75,6 +76,41 @@ impl Stage {
             freed: Arc::default(),
             looks_at_standing: Arc::default(),
         })
+    }
+
+    /// Waits until everybody's role is in force, where our packages are installed.
+    pub async fn with_rights(self) -> Result<Self> {
+        let environments = format!("stockpools.{}", Flavour::Namespaced.default_group());
+        for who in [&self.user, &self.viewer(), &self.operator()] {
+            self.may(who, "get", &environments).await?;
+        }
+        Ok(self)
+    }
+
+    /// What the API server says of somebody's rights in the namespace; `kind` is `plural.group`.
+    pub async fn can(&self, who: &Kubectl, verb: &str, kind: &str) -> Result<bool> {
+        let (resource, group) = kind.split_once('.').unwrap_or((kind, ""));
+        let review = SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: who.person.clone(),
+                resource_attributes: Some(ResourceAttributes {
+                    namespace: Some(self.namespace.clone()),
+                    verb: Some(verb.to_owned()),
+                    group: Some(group.to_owned()),
+                    resource: Some(resource.to_owned()),
+                    ..ResourceAttributes::default()
+                }),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        };
+        let answer = Api::all(self.plane.client()).create(&PostParams::default(), &review).await?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+
+    /// Waits until a right that was just given is in force: the API server hears of bindings by a watch of its own.
+    async fn may(&self, who: &Kubectl, verb: &str, kind: &str) -> Result<()> {
+        eventually("rights are in force", async || Ok(self.can(who, verb, kind).await?.then_some(()))).await
     }
 
     /// Objects, as the user of the namespace may read and write them.
@@ -91,7 +127,8 @@ impl Stage {
     /// Gives the user of the namespace the role `paved-road-catalogue`, too.
     pub async fn show_catalogue(&self) -> Result<()> {
         let user = self.user.person.as_deref().context("the user is nobody")?;
-        self.objects.apply(&cluster_binding(&self.namespace, "paved-road-catalogue", user)).await.map(drop)
+        self.objects.apply(&cluster_binding(&self.namespace, "paved-road-catalogue", user)).await?;
+        self.may(&self.user, "list", "compositions.apiextensions.crossplane.io").await
     }
 
     /// Somebody with the role `paved-road-viewer` in the namespace.
@@ -311,7 +348,7 @@ fn cluster_binding(namespace: &str, role: &str, person: &str) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": {"name": format!("{namespace}-{role}")},
+        "metadata": {"name": format!("{namespace}-{}", role.trim_start_matches("paved-road-"))},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": person}],
     })
