@@ -216,8 +216,13 @@ async fn play(plane: Arc<ControlPlane>, only: &[String]) -> Result<()> {
     for (name, failure) in &failed {
         println!("\n{name} does not:\n{failure}");
     }
-    let names: Vec<_> = failed.iter().map(|(name, _)| *name).collect();
-    bail!("these do not: {}", names.join(", "))
+    let told = failed.iter().map(|(name, failure)| format!("\n  {name}: {}", reason(failure)));
+    bail!("these do not:{}", told.collect::<String>())
+}
+
+/// The first line of why one does not hold.
+fn reason(failure: &str) -> &str {
+    failure.lines().next().unwrap_or_default().trim()
 }
 
 /// How a scenario went.

@@ -42,6 +42,20 @@ describe('the ledger', () => {
     expect(ledger.entries.size).toBe(0);
   });
 
+  it('does not call the same again a change, but that the line tells of what was only made here', () => {
+    const ledger = new Ledger();
+    const id = (sequence: number) => ({ epoch: 'e', sequence });
+    ledger.apply({ type: 'snapshot', total: 0 });
+    ledger.apply({ type: 'synced', id: id(0) });
+    const key = keyOf(env('a', 1));
+    expect(ledger.offer(env('a', 1))).toEqual([key]);
+    expect(ledger.apply({ type: 'added', id: id(1), environment: env('a', 1) })).toEqual([key]);
+    expect(ledger.apply({ type: 'modified', id: id(2), environment: env('a', 1) })).toEqual([]);
+    expect(ledger.apply({ type: 'modified', id: id(3), environment: env('a', 2) })).toEqual([key]);
+    // What is older than the same told again stays old.
+    expect(ledger.apply({ type: 'modified', id: id(3), environment: env('a', 1) })).toEqual([]);
+  });
+
   it('takes in what was read while the line was down, and then what the line had missed', () => {
     const ledger = new Ledger();
     const id = (sequence: number) => ({ epoch: 'e', sequence });

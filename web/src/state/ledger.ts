@@ -56,6 +56,8 @@ export class Ledger {
     }
     if (!id || id.epoch !== this.epoch || id.sequence <= Math.max(this.floor, this.newest.get(key) ?? 0)) return [];
     this.newest.set(key, id.sequence);
+    // Told twice, as after a read without the line: no news.
+    if (type !== 'deleted' && this.tells(key) && same(this.entries.get(key), environment)) return [];
     this.offered.delete(key);
     if (type === 'deleted') this.entries.delete(key);
     else this.entries.set(key, environment);
