@@ -16,6 +16,7 @@ mod portal;
 mod quiet;
 mod refusals;
 mod rights;
+mod up;
 mod upgrade;
 
 use std::path::PathBuf;
@@ -91,6 +92,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go),
     scenario!(inside::what_cannot_leave_is_left_behind_by_hand),
     scenario!(day_two::what_was_deleted_by_hand_comes_back),
+    scenario!(day_two::what_vanished_from_a_cloud_comes_back),
     scenario!(failure::a_refused_leaf_is_named_and_recovers),
     scenario!(failure::each_common_cause_ends_the_wait_with_what_helps),
     scenario!(refusals::the_api_server_refuses_what_the_schema_forbids),
@@ -134,8 +136,10 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(cli::a_wait_outlives_the_api_server, Elsewhere),
     scenario!(portal::the_pages_outlive_the_api_server, Elsewhere),
     scenario!(day_two::an_edit_that_no_function_answers_is_not_ready, Elsewhere),
-    // On one of its own again, for which there is room now.
+    // On one of their own again, for which there is room now.
     scenario!(operations::its_documented_commands_run, Elsewhere),
+    scenario!(up::it_runs_until_ctrl_c, Elsewhere),
+    scenario!(up::it_stays_in_the_background_until_down, Elsewhere),
 ];
 
 /// Which scenarios are played.

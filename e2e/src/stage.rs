@@ -87,6 +87,18 @@ impl Stage {
         Ok(self)
     }
 
+    /// Gives the user and the operator the roles of a company's own group, which came with its packages.
+    pub async fn has_roles_of(&self, group: &str) -> Result<()> {
+        let environments = format!("stockpools.{group}");
+        let user = self.user.person.as_deref().context("the user is nobody")?;
+        self.objects.apply(&binding(&self.namespace, &format!("paved-road-user-{group}"), user)).await?;
+        self.may(&self.user, "get", &environments).await?;
+        let (operator, role) = (self.operator(), format!("paved-road-operator-{group}"));
+        let person = operator.person.as_deref().context("the operator is nobody")?;
+        self.objects.apply(&cluster_binding(&self.namespace, &role, person)).await?;
+        self.may(&operator, "get", &environments).await
+    }
+
     /// What the API server says of somebody's rights in the namespace; `kind` is `plural.group`.
     pub async fn can(&self, who: &Kubectl, verb: &str, kind: &str) -> Result<bool> {
         let (resource, group) = kind.split_once('.').unwrap_or((kind, ""));
@@ -257,6 +269,16 @@ impl Stage {
 
     fn rule_name(&self, name: &str) -> String {
         format!("{}-{name}", self.namespace)
+    }
+
+    /// What a managed resource stands for is no longer in its cloud, and nobody has told Kubernetes.
+    pub async fn vanishes(&self, managed: &Value) -> Result<()> {
+        let all = self.objects.list("v1", "ConfigMap", stand_in::NAMESPACE).await?;
+        let owner = |map: &Value| External::of(map).map(|external| external.owner.uid);
+        let held = all.iter().find(|map| owner(map).is_some_and(|uid| managed["metadata"]["uid"] == *uid));
+        let held =
+            held.with_context(|| format!("nothing is in a cloud for {}", managed["metadata"]["name"]))?;
+        self.admin.delete(held).await
     }
 
     /// What exists in the clouds for a composite: kinds and names.

@@ -16,7 +16,7 @@ pub(super) use self::settings::{
 };
 use super::in_both_flavours;
 use crate::control_plane::Function;
-use crate::environment::{Desired, Environment};
+use crate::environment::{Desired, Environment, is_ready};
 use crate::examples;
 use crate::paved::Paved;
 use crate::stage::{PATIENCE, Stage, eventually};
@@ -43,6 +43,30 @@ pub(super) async fn what_was_deleted_by_hand_comes_back(stage: Stage) -> Result<
             settled(&[environment]).await
         });
         try_join_all(lost).await.map(drop)
+    })
+    .await
+}
+
+/// Somebody terminates the machine in the cloud's own console.
+pub(super) async fn what_vanished_from_a_cloud_comes_back(stage: Stage) -> Result<()> {
+    in_both_flavours(async |flavour| {
+        let environment = stage.ready("gpu-workspace", flavour, json!({})).await?;
+        let before = environment.object().await?["status"]["instanceId"].clone();
+        stage.vanishes(&environment.slot("instance").await?).await?;
+        let after = environment
+            .until("another machine is there", |object| {
+                let id = &object["status"]["instanceId"];
+                id.is_string() && *id != before && is_ready(object)
+            })
+            .await?;
+        let machine = environment.slot("instance").await?;
+        ensure!(
+            machine["metadata"]["annotations"]["crossplane.io/external-name"]
+                == after["status"]["instanceId"],
+            "the environment names another machine than it has: {}",
+            after["status"]
+        );
+        settled(&[environment]).await
     })
     .await
 }

@@ -142,6 +142,8 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
     for object in roles(output).await? {
         stage.admin.apply(&object).await?;
     }
+    let group = args.group.as_deref().context("a group")?;
+    stage.has_roles_of(group).await?;
     for object in packages::installation(&args) {
         // The Function comes as a dependency.
         if object["kind"] == "Configuration" {
@@ -152,7 +154,6 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
     let own = APIS.iter().map(async |api| {
         let mut environment =
             stage.example(api.info().name, Flavour::Namespaced, json!({"metadata": {"name": "own"}}))?;
-        let group = args.group.as_deref().context("a group")?;
         environment.manifest["apiVersion"] = function_paved_road::manifests::api_version(group).into();
         // The command line finds the kinds by what the cluster says of them.
         let paved = Paved::of(&stage)?;

@@ -150,6 +150,10 @@ async fn team(stage: &Stage, group: &str) -> Result<Stage> {
     stage.objects.apply(&namespace).await?;
     let binding = ["create", "rolebinding", "people", "--clusterrole=paved-road-user", "-n", group];
     stage.admin.run(&[&binding[..], &[&format!("--group={group}")]].concat()).await?;
+    let kind = format!("stockpools.{}", Flavour::Namespaced.default_group());
+    let whoever = format!("--as-group={group}");
+    let can = ["auth", "can-i", "create", &kind, "--as=somebody", &whoever, "-n", group];
+    eventually("the group may make environments", async || Ok(stage.admin.run(&can).await.ok())).await?;
     Ok(stage.in_namespace(group))
 }
 

@@ -55,7 +55,7 @@ impl Stage {
     /// The stage of those that stand.
     pub(super) async fn of_standing(&self) -> Result<Self> {
         self.looks_at_standing.store(true, Ordering::Relaxed);
-        let stage = Self::set(self.plane.clone(), "standing").await?;
+        let stage = Self::set(self.plane.clone(), "standing").await?.with_rights().await?;
         Ok(Self { freed: self.freed.clone(), ..stage })
     }
 

@@ -25,10 +25,7 @@ const PORTAL: &str = "deploy/chart/files/rights.yaml";
 pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
     let composed = composed::all()?;
     Ok(BTreeMap::from([
-        (
-            "package/rbac/people.yaml".to_owned(),
-            people::roles(&groups(None), composed, &plurals(workspace::root())?)?,
-        ),
+        ("package/rbac/people.yaml".to_owned(), people::roles(composed, &plurals(workspace::root())?)?),
         ("package/rbac/crossplane.yaml".to_owned(), vec![home::crossplane(composed)?]),
         ("package/rbac/providers.yaml".to_owned(), home::providers(composed)?),
         (PORTAL.to_owned(), vec![portal::rights(composed)?]),
@@ -40,15 +37,9 @@ pub fn portal(groups: &[(Flavour, String)]) -> Result<Vec<Value>> {
     Ok(portal::all(groups, composed::all()?)?.rules())
 }
 
-/// The roles for people where the APIs of a flavour are also installed in a company's own group, for what the sources below a root
-/// compose.
+/// The roles for people where a flavour's APIs are installed in a company's own group, for what the sources below a root compose.
 pub fn people(root: &Path, flavour: Flavour, group: &str) -> Result<Vec<Value>> {
-    people::roles(&groups(Some((flavour, group))), composed::of(root)?, &plurals(root)?)
-}
-
-fn groups(own: Option<(Flavour, &str)>) -> Vec<(Flavour, String)> {
-    let default = Flavour::ALL.map(|flavour| (flavour, flavour.default_group()));
-    default.into_iter().chain(own).map(|(flavour, group)| (flavour, group.to_owned())).collect()
+    people::roles_of(flavour, group, composed::of(root)?, &plurals(root)?)
 }
 
 /// What the kinds that we compose are called in paths: the CRDs say it of theirs, Kubernetes' own follow the rule.
@@ -109,11 +100,19 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_ones_own_is_in_the_roles_for_people() {
-        let all = people(workspace::root(), Flavour::Namespaced, "platform.example.org").unwrap();
-        for role in all.iter().filter(|role| role["metadata"]["name"] != people::CATALOGUE) {
+    fn a_group_of_ones_own_has_roles_of_its_own() {
+        let names = |roles: &[Value]| -> Vec<_> {
+            roles.iter().map(|role| role["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+        };
+        let own = people(workspace::root(), Flavour::Namespaced, "platform.example.org").unwrap();
+        for role in &own {
             let rules = role["rules"].as_array().unwrap();
             assert!(rules.iter().any(|rule| has(rule, "apiGroups", "platform.example.org")), "{role}");
         }
+        let suffix = "-platform.example.org";
+        assert_eq!(
+            names(&own),
+            ["viewer", "user", "operator"].map(|who| format!("paved-road-{who}{suffix}"))
+        );
     }
 }

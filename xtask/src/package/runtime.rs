@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::apps::v1::DeploymentSpec;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::rbac;
 use crate::{workspace, yaml};
@@ -25,6 +25,45 @@ fn kubernetes_knows_every_field_of_a_deployment() {
         assert_eq!(&serde_json::to_value(&known).unwrap(), spec, "{}", config["metadata"]["name"]);
         // Crossplane merges its own part into the container of this name.
         assert_eq!(spec["template"]["spec"]["containers"][0]["name"], "package-runtime");
+    }
+}
+
+/// <https://kubernetes.io/docs/concepts/security/pod-security-standards/>, restricted, and a root that nobody writes to.
+#[test]
+fn the_function_runs_restricted_and_probed_in_two_replicas() {
+    let configs = configs();
+    let function = configs.iter().find(|config| config["metadata"]["name"] == "function-paved-road").unwrap();
+    let deployment = &function["spec"]["deploymentTemplate"]["spec"];
+    assert_eq!(deployment["replicas"], 2);
+    let pod = &deployment["template"]["spec"];
+    assert_eq!(pod["automountServiceAccountToken"], false);
+    assert_eq!(
+        pod["securityContext"],
+        json!({"runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"}})
+    );
+    let container = &pod["containers"][0];
+    assert_eq!(
+        container["securityContext"],
+        json!({"allowPrivilegeEscalation": false, "privileged": false, "readOnlyRootFilesystem": true,
+            "capabilities": {"drop": ["ALL"]}})
+    );
+    assert_eq!(container["volumeMounts"], Value::Null, "somewhere else to write to");
+    for resource in ["/requests/cpu", "/requests/memory", "/limits/memory"] {
+        assert!(container["resources"].pointer(resource).is_some_and(Value::is_string), "{resource}");
+    }
+    for (probe, at) in [
+        ("startupProbe", json!({"tcpSocket": {"port": "grpc"}})),
+        ("readinessProbe", json!({"tcpSocket": {"port": "grpc"}})),
+        ("livenessProbe", json!({"httpGet": {"path": "/metrics", "port": "metrics"}})),
+    ] {
+        let probe = container[probe].as_object().unwrap();
+        let asked: serde_json::Map<_, _> = probe
+            .clone()
+            .into_iter()
+            .filter(|(key, _)| !key.ends_with("Seconds") && key != "failureThreshold")
+            .collect();
+        assert_eq!(Value::from(asked), at);
     }
 }
 

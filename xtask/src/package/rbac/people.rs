@@ -7,9 +7,6 @@ use serde_json::Value;
 use super::rule::{Plurals, READ, Rights, WRITE, is_native};
 use crate::package::composed::{self, Composed};
 
-/// The role beside the others that is for the whole cluster: what it shows lies in no namespace.
-pub const CATALOGUE: &str = "paved-road-catalogue";
-
 /// What is done with something that exists.
 const TEND: [&str; 6] = ["get", "list", "watch", "update", "patch", "delete"];
 
@@ -36,36 +33,60 @@ const CROSSPLANE: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// The roles, for APIs in these groups.
-pub fn roles(groups: &[(Flavour, String)], composed: &[Composed], plurals: &Plurals) -> Result<Vec<Value>> {
+/// The roles that we ship: for APIs in the groups that are theirs unless somebody chooses another one.
+pub fn roles(composed: &[Composed], plurals: &Plurals) -> Result<Vec<Value>> {
+    let groups = Flavour::ALL.map(|flavour| (flavour, flavour.default_group()));
+    let mut catalogue = Rights::default();
+    catalogue.allow("apiextensions.crossplane.io", "compositions", &READ);
+    catalogue.allow("apiextensions.crossplane.io", "environmentconfigs", &["get"]);
+    let catalogue = catalogue.role(
+        "paved-road-catalogue",
+        "Sees the Compositions to choose from, and Settings by name: what an environment will be. For a ClusterRoleBinding to \
+         everybody who asks for environments.",
+    );
+    Ok([vec![catalogue], by_groups(&groups, "", composed, plurals)?].concat())
+}
+
+/// The roles for APIs in a company's own group, which is in their names: they stand beside those that we ship, and beside those of
+/// another group.
+pub fn roles_of(
+    flavour: Flavour,
+    group: &str,
+    composed: &[Composed],
+    plurals: &Plurals,
+) -> Result<Vec<Value>> {
+    by_groups(&[(flavour, group)], &format!("-{group}"), composed, plurals)
+}
+
+fn by_groups(
+    groups: &[(Flavour, &str)],
+    suffix: &str,
+    composed: &[Composed],
+    plurals: &Plurals,
+) -> Result<Vec<Value>> {
     let viewer = environments(groups, &READ);
     let mut user = environments(groups, &WRITE);
     user.allow("", "secrets", &["get"]);
     let operator =
         environments(groups, &WRITE).and(beneath(groups)).and(parts(composed, plurals)?).and(crossplane());
-    let mut catalogue = Rights::default();
-    catalogue.allow("apiextensions.crossplane.io", "compositions", &READ);
-    catalogue.allow("apiextensions.crossplane.io", "environmentconfigs", &["get"]);
     Ok(vec![
-        catalogue.role(
-            CATALOGUE,
-            "Sees the Compositions to choose from, and Settings by name: what an environment will be. For a ClusterRoleBinding to \
-             everybody who asks for environments.",
+        viewer.role(
+            &format!("paved-road-viewer{suffix}"),
+            "Sees environments and the state of every part. For a RoleBinding, or for all namespaces.",
         ),
-        viewer.role("paved-road-viewer", "Sees environments and the state of every part. For a RoleBinding, or for all namespaces."),
         user.role(
-            "paved-road-user",
+            &format!("paved-road-user{suffix}"),
             "Asks for environments and reads their connection Secrets by name. For a RoleBinding in the team's own namespace.",
         ),
         operator.role(
-            "paved-road-operator",
+            &format!("paved-road-operator{suffix}"),
             "Looks after everybody's environments: their parts, Usages and settings. For a ClusterRoleBinding of the platform team.",
         ),
     ])
 }
 
 /// What people make: claims, and namespaced composites.
-fn environments(groups: &[(Flavour, String)], verbs: &[&str]) -> Rights {
+fn environments(groups: &[(Flavour, &str)], verbs: &[&str]) -> Rights {
     let mut rights = Rights::default();
     for (flavour, group) in groups {
         for api in APIS {
@@ -80,7 +101,7 @@ fn environments(groups: &[(Flavour, String)], verbs: &[&str]) -> Rights {
 }
 
 /// The composites beneath claims.
-fn beneath(groups: &[(Flavour, String)]) -> Rights {
+fn beneath(groups: &[(Flavour, &str)]) -> Rights {
     let mut rights = Rights::default();
     for (_, group) in groups.iter().filter(|(flavour, _)| *flavour == Flavour::Claims) {
         for api in APIS {

@@ -1,0 +1,120 @@
+//! `cargo xtask up`, as contributors use it daily: it runs, says how it is used, and leaves nothing behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use crate::kubectl::Kubectl;
+use crate::stage::{PATIENCE, Stage};
+
+/// Crossplane without our packages: what is looked at here is how it begins and ends.
+const UP: [&str; 2] = ["up", "--no-install"];
+
+pub(super) async fn it_runs_until_ctrl_c(stage: Stage) -> Result<()> {
+    let contributor = Contributor::new(&stage)?;
+    let mut up = contributor.command(&UP).stdout(Stdio::piped()).spawn()?;
+    let kubeconfig = timeout(PATIENCE, usage(&mut up)).await.context("it does not come up")??;
+    contributor.uses(&kubeconfig).await?;
+    let pid = up.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("it has ended by itself")?;
+    kill_process(pid, Signal::INT)?;
+    let status = timeout(PATIENCE, up.wait()).await.context("it does not end")??;
+    ensure!(status.success(), "Ctrl-C ends it with {status}");
+    nothing_is_left_of(&kubeconfig)
+}
+
+pub(super) async fn it_stays_in_the_background_until_down(stage: Stage) -> Result<()> {
+    let contributor = Contributor::new(&stage)?;
+    let detach = [&UP[..], &["--detach"]].concat();
+    let result = async {
+        let printed =
+            contributor.types(&detach).await?.map_err(|said| anyhow!("it does not start: {said}"))?;
+        let kubeconfig = printed.lines().find_map(exported).context("it does not say how it is used")?;
+        contributor.uses(&kubeconfig).await?;
+        let Err(said) = contributor.types(&detach).await? else { anyhow::bail!("there are two") };
+        ensure!(said.contains("runs already") && said.contains("cargo xtask down"), "a second one: {said}");
+        contributor.uses(&kubeconfig).await?;
+        contributor.types(&["down"]).await?.map_err(|said| anyhow!("it does not end: {said}"))?;
+        nothing_is_left_of(&kubeconfig)
+    };
+    let result = result.await;
+    // Ended already, or it is now.
+    let again = contributor.types(&["down"]).await?;
+    result?;
+    ensure!(again.is_err_and(|said| said.contains("no control plane was started")), "it is ended twice");
+    Ok(())
+}
+
+/// Whoever works on this, with a target folder of their own, in which `up` leaves word of itself.
+struct Contributor {
+    target: PathBuf,
+    kubectl: PathBuf,
+}
+
+impl Contributor {
+    fn new(stage: &Stage) -> Result<Self> {
+        let target = stage.plane.ground().subfolder(&stage.namespace)?;
+        Ok(Self { target, kubectl: stage.admin.program.clone() })
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        // This very program, of which `cargo xtask up` is made.
+        let mut command = Command::new("/proc/self/exe");
+        command.args(args).env("CARGO_TARGET_DIR", &self.target).stdin(Stdio::null()).kill_on_drop(true);
+        command
+    }
+
+    /// What it prints; where it fails, what it says then.
+    async fn types(&self, args: &[&str]) -> Result<Result<String, String>> {
+        let output = timeout(PATIENCE, self.command(args).output()).await.context("it does not return")??;
+        let Output { status, stdout, stderr } = output;
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        Ok(if status.success() { Ok(text(&stdout)) } else { Err(text(&stderr)) })
+    }
+
+    async fn uses(&self, kubeconfig: &Path) -> Result<()> {
+        let kubectl =
+            Kubectl { program: self.kubectl.clone(), kubeconfig: kubeconfig.to_owned(), person: None };
+        let kinds = kubectl.run(&["get", "crds", "--output=name"]).await?;
+        ensure!(
+            kinds.contains("compositions.apiextensions.crossplane.io"),
+            "there is no Crossplane: {kinds}"
+        );
+        Ok(())
+    }
+}
+
+/// What a line of `export KUBECONFIG=…` exports.
+fn exported(line: &str) -> Option<PathBuf> {
+    line.trim().strip_prefix("export KUBECONFIG=").map(PathBuf::from)
+}
+
+/// Waits until it says how it is used.
+async fn usage(up: &mut Child) -> Result<PathBuf> {
+    let mut lines = BufReader::new(up.stdout.take().context("it prints nowhere")?).lines();
+    while let Some(line) = lines.next_line().await? {
+        if let Some(kubeconfig) = exported(&line) {
+            // Nothing it prints from here on is in its way.
+            tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+            return Ok(kubeconfig);
+        }
+    }
+    Err(anyhow!("it has ended before it ran"))
+}
+
+/// Neither its folder is there any more nor a process that has to do with it.
+fn nothing_is_left_of(kubeconfig: &Path) -> Result<()> {
+    let folder = kubeconfig.parent().context("a folder")?;
+    ensure!(!folder.exists(), "{} is left", folder.display());
+    for process in fs::read_dir("/proc")? {
+        let line = fs::read(process?.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        ensure!(!line.contains(&*folder.to_string_lossy()), "a process is left: {line}");
+    }
+    Ok(())
+}
