@@ -16,8 +16,8 @@ use crate::stage::{Stage, eventually, merge};
 /// How many.
 const HUNDRED: usize = 100;
 
-/// The longest that all of them together may take to come, and to go.
-const HURRY: Duration = Duration::from_mins(9);
+/// The longest that all of them together may take to come, and to go, on a busy machine: two and a half minutes and four on one that is not.
+const LONGEST: Duration = Duration::from_mins(14);
 
 pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<()> {
     // Others look on meanwhile: they are no part of what comes and goes.
@@ -93,7 +93,7 @@ pub(super) async fn nothing_is_left(stage: &Stage, before: &BTreeSet<String>) ->
 
 /// Waits until what there is of environments is as it should be: ten lists at a time, not a hundred requests.
 async fn within(stage: &Stage, what: &str, is: impl Fn(&[Value]) -> bool) -> Result<()> {
-    let end = Instant::now() + HURRY;
+    let end = Instant::now() + LONGEST;
     loop {
         let mut found = Vec::new();
         for (api, flavour) in examples::all() {
@@ -108,7 +108,7 @@ async fn within(stage: &Stage, what: &str, is: impl Fn(&[Value]) -> bool) -> Res
         ensure!(
             Instant::now() < end,
             "not within {} s: {what}; {} are there, {ready} ready",
-            HURRY.as_secs(),
+            LONGEST.as_secs(),
             found.len()
         );
         tokio::time::sleep(Duration::from_secs(2)).await;
