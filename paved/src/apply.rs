@@ -158,7 +158,7 @@ async fn perform(
         match done {
             Ok(object) => {
                 tell(step, Some(&object), "", console)?;
-                let object = Environment::of(&object);
+                let object = Environment::applied(&object, step.live.is_some());
                 applied.push(Found { kind: step.kind.clone(), object, listed: None });
             }
             Err(failure) => {

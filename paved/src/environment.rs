@@ -81,6 +81,8 @@ pub(crate) struct Environment {
     /// Whether status is that of another spec, by what the function noted of the one that it composed.
     is_overdue: bool,
     generation: i64,
+    /// Whether it was there before this program applied it.
+    was_there: bool,
 }
 
 /// A condition of its status.
@@ -131,7 +133,18 @@ impl Environment {
             is_overdue: text("/status/specHash").is_some_and(|composed| composed != spec_hash(&data["spec"])),
             is_bound: data.pointer("/spec/resourceRef/name").is_some(),
             generation: metadata.generation.unwrap_or_default(),
+            was_there: false,
         }
+    }
+
+    /// What came of applying it. What `was_there` before was edited, even if it was made within the same second.
+    pub(crate) fn applied(object: &DynamicObject, was_there: bool) -> Self {
+        Self { was_there, ..Self::of(object) }
+    }
+
+    /// The same environment, as it stands now.
+    pub(crate) fn now(&self, object: &DynamicObject) -> Self {
+        Self::applied(object, self.was_there)
     }
 
     /// Kind, namespace and name, for messages.
@@ -175,7 +188,8 @@ impl Environment {
         const RECENT: i64 = 60;
         // Crossplane writes into a composite on its own account too: a refusal of the older spec is repeated then, under a new date.
         const REPEATED: i64 = 5;
-        let Some(edited) = self.edited.filter(|edited| self.created != Some(*edited)) else { return false };
+        let is_edit = |edited: &Timestamp| self.was_there || self.created != Some(*edited);
+        let Some(edited) = self.edited.filter(is_edit) else { return false };
         let refused_since = self.refused().and_then(|refused| refused.last_transition_time);
         let recently = now.as_second() - edited.as_second() < RECENT;
         recently && refused_since.is_none_or(|since| since.as_second() <= edited.as_second() + REPEATED)

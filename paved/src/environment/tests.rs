@@ -166,6 +166,8 @@ fn what_was_just_edited_may_show_an_older_status() {
     let mut new = object.clone();
     new["metadata"]["creationTimestamp"] = json!("2026-01-01T11:59:50Z");
     assert!(!environment(&new).may_lag(now), "nothing was there before");
+    let within_a_second = Environment { was_there: true, ..environment(&new) };
+    assert!(within_a_second.may_lag(now), "it was there, and times have whole seconds");
     with(
         &mut object,
         &[

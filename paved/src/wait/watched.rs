@@ -156,7 +156,8 @@ impl Watched {
         if let Some(missing) = &mut group.missing {
             missing.remove(&index);
         }
-        self.seen[index].environment = Arc::new(Environment::of(object));
+        let seen = &mut self.seen[index];
+        seen.environment = Arc::new(seen.environment.now(object));
         self.news.insert(index);
     }
 

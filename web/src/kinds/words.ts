@@ -39,7 +39,10 @@ export function ago(at: number, now: number): string {
   return RELATIVE.format(-Math.floor(seconds / size), unit).replace('.', '');
 }
 
+// Made once: to make one takes longer than to draw a card.
+const EXACT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' });
+
 /** A time to the second, in the reader's own zone. */
 export function exactly(at: number): string {
-  return new Date(at).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'long' });
+  return EXACT.format(at);
 }

@@ -1,15 +1,15 @@
-import { useAtomValue } from 'jotai';
 import { ago, exactly } from '../kinds/words';
 import { nowAtom } from '../state/now';
+import { useValue } from '../state/useValue';
 
 /** How long ago something was; the exact time on hover. */
 export function Ago({ at }: { at: string | null | undefined }) {
-  const now = useAtomValue(nowAtom);
   const time = Date.parse(at ?? '');
-  if (Number.isNaN(time)) return null;
+  const words = useValue(nowAtom, (now) => (Number.isNaN(time) ? '' : ago(time, now)));
+  if (!words) return null;
   return (
     <time dateTime={at!} title={exactly(time)}>
-      {ago(time, now)}
+      {words}
     </time>
   );
 }
