@@ -158,7 +158,7 @@ async fn perform(
         match done {
             Ok(object) => {
                 tell(step, Some(&object), "", console)?;
-                let object = Environment::applied(&object, step.live.is_some());
+                let object = Environment::applied(&object, step.live.as_ref());
                 applied.push(Found { kind: step.kind.clone(), object, listed: None });
             }
             Err(failure) => {

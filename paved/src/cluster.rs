@@ -22,7 +22,7 @@ pub(crate) use contact::Contact;
 pub(crate) use kinds::{Kind, Kinds, MARK};
 pub(crate) use reference::Reference;
 pub(crate) use search::{Found, find, find_all, find_each, pages};
-pub(crate) use trouble::{explain, is_denied, lacks_rights, refusal};
+pub(crate) use trouble::{ASK, explain, is_denied, lacks_rights, refusal};
 pub(crate) use watch::{Seen, anew, cause, watch, watch_since, while_allowed};
 
 use crate::cli::Access;

@@ -13,7 +13,7 @@ mod used;
 
 use crate::Console;
 use crate::cli;
-use crate::cluster::{Cluster, Kinds};
+use crate::cluster::{ASK, Cluster, Kinds};
 use crate::failure::Failure;
 use crate::paint::{self, Leaf, Mark};
 use check::Check;
@@ -42,7 +42,7 @@ pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result
     if denied {
         return Err(Failure::NoAccess {
             message: format!("you may not ask for environments in namespace {}", cluster.namespace),
-            check: "-n and --context, or ask for the role paved-road-user".to_owned(),
+            check: format!("-n and --context, or {ASK}"),
         });
     }
     Ok(())

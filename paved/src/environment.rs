@@ -54,6 +54,7 @@ const CROSSPLANES: [&str; 2] = ["apiextensions.crossplane.io", "crossplane"];
 
 /// An environment, as it stood when it was read.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
 pub(crate) struct Environment {
     pub(crate) kind: String,
     pub(crate) group: String,
@@ -81,8 +82,8 @@ pub(crate) struct Environment {
     /// Whether status is that of another spec, by what the function noted of the one that it composed.
     is_overdue: bool,
     generation: i64,
-    /// Whether it was there before this program applied it.
-    was_there: bool,
+    /// Whether this program has just edited it.
+    was_edited: bool,
 }
 
 /// A condition of its status.
@@ -133,18 +134,21 @@ impl Environment {
             is_overdue: text("/status/specHash").is_some_and(|composed| composed != spec_hash(&data["spec"])),
             is_bound: data.pointer("/spec/resourceRef/name").is_some(),
             generation: metadata.generation.unwrap_or_default(),
-            was_there: false,
+            was_edited: false,
         }
     }
 
-    /// What came of applying it. What `was_there` before was edited, even if it was made within the same second.
-    pub(crate) fn applied(object: &DynamicObject, was_there: bool) -> Self {
-        Self { was_there, ..Self::of(object) }
+    /// What came of applying it, and what was there before: where that had another spec it was edited, even if it was made within the
+    /// same second.
+    pub(crate) fn applied(object: &DynamicObject, before: Option<&DynamicObject>) -> Self {
+        let was_edited =
+            before.is_some_and(|before| before.metadata.generation != object.metadata.generation);
+        Self { was_edited, ..Self::of(object) }
     }
 
     /// The same environment, as it stands now.
     pub(crate) fn now(&self, object: &DynamicObject) -> Self {
-        Self::applied(object, self.was_there)
+        Self { was_edited: self.was_edited, ..Self::of(object) }
     }
 
     /// Kind, namespace and name, for messages.
@@ -188,7 +192,7 @@ impl Environment {
         const RECENT: i64 = 60;
         // Crossplane writes into a composite on its own account too: a refusal of the older spec is repeated then, under a new date.
         const REPEATED: i64 = 5;
-        let is_edit = |edited: &Timestamp| self.was_there || self.created != Some(*edited);
+        let is_edit = |edited: &Timestamp| self.was_edited || self.created != Some(*edited);
         let Some(edited) = self.edited.filter(is_edit) else { return false };
         let refused_since = self.refused().and_then(|refused| refused.last_transition_time);
         let recently = now.as_second() - edited.as_second() < RECENT;

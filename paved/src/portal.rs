@@ -192,6 +192,9 @@ impl Portal {
             self.live.unsynced().into_iter().map(|kind| format!("the watch of {kind}")).collect();
         if !self.catalog.seen().is_known() {
             missing.push("the cluster's kinds".to_owned());
+        } else if missing.is_empty() && self.live.seen_whole().is_err() {
+            // Between two steps of the watch: it is ready when it answers.
+            missing.push("a first look at what there is".to_owned());
         }
         if self.live.unseen() > AWAY {
             missing.push("the API server's watches".to_owned());

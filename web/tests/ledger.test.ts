@@ -53,7 +53,9 @@ describe('the ledger', () => {
     expect(ledger.apply({ type: 'modified', id: id(2), environment: env('a', 1) })).toEqual([]);
     expect(ledger.apply({ type: 'modified', id: id(3), environment: env('a', 2) })).toEqual([key]);
     // What is older than the same told again stays old.
-    expect(ledger.apply({ type: 'modified', id: id(3), environment: env('a', 1) })).toEqual([]);
+    expect(ledger.apply({ type: 'modified', id: id(5), environment: env('a', 2) })).toEqual([]);
+    expect(ledger.apply({ type: 'modified', id: id(4), environment: env('a', 1) })).toEqual([]);
+    expect(ledger.entries.get(key)).toEqual(env('a', 2));
   });
 
   it('takes in what was read while the line was down, and then what the line had missed', () => {

@@ -17,7 +17,7 @@ use crate::stage::{Stage, eventually, merge};
 const HUNDRED: usize = 100;
 
 /// The longest that all of them together may take to come, and to go, on a busy machine: two and a half minutes and four on one that is not.
-const LONGEST: Duration = Duration::from_mins(14);
+const LONGEST: Duration = Duration::from_mins(11);
 
 pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<()> {
     // Others look on meanwhile: they are no part of what comes and goes.

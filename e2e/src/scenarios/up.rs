@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
+use xtask::tools;
 
 use crate::kubectl::Kubectl;
 use crate::stage::{PATIENCE, Stage};
@@ -42,10 +43,8 @@ pub(super) async fn it_stays_in_the_background_until_down(stage: Stage) -> Resul
         contributor.types(&["down"]).await?.map_err(|said| anyhow!("it does not end: {said}"))?;
         nothing_is_left_of(&kubeconfig)
     };
-    let result = result.await;
-    // Ended already, or it is now.
+    result.await?;
     let again = contributor.types(&["down"]).await?;
-    result?;
     ensure!(again.is_err_and(|said| said.contains("no control plane was started")), "it is ended twice");
     Ok(())
 }
@@ -53,19 +52,22 @@ pub(super) async fn it_stays_in_the_background_until_down(stage: Stage) -> Resul
 /// Whoever works on this, with a target folder of their own, in which `up` leaves word of itself.
 struct Contributor {
     target: PathBuf,
+    /// What was built already.
+    tools: PathBuf,
     kubectl: PathBuf,
 }
 
 impl Contributor {
     fn new(stage: &Stage) -> Result<Self> {
         let target = stage.plane.ground().subfolder(&stage.namespace)?;
-        Ok(Self { target, kubectl: stage.admin.program.clone() })
+        Ok(Self { target, tools: tools::folder()?, kubectl: stage.admin.program.clone() })
     }
 
     fn command(&self, args: &[&str]) -> Command {
         // This very program, of which `cargo xtask up` is made.
         let mut command = Command::new("/proc/self/exe");
-        command.args(args).env("CARGO_TARGET_DIR", &self.target).stdin(Stdio::null()).kill_on_drop(true);
+        command.args(args).env("CARGO_TARGET_DIR", &self.target).env("PAVED_ROAD_TOOLS", &self.tools);
+        command.stdin(Stdio::null()).kill_on_drop(true);
         command
     }
 
@@ -86,6 +88,14 @@ impl Contributor {
             "there is no Crossplane: {kinds}"
         );
         Ok(())
+    }
+}
+
+/// However it ends, what stays in the background does not.
+impl Drop for Contributor {
+    fn drop(&mut self) {
+        // Where it has ended already there is nothing to say.
+        let _ = self.command(&["down"]).into_std().output();
     }
 }
 

@@ -8,6 +8,10 @@ use simulator::schema::Violation;
 
 use crate::failure::Failure;
 
+/// What somebody does who lacks the rights to kinds of ours.
+pub(crate) const ASK: &str =
+    "ask for the role paved-road-user (paved-road-user-GROUP for the kinds of a company's own group)";
+
 /// What an error means for whoever wanted to `act` on `server`.
 pub(crate) fn explain(error: &kube::Error, server: &str, act: &str) -> Failure {
     match error {
@@ -69,7 +73,7 @@ fn of_status(status: &Status, server: &str, act: &str) -> Failure {
         },
         403 if lacks_rights(status) => Failure::NoAccess {
             message: format!("you may not {act}: {message}"),
-            check: "-n and --context, or ask for the role paved-road-user".to_owned(),
+            check: format!("-n and --context, or {ASK}"),
         },
         400 | 403 | 404 | 405 | 406 | 409 | 415 | 422 => {
             Failure::Declined { what: format!("to {act}"), message }

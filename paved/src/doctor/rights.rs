@@ -8,7 +8,7 @@ use kube::Api;
 use kube::api::PostParams;
 
 use super::check::Check;
-use crate::cluster::{Cluster, Kind, Kinds};
+use crate::cluster::{ASK, Cluster, Kind, Kinds};
 use crate::failure::Failure;
 
 /// How many questions are asked at once.
@@ -75,11 +75,7 @@ fn line(what: String, may: &[bool], kind: &str) -> Check {
             format!("you may look at {kind}, not {}: the role paved-road-user may", missing.join(", ")),
         )
     } else {
-        Check::bad(
-            what,
-            format!("you may not {} {kind}", missing.join(", ")),
-            "ask for the role paved-road-user",
-        )
+        Check::bad(what, format!("you may not {} {kind}", missing.join(", ")), ASK)
     }
 }
 

@@ -166,8 +166,17 @@ fn what_was_just_edited_may_show_an_older_status() {
     let mut new = object.clone();
     new["metadata"]["creationTimestamp"] = json!("2026-01-01T11:59:50Z");
     assert!(!environment(&new).may_lag(now), "nothing was there before");
-    let within_a_second = Environment { was_there: true, ..environment(&new) };
-    assert!(within_a_second.may_lag(now), "it was there, and times have whole seconds");
+    let mut before = new.clone();
+    before["metadata"]["generation"] = json!(1);
+    let [before, after] =
+        [before, new].map(|object| serde_json::from_value::<DynamicObject>(object).unwrap());
+    let edited = Environment::applied(&after, Some(&before));
+    assert!(
+        edited.may_lag(now) && edited.now(&after).may_lag(now),
+        "edited within the second in which it was made"
+    );
+    assert!(!Environment::applied(&after, Some(&after)).may_lag(now), "the same was there");
+    assert!(!Environment::applied(&after, None).may_lag(now), "nothing was there");
     with(
         &mut object,
         &[

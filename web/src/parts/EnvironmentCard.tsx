@@ -1,3 +1,4 @@
+import { useAtomValue } from 'jotai';
 import { memo } from 'react';
 import { Link } from 'wouter';
 import type { Environment } from '../api/schema';
@@ -6,7 +7,6 @@ import { moodOf } from '../kinds/mood';
 import { isLink, pageOf } from '../kinds/paths';
 import { environmentAtom } from '../state/environments';
 import type { Key } from '../state/ledger';
-import { itself, useValue } from '../state/useValue';
 import { Ago } from './Ago';
 import { Copy } from './Copy';
 import { KindName } from './KindName';
@@ -15,7 +15,7 @@ import { Progress } from './Progress';
 
 /** An environment as a card. It reads its own atom, so a change of another one leaves it as it is. */
 export const EnvironmentCard = memo(function EnvironmentCard({ of }: { of: Key }) {
-  const environment = useValue(environmentAtom(of), itself);
+  const environment = useAtomValue(environmentAtom(of));
   if (!environment) return null;
   const { name, namespace, kind, phase, message, progress, owner } = environment;
   const mood = moodOf(environment);
@@ -51,7 +51,7 @@ export const EnvironmentCard = memo(function EnvironmentCard({ of }: { of: Key }
 
 /** An environment as a row of a table. */
 export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) {
-  const environment = useValue(environmentAtom(of), itself);
+  const environment = useAtomValue(environmentAtom(of));
   if (!environment) return null;
   const { name, namespace, phase, progress, owner } = environment;
   const mood = moodOf(environment);

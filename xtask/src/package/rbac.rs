@@ -108,6 +108,9 @@ mod tests {
         for role in &own {
             let rules = role["rules"].as_array().unwrap();
             assert!(rules.iter().any(|rule| has(rule, "apiGroups", "platform.example.org")), "{role}");
+            for default in Flavour::ALL.map(Flavour::default_group) {
+                assert!(!rules.iter().any(|rule| has(rule, "apiGroups", default)), "{role}");
+            }
         }
         let suffix = "-platform.example.org";
         assert_eq!(
