@@ -21,7 +21,15 @@ export function count(number: number, one: string, many = `${one}s`): string {
   return `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
 }
 
-const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'short' });
+/** Made when it is first needed, and once: to make a format takes longer than to draw a card. */
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
+}
+
+const relative = once(() => new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'short' }));
+const exact = once(() => new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' }));
+
 const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['year', 31_536_000],
   ['month', 2_592_000],
@@ -36,13 +44,10 @@ export function ago(at: number, now: number): string {
   const seconds = Math.max(0, Math.round((now - at) / 1000));
   if (seconds < 10) return 'just now';
   const [unit, size] = UNITS.find(([, size]) => seconds >= size)!;
-  return RELATIVE.format(-Math.floor(seconds / size), unit).replace('.', '');
+  return relative().format(-Math.floor(seconds / size), unit).replace('.', '');
 }
-
-// Made once: to make one takes longer than to draw a card.
-const EXACT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' });
 
 /** A time to the second, in the reader's own zone. */
 export function exactly(at: number): string {
-  return EXACT.format(at);
+  return exact().format(at);
 }
