@@ -32,8 +32,8 @@ export const apiServer = {
 
 /** Crossplane, which listens to the API server again a while later than others do once that was away. */
 export const crossplane = {
-  /** Has it look at an environment, and waits until it has. */
-  looksAt: (environment: string) => ask('PUT', `environments/${environment}`),
+  /** Waits until it hears what becomes of an environment. */
+  hearsOf: (environment: string) => ask('PUT', `environments/${environment}`),
 };
 
 /** The names of the environments that ada's team really has. */

@@ -110,20 +110,34 @@ impl Environment {
     /// Makes Crossplane look at its composite, as an operator may, and waits until the function was asked and what it answered is
     /// applied: only then is there again what was taken out of the status.
     pub async fn poke(&self) -> Result<()> {
-        self.poke_as(&self.owner.of(&format!("operator@{}", self.namespace()))).await
-    }
-
-    /// The same by somebody else.
-    pub async fn poke_as(&self, who: &Kubectl) -> Result<()> {
         let composite = self.composite().await?;
         let (kind, name) = (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
         let poked = format!("e2e.paved-road/poked={}", jiff::Timestamp::now());
-        who.run(&["annotate", &kind, name, "-n", self.namespace(), "--overwrite", &poked]).await?;
+        let operator = self.owner.of(&format!("operator@{}", self.namespace()));
+        operator.run(&["annotate", &kind, name, "-n", self.namespace(), "--overwrite", &poked]).await?;
         // What is written first may be the answer to an earlier question.
         for _ in 0..2 {
             self.objects.patch_status(&composite, &json!({"status": {"phase": null}})).await?;
             eventually(&format!("the function has answered for {kind} {name}"), async || {
                 Ok(self.composite().await?["status"]["phase"].is_string().then_some(()))
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until Crossplane hears what becomes of its composite, which is a while after the API server was away: pausing it, and
+    /// going on, is said only by who has read either. That Crossplane asks the function proves less, as parts make it do that, too.
+    pub async fn heard(&self, who: &Kubectl) -> Result<()> {
+        let steps =
+            [("crossplane.io/paused=true", "ReconcilePaused"), ("crossplane.io/paused-", "ReconcileSuccess")];
+        for (step, reason) in steps {
+            let composite = self.composite().await?;
+            let (kind, name) =
+                (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
+            who.run(&["annotate", &kind, name, "-n", self.namespace(), step]).await?;
+            eventually(&format!("Crossplane says {reason} of {kind} {name}"), async || {
+                Ok((condition(&self.composite().await?, "Synced")["reason"] == reason).then_some(()))
             })
             .await?;
         }

@@ -5,7 +5,7 @@
 //! | `PUT /rules/{environment}/{kind}` | from here on clouds treat the environment's parts of that kind by this [`Rule`] |
 //! | `DELETE /rules/{environment}/{kind}` | … and from here on as usual |
 //! | `DELETE`, `PUT /processes/{name}` | stops a process of the control plane, and starts it again |
-//! | `PUT /environments/{name}` | has Crossplane look at it: when this answers, it has |
+//! | `PUT /environments/{name}` | waits until Crossplane hears what becomes of it |
 //! | `GET /environments` | the names of those that there are in the stage's namespace |
 
 use std::net::Ipv4Addr;
@@ -39,7 +39,7 @@ impl Remote {
             .route("/rules/{environment}/{kind}", put(set_rule).delete(withdraw_rule))
             .route("/processes/{name}", put(start).delete(stop))
             .route("/environments", get(environments))
-            .route("/environments/{name}", put(look))
+            .route("/environments/{name}", put(heard))
             .with_state(stage);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("listening")?;
         let url = format!("http://{}", listener.local_addr()?);
@@ -124,17 +124,17 @@ async fn stop(State(stage): State<Stage>, Path(name): Path<String>) -> Result<()
     Ok(())
 }
 
-async fn look(State(stage): State<Stage>, Path(name): Path<String>) -> Result<(), Failure> {
+async fn heard(State(stage): State<Stage>, Path(name): Path<String>) -> Result<(), Failure> {
     // Whatever waits for something to be so borrows it, and stays in its thread.
     let here = Handle::current();
-    let looked = move || {
+    let heard = move || {
         here.block_on(async {
             let all = stage.environments().await?;
             let found = all.iter().find(|environment| environment.name() == name);
-            found.with_context(|| format!("there is no {name}"))?.poke_as(&stage.admin).await
+            found.with_context(|| format!("there is no {name}"))?.heard(&stage.admin).await
         })
     };
-    Ok(spawn_blocking(looked).await.map_err(Error::from)??)
+    Ok(spawn_blocking(heard).await.map_err(Error::from)??)
 }
 
 async fn environments(State(stage): State<Stage>) -> Result<Json<Vec<String>>, Failure> {

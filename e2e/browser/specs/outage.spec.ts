@@ -32,7 +32,7 @@ test('what cannot be deleted while it is away is shown as it is', async ({ ada }
   await eventually(ada.getByText('No live changes just now')).toBeHidden();
   expect(await existing()).toEqual(['lab']);
   // What has not heard of a deletion makes parts anew, which nobody deletes then.
-  await crossplane.looksAt('lab');
+  await crossplane.hearsOf('lab');
   await remove(ada, 'lab');
   await eventually(ada.getByRole('heading', { level: 1, name: 'lab is gone' })).toBeVisible();
   expect(await existing()).toEqual([]);
