@@ -24,6 +24,7 @@ export default defineConfig(({ mode }) => ({
     include: ['tests/**/*.test.{ts,tsx}'],
     testTimeout: 300_000,
     restoreMocks: true,
+    unstubEnvs: true,
     unstubGlobals: true,
   },
 }));

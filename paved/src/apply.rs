@@ -30,6 +30,10 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
     if !args.wait && args.outputs.output_file.is_some() {
         return Err(Failure::Usage("--output-file is written once it is ready: --wait is needed".to_owned()));
     }
+    if args.no_validate && !args.diff && (args.settings.is_some() || args.composition.is_some()) {
+        let why = "--settings and --composition are for what is checked and for --diff: with --no-validate alone nothing reads them";
+        return Err(Failure::Usage(why.to_owned()));
+    }
     if args.wait {
         outputs::prepare(&args.outputs)?;
     }

@@ -225,6 +225,16 @@ fn usage_has_an_exit_code_of_its_own() {
 }
 
 #[test]
+fn what_nothing_would_read_is_not_taken() {
+    let claim = example("gpu-workspace/claim.yaml");
+    for file in ["--settings", "--composition"] {
+        let run = paved(&["apply", &claim, "--no-validate", file, "platform.yaml"]);
+        assert_eq!((run.code, run.out.as_str()), (1, ""));
+        assert!(run.err.contains("with --no-validate alone nothing reads them"), "{}", run.err);
+    }
+}
+
+#[test]
 fn help_is_an_answer_with_examples_and_exit_codes() {
     let run = paved(&["preview", "--help"]);
     assert_eq!((run.code, run.err.as_str()), (0, ""));

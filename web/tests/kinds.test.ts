@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { causesOf, slowOf, underWaySince } from '../src/kinds/causes';
 import { changed, differences } from '../src/kinds/changes';
 import { historyOf } from '../src/kinds/history';
 import { readPairs, writePairs } from '../src/kinds/pairs';
 import { nameOf, treeOf, type Node } from '../src/kinds/tree';
 import { faultsOf } from '../src/kinds/validate';
-import { ago, count, humane } from '../src/kinds/words';
+import { ago, count, exactly, humane } from '../src/kinds/words';
 import { APIS, goldenOf } from './data';
 import { World } from './world';
 
@@ -114,7 +114,12 @@ describe('words', () => {
     expect(ago(0, seconds * 1000)).toBe(words);
   });
 
-  it('counts', () => expect([count(0, 'part'), count(1, 'part'), count(1200, 'part')]).toEqual(['0 parts', '1 part', '1,200 parts']));
+  it.each([['UTC', '3 Feb 2026, 09:05:00 UTC'], ['Asia/Kolkata', '3 Feb 2026, 14:35:00 UTC+05:30'], ['America/St_Johns', '3 Feb 2026, 05:35:00 UTC-03:30']])('a time in %s is %s', (zone, words) => {
+    vi.stubEnv('TZ', zone);
+    expect(exactly(Date.parse('2026-02-03T09:05:00Z'))).toBe(words);
+  });
+
+  it('counts', () => expect([count(0, 'part'), count(1, 'part'), count(999, 'part'), count(1_234_567, 'part')]).toEqual(['0 parts', '1 part', '999 parts', '1,234,567 parts']));
 });
 
 describe('changes', () => {

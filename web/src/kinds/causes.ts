@@ -1,5 +1,6 @@
 import type { Environment, Part } from '../api/schema';
 import { moodOf } from './mood';
+import { compare } from './words';
 
 /** Environments that fail for one and the same reason. */
 export interface Cause {
@@ -31,7 +32,7 @@ export function causesOf(environments: readonly Environment[], now: number): Cau
     if (environment.failed) add(environment.message || environment.phase, environment.kind, { environment }, environment.createdAt ?? '');
     else if (isStuck(environment, now)) add(environment.message || SILENT, environment.kind, { environment }, underWaySince(environment));
   }
-  return [...causes.values()].sort((a, b) => b.hits.length - a.hits.length || a.since.localeCompare(b.since));
+  return [...causes.values()].sort((a, b) => b.hits.length - a.hits.length || compare(a.since, b.since));
 }
 
 /** What is said of an environment that says nothing of itself. */
@@ -69,5 +70,5 @@ export function slowOf(environments: readonly Environment[], now: number, minute
     const mood = moodOf(environment);
     return (mood === 'busy' || mood === 'leaving') && !environment.failed && !isStuck(environment, now) && Date.parse(underWaySince(environment)) < old;
   });
-  return slow.sort((a, b) => underWaySince(a).localeCompare(underWaySince(b)));
+  return slow.sort((a, b) => compare(underWaySince(a), underWaySince(b)));
 }

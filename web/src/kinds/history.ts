@@ -1,6 +1,7 @@
 import type { Environment } from '../api/schema';
 import { moodOfPart, type Mood } from './mood';
 import { isHelper, nameOf } from './tree';
+import { compare } from './words';
 
 /** Something that happened to an environment. */
 export interface Happening {
@@ -22,7 +23,7 @@ export function historyOf({ createdAt, deletedAt, parts, ready, owner }: Environ
   if (deletedAt) happenings.push({ at: deletedAt, mood: 'leaving', title: 'Deletion was asked for' });
   if (createdAt) happenings.push({ at: createdAt, mood: 'idle', title: owner ? `${owner} asked for it` : 'It was asked for' });
   const order = (happening: Happening) => (happening.at === createdAt && happening.mood === 'idle' ? 1 : 0);
-  return happenings.map((one, index) => ({ one, index })).sort((a, b) => b.one.at.localeCompare(a.one.at) || order(a.one) - order(b.one) || b.index - a.index).map(({ one }) => one);
+  return happenings.map((one, index) => ({ one, index })).sort((a, b) => compare(b.one.at, a.one.at) || order(a.one) - order(b.one) || b.index - a.index).map(({ one }) => one);
 }
 
 const WORDS: Record<string, string> = {

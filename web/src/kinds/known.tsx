@@ -1,5 +1,5 @@
 import type { ReactElement } from 'react';
-import { humane } from './words';
+import { compare, humane } from './words';
 
 /** What people call a kind, and its picture. Kinds that are not known here get words made of their name. */
 export interface Known {
@@ -70,7 +70,7 @@ export function inOrder<K extends { kind: string; apiVersion: string }>(kinds: r
   const order = Object.values(KNOWN);
   const rank = ({ kind }: K) => (order.indexOf(known(kind)) + order.length + 1) % (order.length + 1);
   const name = ({ kind, apiVersion }: K) => `${known(kind).title} ${apiVersion}`;
-  return [...kinds].sort((a, b) => rank(a) - rank(b) || name(a).localeCompare(name(b)));
+  return [...kinds].sort((a, b) => rank(a) - rank(b) || compare(name(a), name(b)));
 }
 
 export function known(kind: string): Known {

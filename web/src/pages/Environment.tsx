@@ -7,6 +7,7 @@ import { Refused } from '../api/problem';
 import type { Environment } from '../api/schema';
 import { kindPath, Picture } from '../kinds/known';
 import { moodOf } from '../kinds/mood';
+import { compare } from '../kinds/words';
 import { Ago } from '../parts/Ago';
 import { Connection } from '../parts/Connection';
 import { DeleteDialog } from '../parts/DeleteDialog';
@@ -211,7 +212,7 @@ function Sections({ environment }: { environment: Environment }) {
 
 function Overview({ environment }: { environment: Environment }) {
   const { parts, deletedAt } = environment;
-  const sorted = useMemo(() => [...parts].sort((a, b) => a.slot.localeCompare(b.slot)), [parts]);
+  const sorted = useMemo(() => [...parts].sort((a, b) => compare(a.slot, b.slot)), [parts]);
   return (
     <div className="two">
       <section className="panel" aria-labelledby="parts">

@@ -1,5 +1,6 @@
 import type { Me } from '../api/schema';
 import { kindPath } from '../kinds/known';
+import { compare } from '../kinds/words';
 import type { Row } from './environments';
 
 /** Which environments are listed, and how; it stands in the URL, so that it can be sent to somebody. */
@@ -44,8 +45,8 @@ export function listed(rows: readonly Row[], { q, kind, owner, phase, sort }: Fi
 }
 
 type Order = (a: Row, b: Row) => number;
-const byName: Order = (a, b) => a.name.localeCompare(b.name) || a.key.localeCompare(b.key);
-const newest: Order = (a, b) => b.createdAt.localeCompare(a.createdAt) || byName(a, b);
+const byName: Order = (a, b) => compare(a.name, b.name) || compare(a.key, b.key);
+const newest: Order = (a, b) => compare(b.createdAt, a.createdAt) || byName(a, b);
 const ORDERS: Record<string, Order> = {
   newest,
   name: byName,
