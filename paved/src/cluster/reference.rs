@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// A reference to an object.
 pub(crate) struct Reference {
-    api_version: String,
+    pub(crate) api_version: String,
     pub(crate) kind: String,
     pub(crate) name: String,
 }

@@ -1,13 +1,13 @@
 //! The parts of an environment that goes: which are left, and what holds them. They are read themselves, where the caller may.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use function_paved_road::compose::ResourceStatus;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use kube::Api;
-use kube::api::DynamicObject;
+use kube::api::{DynamicObject, ObjectMeta};
 use serde_json::Value;
 
 use crate::cluster::{Cluster, Found, Reference, is_denied};
@@ -17,6 +17,9 @@ use crate::paint::{Leaf, Mark, harmless, one_line};
 
 /// How many parts are read at once.
 const AT_ONCE: usize = 8;
+
+/// How many parts are looked at, more than any environment has: users can write references, too.
+const MOST: usize = 200;
 
 /// The slot of a composed resource.
 const SLOT: &str = "crossplane.io/composition-resource-name";
@@ -41,6 +44,8 @@ const USUAL: [&str; 4] = [
 /// The parts of one environment.
 #[derive(Clone)]
 pub(crate) struct Parts {
+    /// The UID of what owns them: the composite.
+    owner: String,
     all: Vec<Part>,
     /// Since when they are looked at.
     since: Instant,
@@ -66,6 +71,7 @@ enum State {
         deleted: Option<Timestamp>,
         holds: Hold,
     },
+    /// There is none, or it is somebody else's.
     Gone,
 }
 
@@ -87,33 +93,45 @@ enum Hold {
 }
 
 impl Parts {
-    /// What an environment consists of: its references, or its composite's, where the caller may read that.
+    /// What an environment consists of: its references, or its composite's, where the caller may read that. Users can write
+    /// references of their own: what those name is no part, and nothing is told of it.
     pub(crate) async fn of(cluster: &Cluster, found: &Found) -> Result<Self, Failure> {
         let mut hidden = BTreeSet::new();
-        let namespace = found.object.metadata.namespace.as_deref();
-        let mut references = Vec::new();
-        match Reference::of(&found.object.data["spec"]["resourceRef"]) {
-            None => references = Reference::all_of(&found.object.data),
+        let composite;
+        let (owner, itself) = match Reference::of(&found.object.data["spec"]["resourceRef"]) {
+            None => (Some(&found.object), None),
             Some(bound) => match bound.read(&cluster.client, None).await {
-                Ok(Some(composite)) => {
-                    references = Reference::all_of(&composite.data);
-                    references.push(bound);
+                Ok(Some(read)) if is_composite_of(&read, found) => {
+                    composite = read;
+                    (Some(&composite), Some(bound))
                 }
-                Ok(None) => {}
-                Err(error) if is_denied(&error) => drop(hidden.insert(bound.kind)),
+                Ok(_) => (None, None),
+                Err(error) if is_denied(&error) => {
+                    hidden.insert(bound.kind);
+                    (None, None)
+                }
                 Err(error) => return Err(cluster.explain(&error, "read the composite")),
             },
-        }
-        let apis: Vec<_> =
-            references.iter().map(|reference| reference.api(&cluster.client, namespace)).collect();
-        let apis: Vec<_> = stream::iter(apis).buffered(AT_ONCE).collect().await;
-        let parts = references.iter().zip(apis).map(|(reference, api)| Part {
+        };
+        let mut references = owner.map(|owner| Reference::all_of(&owner.data)).unwrap_or_default();
+        references.truncate(MOST);
+        references.extend(itself);
+        let namespace = found.object.metadata.namespace.as_deref();
+        let kinds: BTreeMap<_, _> =
+            references.iter().map(|one| ((&one.api_version, &one.kind), one)).collect();
+        let apis = kinds
+            .into_iter()
+            .map(|(kind, one)| async move { (kind, one.api(&cluster.client, namespace).await.ok()) });
+        let apis: Vec<_> = apis.collect();
+        let apis: BTreeMap<_, _> = stream::iter(apis).buffer_unordered(AT_ONCE).collect().await;
+        let parts = references.iter().map(|reference| Part {
             kind: reference.kind.clone(),
             name: reference.name.clone(),
-            api: api.ok(),
+            api: apis[&(&reference.api_version, &reference.kind)].clone(),
             state: State::Unknown,
         });
-        Ok(Self { all: parts.collect(), since: Instant::now(), hidden })
+        let owner = owner.and_then(|owner| owner.metadata.uid.clone()).unwrap_or_default();
+        Ok(Self { owner, all: parts.collect(), since: Instant::now(), hidden })
     }
 
     /// Looks at all that were not gone. What cannot be read keeps its state: it is looked at again. Whoever gives up waiting has
@@ -135,8 +153,10 @@ impl Parts {
         while let Some((index, answer)) = answers.next().await {
             let part = &mut self.all[index];
             match answer {
-                Some(Ok(Some(object))) => part.state = State::of(&object).after(waited, &part.kind),
-                Some(Ok(None)) => part.state = State::Gone,
+                Some(Ok(Some(object))) if is_owned(&object.metadata, &self.owner) => {
+                    part.state = State::of(&object).after(waited, &part.kind);
+                }
+                Some(Ok(_)) => part.state = State::Gone,
                 Some(Err(error)) if is_denied(&error) => {
                     part.api = None;
                     self.hidden.insert(part.kind.clone());
@@ -230,6 +250,26 @@ impl Parts {
     }
 }
 
+/// Whether Crossplane made a composite of this very claim; no user can write one.
+fn is_composite_of(composite: &DynamicObject, claim: &Found) -> bool {
+    let claimed = &composite.data["spec"]["claimRef"];
+    let of = |key: &str| claimed[key].as_str();
+    let group = of("apiVersion").map(|version| version.split_once('/').map_or("", |(group, _)| group));
+    let metadata = &claim.object.metadata;
+    group == Some(&claim.kind.resource.group)
+        && of("kind") == Some(&claim.kind.resource.kind)
+        && of("name") == metadata.name.as_deref()
+        && of("namespace") == metadata.namespace.as_deref()
+}
+
+/// Whether something is the composite itself, or made by it.
+fn is_owned(metadata: &ObjectMeta, owner: &str) -> bool {
+    let made = || {
+        metadata.owner_references.iter().flatten().any(|by| by.controller == Some(true) && by.uid == owner)
+    };
+    metadata.uid.as_deref() == Some(owner) || made()
+}
+
 impl State {
     fn of(object: &DynamicObject) -> Self {
         let metadata = &object.metadata;
@@ -314,6 +354,10 @@ mod tests {
         Part { kind: "Instance".into(), name: "ada-x-1".into(), api: None, state: State::of(&object) }
     }
 
+    fn parts(all: Vec<Part>) -> Parts {
+        Parts { owner: "ada".to_owned(), all, since: Instant::now(), hidden: BTreeSet::new() }
+    }
+
     #[test]
     fn what_holds_a_part_is_told() {
         let going = "2026-01-01T10:00:00Z";
@@ -335,11 +379,7 @@ mod tests {
                 "is held by acme.io/keep",
             ),
         ] {
-            let parts = Parts {
-                all: vec![part(&metadata, &conditions)],
-                since: Instant::now(),
-                hidden: BTreeSet::new(),
-            };
+            let parts = parts(vec![part(&metadata, &conditions)]);
             let all = parts.told();
             assert!(all.contains("1 of 1 parts are left") && all.contains(told), "{all}");
         }
@@ -351,7 +391,7 @@ mod tests {
             &json!({"deletionTimestamp": "2026-01-01T10:00:00Z", "finalizers": ["finalizer.managedresource.crossplane.io"]}),
             &json!([]),
         );
-        let parts = Parts { all: vec![under_way], since: Instant::now(), hidden: BTreeSet::new() };
+        let parts = parts(vec![under_way]);
         assert_eq!(
             (parts.lines().len(), parts.leaves("2026-01-01T10:01:00Z".parse().unwrap()).len()),
             (0, 1)
@@ -373,11 +413,8 @@ mod tests {
 
     #[test]
     fn what_may_not_be_seen_is_said() {
-        let parts = Parts {
-            all: Vec::new(),
-            since: Instant::now(),
-            hidden: BTreeSet::from(["GpuDevWorkspace".to_owned()]),
-        };
+        let hidden = BTreeSet::from(["GpuDevWorkspace".to_owned()]);
+        let parts = Parts { hidden, ..parts(Vec::new()) };
         assert!(parts.head().contains("you may not read its parts"), "{}", parts.head());
     }
 }

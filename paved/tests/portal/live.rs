@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use crate::world::api_server::{ApiServer, GROUP, KINDS, at, environment};
-use crate::world::portal::{Events, Portal};
+use crate::world::portal::{Answer, Events, Portal};
 
 const ADA: [(&str, &str); 1] = [("authorization", "Bearer token-ada")];
 
@@ -340,11 +340,10 @@ async fn rights_that_change_end_a_stream() {
     assert_eq!(anew, pairs(&[("snapshot", "")]), "nothing is left to be seen");
 }
 
-#[tokio::test]
-async fn what_is_left_of_an_environment_is_shown_while_it_goes() {
-    let (cluster, portal) = both().await;
-    let composite = "/apis/platform.acme.io/v1alpha1/xstockpools/one-x";
-    let part = "/api/v1/namespaces/team-vision/configmaps/part";
+const COMPOSITE: &str = "/apis/platform.acme.io/v1alpha1/xstockpools/one-x";
+
+/// What a cluster serves beside environments.
+fn serve_parts(cluster: &ApiServer) {
     let resource = |kind: &str, plural: &str, namespaced: bool| {
         json!({"name": plural, "singularName": "", "namespaced": namespaced, "kind": kind,
             "verbs": ["get"]})
@@ -353,32 +352,55 @@ async fn what_is_left_of_an_environment_is_shown_while_it_goes() {
         json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group,
             "resources": resources})
     };
-    cluster.put_as_is(
-        "/apis/platform.acme.io/v1alpha1",
-        discovered("platform.acme.io/v1alpha1", json!([resource("XStockPool", "xstockpools", false)])),
-    );
+    let composites = json!([resource("XStockPool", "xstockpools", false)]);
+    cluster.put_as_is("/apis/platform.acme.io/v1alpha1", discovered("platform.acme.io/v1alpha1", composites));
     let core = json!([resource("ConfigMap", "configmaps", true), resource("Secret", "secrets", true)]);
     cluster.put_as_is("/api/v1", discovered("v1", core));
-    cluster.grant("portal", "get /api/v1/namespaces/team-vision/secrets/hidden", false);
-    cluster.put_as_is(
-        composite,
-        json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "XStockPool",
-        "metadata": {"name": "one-x", "annotations": {}}, "spec": {"resourceRefs": [
-            {"apiVersion": "v1", "kind": "ConfigMap", "name": "part"},
-            {"apiVersion": "v1", "kind": "Secret", "name": "hidden"}]}}),
-    );
+}
+
+fn reference(kind: &str, name: &str) -> Value {
+    let version = if kind == "XStockPool" { "platform.acme.io/v1alpha1" } else { "v1" };
+    json!({"apiVersion": version, "kind": kind, "name": name})
+}
+
+/// A claim's composite.
+fn composite(claim: &str, references: &[Value]) -> Value {
+    let claim = json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "namespace": "team-vision", "name": claim});
+    json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "XStockPool", "metadata": {"name": "one-x", "uid": "uid-x"},
+        "spec": {"claimRef": claim, "resourceRefs": references}})
+}
+
+/// A part in the namespace of the team.
+fn part(cluster: &ApiServer, name: &str, owner: &str) -> String {
+    let path = format!("/api/v1/namespaces/team-vision/configmaps/{name}");
+    let owner = json!({"apiVersion": "x/v1", "kind": "X", "name": "x", "uid": owner, "controller": true});
     cluster.put(
-        part,
-        json!({"apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"annotations": {"crossplane.io/composition-resource-name": "deployment"}}}),
+        &path,
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"ownerReferences": [owner],
+            "annotations": {"crossplane.io/composition-resource-name": name}}}),
     );
-    let mut events = ada(&portal, "").await;
-    events.synced().await;
-    cluster.change(&pool("one"), |object| {
-        object["spec"]["resourceRef"] =
-            json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "XStockPool", "name": "one-x"});
+    path
+}
+
+/// Deletes a pool, which refers to something.
+fn goes(cluster: &ApiServer, name: &str, field: &str, references: Value) {
+    cluster.change(&pool(name), |object| {
+        object["spec"][field] = references;
         object["metadata"]["deletionTimestamp"] = json!("2026-01-01T11:00:00Z");
     });
+}
+
+#[tokio::test]
+async fn what_is_left_of_an_environment_is_shown_while_it_goes() {
+    let (cluster, portal) = both().await;
+    serve_parts(&cluster);
+    cluster.grant("portal", "get /api/v1/namespaces/team-vision/secrets/hidden", false);
+    let references = [reference("ConfigMap", "deployment"), reference("Secret", "hidden")];
+    cluster.put_as_is(COMPOSITE, composite("one", &references));
+    let part = part(&cluster, "deployment", "uid-x");
+    let mut events = ada(&portal, "").await;
+    events.synced().await;
+    goes(&cluster, "one", "resourceRef", reference("XStockPool", "one-x"));
     let (slots, seen) = loop {
         let (_, data) = events.next().await.unwrap();
         assert_eq!(data["phase"], "Deleting");
@@ -390,7 +412,39 @@ async fn what_is_left_of_an_environment_is_shown_while_it_goes() {
     };
     assert_eq!(slots.len(), 2, "the part and the composite: {slots:?}");
     assert_eq!(seen["progress"], "0/3", "what the portal may not read is not gone: {seen}");
-    cluster.remove(part);
+    cluster.remove(&part);
     let (_, data) = events.next().await.unwrap();
     assert_eq!(data["progress"], "1/3", "{data}");
+}
+
+#[tokio::test]
+async fn nothing_is_shown_of_what_an_environment_refers_to_and_does_not_own() {
+    let (cluster, portal) = both().await;
+    serve_parts(&cluster);
+    part(&cluster, "theirs", "uid-x");
+    // Of a claim: somebody else's composite. Of a composite in a namespace: somebody else's part.
+    cluster.put_as_is(COMPOSITE, composite("bobs", &[reference("ConfigMap", "theirs")]));
+    goes(&cluster, "one", "resourceRef", reference("XStockPool", "one-x"));
+    cluster.put(&pool("two"), environment("StockPool", "ada"));
+    let uid = cluster.get(&pool("two")).unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
+    let mine = part(&cluster, "mine", &uid);
+    goes(
+        &cluster,
+        "two",
+        "resourceRefs",
+        json!([reference("ConfigMap", "theirs"), reference("ConfigMap", "mine")]),
+    );
+    let read = async |name: &str, progress: &'static str| {
+        let path = format!("/api/v1/environments/team-vision/stockpools/{name}");
+        let is_there = |answer: &Answer| answer.status == 200 && answer.json()["progress"] == progress;
+        portal.until_as("ada", &path, is_there).await;
+        portal.get("ada", &path).await.json()
+    };
+    let two = read("two", "1/2").await;
+    assert_eq!((two["parts"].as_array().unwrap().len(), &two["parts"][0]["slot"]), (1, &json!("mine")));
+    // By then the other was looked at, too.
+    cluster.remove(&mine);
+    assert_eq!(read("two", "2/2").await["parts"], json!([]));
+    let one = portal.get("ada", "/api/v1/environments/team-vision/stockpools/one").await;
+    assert_eq!((one.status.as_u16(), &one.json()["parts"]), (200, &json!([])), "{:?}", one.body);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::{Entry, Left, Live, Part};
 use crate::cluster::{Cluster, Found};
@@ -16,6 +16,9 @@ const LOOK: Duration = Duration::from_secs(3);
 
 /// How many environments are looked at at once.
 const AT_ONCE: usize = 4;
+
+/// The longest that one may take: the others wait.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// Looks at the parts of every environment that goes, for ever, under the portal's own rights to read.
 pub(in crate::portal) async fn follow(cluster: Cluster, live: Arc<Live>) {
@@ -31,10 +34,10 @@ pub(in crate::portal) async fn follow(cluster: Cluster, live: Arc<Live>) {
             async move { (read(&cluster, &entry, parts).await, entry) }
         });
         let looked: Vec<_> = looked.collect();
-        let looked: Vec<_> = stream::iter(looked).buffer_unordered(AT_ONCE).collect().await;
+        let mut looked = stream::iter(looked).buffer_unordered(AT_ONCE);
         // What is gone is forgotten.
         known.clear();
-        for (parts, entry) in looked {
+        while let Some((parts, entry)) = looked.next().await {
             let Some(parts) = parts else { continue };
             let seen = parts.statuses().into_iter().map(Part::from).collect();
             let left = Left { parts: seen, count: parts.left_count(), of: parts.count() };
@@ -46,14 +49,18 @@ pub(in crate::portal) async fn follow(cluster: Cluster, live: Arc<Live>) {
 
 /// The parts of one, as they stand. `None` where they cannot be read: then the last that its status said stays shown.
 async fn read(cluster: &Cluster, entry: &Entry, known: Option<Parts>) -> Option<Parts> {
-    let mut parts = if let Some(parts) = known {
-        parts
-    } else {
-        let api = entry.kind.api(&cluster.client, Some(&entry.key.namespace));
-        let object = api.get_opt(&entry.key.name).await.ok()??;
-        let found = Found { kind: (*entry.kind).clone(), object, listed: None };
-        Parts::of(cluster, &found).await.ok()?
+    let mut parts = match known {
+        Some(parts) => parts,
+        None => timeout(LONGEST, find(cluster, entry)).await.ok()??,
     };
-    parts.look().await;
+    // What is not told in time stays as it was.
+    _ = timeout(LONGEST, parts.look()).await;
     parts.is_seen().then_some(parts)
+}
+
+async fn find(cluster: &Cluster, entry: &Entry) -> Option<Parts> {
+    let api = entry.kind.api(&cluster.client, Some(&entry.key.namespace));
+    let object = api.get_opt(&entry.key.name).await.ok()??;
+    let found = Found { kind: (*entry.kind).clone(), object, listed: None };
+    Parts::of(cluster, &found).await.ok()
 }
