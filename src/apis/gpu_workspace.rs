@@ -12,11 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{Api, Info, Names};
 use crate::catalog::gpu::{self, Machine};
+use crate::check::LONGEST_SSH_KEY;
 use crate::compose::{Composition, Observed};
 use crate::error::Error;
 use crate::models::aws::ec2::InstanceStatus;
 use cloud_init::CloudInit;
 pub use settings::{GpuWorkspaceSettings, Images, Network};
+
+/// How many SSH public keys a workspace may have.
+pub const MOST_KEYS: usize = 20;
 
 /// A GPU machine with Python and OpenCV.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +54,7 @@ pub struct Parameters {
     /// SSH public keys of the people who log in, as lines of OpenSSH (ed25519, ecdsa, rsa of 2048 bits or more, sk-*).
     /// They cannot be changed.
     #[serde(default)]
-    #[schemars(length(max = 20), inner(length(max = 8192)))]
+    #[schemars(length(max = MOST_KEYS), inner(length(max = LONGEST_SSH_KEY)))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("sshPublicKeys cannot be changed: edit ~/.ssh/authorized_keys, or make a new workspace"))]
     pub ssh_public_keys: Vec<String>,
     /// Networks from which SSH is let in, in CIDR notation. Default: those of the platform team's settings, else none.

@@ -26,6 +26,9 @@ const PRIVATE: [&str; 4] = ["PRIVATE KEY", "-----BEGIN", "PuTTY-User-Key-File", 
 /// Bits of the shortest RSA key that is still accepted, and of the longest that OpenSSH reads.
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=16384;
 
+/// Characters of the longest line, comment and all, that is still accepted.
+pub const LONGEST_SSH_KEY: usize = 8192;
+
 /// Exactly one public key in OpenSSH's one-line form. Nothing that could be a private key is ever shown.
 pub fn ssh_public_key(line: &str) -> Result<PublicKey, Refused> {
     if PRIVATE.iter().any(|mark| line.contains(mark)) {
@@ -36,6 +39,10 @@ pub fn ssh_public_key(line: &str) -> Result<PublicKey, Refused> {
              take this one out of use, for it was sent to a server: {ALLOWED}"
             ),
         ));
+    }
+    let count = line.chars().count();
+    if count > LONGEST_SSH_KEY {
+        return Err(refused(format!("{count} characters"), format!("at most {LONGEST_SSH_KEY}; {ALLOWED}")));
     }
     let kind = line.split(' ').next().unwrap_or_default();
     if line.chars().any(is_invisible) {

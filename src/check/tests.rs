@@ -138,6 +138,9 @@ fn what_is_no_key_is_refused() {
     for line in ["ssh-ed25519", "ssh-ed25519 ", "ssh-rsa AAAA", other_type.as_str(), cut, longer.as_str()] {
         assert!(ssh_public_key(line).unwrap_err().found.ends_with("which is not a whole key"), "{line}");
     }
+    let wordy = format!("{ED25519} {}", "é".repeat(LONGEST_SSH_KEY));
+    let refused = ssh_public_key(&wordy).unwrap_err();
+    assert!(refused.to_string().starts_with("found 8273 characters; allowed: at most 8192; "), "{refused}");
     for line in ["", " ", "ada", "ssh-ed25519-cert-v01@openssh.com AAAA"] {
         assert!(
             ssh_public_key(line)

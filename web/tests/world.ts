@@ -303,7 +303,7 @@ export class World {
   }
 
   private putKeys(sent: string[]): Response {
-    if (sent.length > 32) throw Refusal.field('keys', `found ${sent.length}; at most 32 are allowed`);
+    if (sent.length > 20) throw Refusal.field('keys', `found ${sent.length}; at most 20 are allowed`);
     const keys = sent.map((line) => line.trim());
     const index = keys.findIndex((key) => !/^(ssh-ed25519|ssh-rsa|ecdsa-\S+|sk-\S+) \S{16,}/.test(key));
     if (index >= 0) throw Refusal.field(`keys[${index}]`, `found "${keys[index]!.split(' ')[0]!}", which begins with no type of key that is known; allowed: one line as in ~/.ssh/id_ed25519.pub`);

@@ -87,6 +87,12 @@ async fn a_workspace_needs_an_owner_and_lets_in_the_owners_keys() {
             "{body}"
         );
     }
+    // No more, and no longer ones, than a workspace takes.
+    let wordy = format!("{KEY} {}", "x".repeat(8192));
+    for keys in [vec![KEY; 21], vec![&*wordy]] {
+        let refused = portal.json("PUT", "ada", "/api/v1/keys", &json!({"keys": keys})).await;
+        assert_eq!(refused.status, 400, "{:?}", refused.body);
+    }
     let put = portal.json("PUT", "ada", "/api/v1/keys", &json!({"keys": [KEY]})).await;
     assert_eq!(put.status, 200, "{:?}", put.body);
     assert_eq!(portal.get("ada", "/api/v1/keys").await.json(), json!({"keys": [KEY]}));

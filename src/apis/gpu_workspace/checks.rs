@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use serde_json::Value;
 
-use super::{DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, OPENCV, Parameters, image_family};
+use super::{DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, MOST_KEYS, OPENCV, Parameters, image_family};
 use crate::catalog::gpu::{self, Machine};
 use crate::catalog::opencv;
 use crate::check::{self, Fields, Refused};
@@ -76,7 +76,7 @@ impl Parameters {
     fn check_keys(&self, fields: &mut Fields, cx: &Composition<'_>) {
         const PATH: &str = "spec.parameters.sshPublicKeys";
         let keys = &self.ssh_public_keys;
-        if fields.check(PATH, check::count(keys, 20)).is_none() {
+        if fields.check(PATH, check::count(keys, MOST_KEYS)).is_none() {
             return;
         }
         for (index, key) in keys.iter().enumerate() {

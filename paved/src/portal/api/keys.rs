@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::Json as Answer;
 use axum::extract::State;
+use function_paved_road::apis::gpu_workspace::MOST_KEYS;
 use function_paved_road::check::ssh_public_key;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
@@ -22,8 +23,8 @@ use crate::portal::who::SignedIn;
 /// The key of the ConfigMap's data, in the format of sshd.
 const DATA: &str = "authorized_keys";
 
-/// How many keys somebody may have.
-const MANY: usize = 32;
+// What is said below of the description of Keys takes nothing but a literal.
+const _: () = assert!(MOST_KEYS == 20);
 
 /// SSH public keys.
 #[derive(Deserialize, Serialize, ToSchema)]
@@ -31,7 +32,7 @@ const MANY: usize = 32;
 #[schema(example = json!({"keys": ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl ada@laptop"]}))]
 pub(in crate::portal) struct Keys {
     /// Lines as in `~/.ssh/id_ed25519.pub`.
-    #[schema(max_items = 32)]
+    #[schema(max_items = 20)]
     keys: Vec<String>,
 }
 
@@ -52,8 +53,9 @@ pub(in crate::portal) async fn put(
     SignedIn(person): SignedIn,
     Json(Keys { keys }): Json<Keys>,
 ) -> Result<Answer<Keys>, Problem> {
-    if keys.len() > MANY {
-        return Err(Problem::field("keys", format!("found {}; at most {MANY} are allowed", keys.len())));
+    // No more than a workspace takes.
+    if keys.len() > MOST_KEYS {
+        return Err(Problem::field("keys", format!("found {}; at most {MOST_KEYS} are allowed", keys.len())));
     }
     let mut lines: Vec<String> = Vec::new();
     for (index, key) in keys.iter().enumerate() {
