@@ -55,16 +55,17 @@ pub(crate) fn secret_of(object: &DynamicObject, kind: &str, name: &str) -> Optio
     let spec = object.data.get("spec")?;
     match spec["writeConnectionSecretToRef"]["name"].as_str() {
         Some(name) => Some(name.to_owned()),
-        None => spec.get("crossplane").map(|_| format!("{name}-{}", api(kind))),
+        None => spec.get("crossplane").and_then(|_| Some(format!("{name}-{}", api(kind)?))),
     }
 }
 
-/// What the API of a kind is called, in the namespaced flavour.
-fn api(kind: &str) -> &'static str {
+/// What the API of a kind is called, where it has connection details of its own.
+fn api(kind: &str) -> Option<&'static str> {
     match kind {
-        "ApplicationEnvironment" => "application-environment",
-        "UnifiedEnvironment" => "unified-environment",
-        "Environment" => "virtual-environment",
-        _ => "gpu-workspace",
+        "ApplicationEnvironment" => Some("application-environment"),
+        "GpuDevWorkspace" => Some("gpu-workspace"),
+        "UnifiedEnvironment" => Some("unified-environment"),
+        "Environment" => Some("virtual-environment"),
+        _ => None,
     }
 }

@@ -67,11 +67,11 @@ pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let (path, cause) = (error.path().to_string(), error.into_inner());
         // What was found may be a secret: only where it is and what is allowed are told.
-        let message = match cause.classify() {
-            serde_json::error::Category::Data => without_value(&cause.to_string()),
-            _ => format!("is no JSON at line {}, column {}", cause.line(), cause.column()),
-        };
-        if path == "." { Problem::field("body", message) } else { Problem::field(&path, message) }
+        if cause.classify() != serde_json::error::Category::Data {
+            let message = format!("is no JSON at line {}, column {}", cause.line(), cause.column());
+            return Problem::field("body", message);
+        }
+        Problem::field(if path == "." { "body" } else { &path }, without_value(&cause.to_string()))
     })?;
     reader.end().map_err(|_| Problem::field("body", "holds more than one JSON value"))?;
     Ok(value)
@@ -141,7 +141,10 @@ mod tests {
             let detail = told.detail();
             assert!(detail.starts_with("replicas: expected u32") && !detail.contains("hunter2"), "{detail}");
         }
-        assert!(json::<Body>(b"{").unwrap_err().detail().contains("no JSON"));
+        for broken in [&b"{"[..], b"{bad", b"{\"replicas\": x"] {
+            let detail = json::<Body>(broken).unwrap_err().detail().to_owned();
+            assert!(detail.starts_with("body: is no JSON at line 1, column "), "{detail}");
+        }
         assert!(json::<Body>(b"{\"replicas\": 1} x").is_err());
     }
 }

@@ -88,7 +88,7 @@ fn check(portal: &Portal, request: &Request) -> Result<(), Problem> {
     if length.is_some_and(|length| length > LARGEST) {
         return Err(too_large());
     }
-    portal.origins.check(request.method(), request.uri().path(), headers)
+    portal.origins.check(request.method(), request.uri(), headers)
 }
 
 /// Gives a request its id and its line in the log, and writes problems out.

@@ -1,6 +1,6 @@
 //! Whether a request comes from the portal's own pages. A browser sends a session along with what other sites make it send, too.
 
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use url::Url;
 
 use super::config::{self, Auth, Config};
@@ -45,8 +45,9 @@ impl Origins {
     }
 
     /// Refuses what another site may have made a browser send.
-    pub(super) fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Problem> {
-        self.host(headers)?;
+    pub(super) fn check(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+        self.host(uri, headers)?;
+        let path = uri.path();
         // A token that a script sends along is nothing that a browser adds by itself.
         let has_token = headers.get(header::AUTHORIZATION).is_some_and(|value| {
             value.as_bytes().get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer "))
@@ -72,14 +73,18 @@ impl Origins {
         }
     }
 
-    fn host(&self, headers: &HeaderMap) -> Result<(), Problem> {
+    /// Refuses what was sent to another host's name, wherever it stands: HTTP/2 has it in the URI.
+    fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
         let Some(hosts) = &self.hosts else { return Ok(()) };
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        match host {
-            Some(host) if !hosts.iter().any(|one| one.eq_ignore_ascii_case(host)) => {
-                Err(Problem::forbidden(format!("host: found {host:?}; {} is allowed", hosts.join(" or "))))
+        let named = headers.get_all(header::HOST).iter().map(HeaderValue::as_bytes);
+        let mut told = named.chain(uri.authority().map(|authority| authority.as_str().as_bytes()));
+        let is_own = |host: &[u8]| hosts.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(host));
+        match told.find(|host| !is_own(host)) {
+            Some(host) => {
+                let (host, hosts) = (String::from_utf8_lossy(host), hosts.join(" or "));
+                Err(Problem::forbidden(format!("host: found {host:?}; {hosts} is allowed")))
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -104,8 +109,6 @@ impl Origins {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use axum::http::HeaderValue;
-
     use super::*;
 
     fn origins() -> Origins {
@@ -121,7 +124,7 @@ mod tests {
     #[test]
     fn a_write_with_a_session_must_come_from_our_own_pages() {
         let write = |all: &[(&'static str, &'static str)]| {
-            origins().check(&Method::POST, "/api/workspaces", &headers(all)).is_ok()
+            origins().check(&Method::POST, &Uri::from_static("/api/workspaces"), &headers(all)).is_ok()
         };
         assert!(write(&[SESSION, ("origin", "https://p.example.org")]));
         assert!(write(&[SESSION, ("sec-fetch-site", "same-origin")]));
@@ -141,13 +144,14 @@ mod tests {
     #[test]
     fn scripts_need_no_header_beside_their_token() {
         let token = ("authorization", "Bearer abc");
-        assert!(origins().check(&Method::DELETE, "/api/workspaces/a", &headers(&[token])).is_ok());
+        let uri = Uri::from_static("/api/workspaces/a");
+        assert!(origins().check(&Method::DELETE, &uri, &headers(&[token])).is_ok());
     }
 
     #[test]
     fn streams_are_not_for_other_sites_either() {
-        let read = |path: &str, all: &[(&'static str, &'static str)]| {
-            origins().check(&Method::GET, path, &headers(all)).is_ok()
+        let read = |path: &'static str, all: &[(&'static str, &'static str)]| {
+            origins().check(&Method::GET, &Uri::from_static(path), &headers(all)).is_ok()
         };
         let (evil, upgrade) = (("origin", "https://evil.example.org"), ("upgrade", "websocket"));
         assert!(!read("/api/v1/watch", &[SESSION, evil]));
@@ -163,8 +167,17 @@ mod tests {
     fn on_loopback_a_name_of_somebody_elses_leads_nowhere() {
         let origins =
             Origins { own: vec!["http://127.0.0.1:8080".into()], hosts: Some(vec!["127.0.0.1:8080".into()]) };
-        let read = |host: &'static str| origins.check(&Method::GET, "/", &headers(&[("host", host)])).is_ok();
-        assert!(read("127.0.0.1:8080"));
-        assert!(!read("evil.example.org:8080"));
+        let read = |uri: &'static str, hosts: &[&'static [u8]]| {
+            let mut headers = HeaderMap::new();
+            for host in hosts {
+                headers.append(header::HOST, HeaderValue::from_bytes(host).unwrap());
+            }
+            origins.check(&Method::GET, &Uri::from_static(uri), &headers).is_ok()
+        };
+        assert!(read("/", &[b"127.0.0.1:8080"]) && read("http://127.0.0.1:8080/", &[]));
+        assert!(!read("/", &[b"evil.example.org:8080"]));
+        assert!(!read("/", &[b"127.0.0.1:8080", b"evil.example.org:8080"]), "one of two");
+        assert!(!read("/", &[b"\xe9vil"]), "what is no text");
+        assert!(!read("http://evil.example.org/", &[]), "HTTP/2 tells it so");
     }
 }

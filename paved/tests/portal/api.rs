@@ -62,6 +62,17 @@ async fn an_environment_is_made_read_changed_and_deleted() {
 }
 
 #[tokio::test]
+async fn what_was_read_can_be_made_anew_under_another_name() {
+    let (cluster, portal) = both().await;
+    portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await;
+    let mut object = portal.get("ada", PATH).await.json()["object"].clone();
+    object["metadata"]["name"] = json!("another");
+    let made = portal.json("POST", "ada", "/api/v1/environments", &object).await;
+    assert_eq!(made.status, 201, "{:?}", made.body);
+    assert!(cluster.get(&at("stockpools", "team-vision", "another")).is_some());
+}
+
+#[tokio::test]
 async fn an_operator_changes_what_is_anothers_and_it_stays_anothers() {
     let (cluster, portal) = both().await;
     portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await;

@@ -248,7 +248,11 @@ fn checked(metadata: Value, before: Option<&DynamicObject>) -> Result<Map<String
     let Value::Object(mut metadata) = metadata else {
         return Err(Problem::field("metadata", "an object is needed"));
     };
-    let is_ignored = |field: &str| IGNORED.contains(&field) || (before.is_some() && KEPT.contains(&field));
+    let is_ignored = |field: &str| {
+        // What is new has no version yet: the API server fails on one rather than refuse it.
+        IGNORED.contains(&field)
+            || if before.is_some() { KEPT.contains(&field) } else { field == "resourceVersion" }
+    };
     metadata.retain(|field, _| !is_ignored(field));
     if let Some(field) = metadata.keys().find(|field| !METADATA.contains(&field.as_str())) {
         let field = format!("metadata.{field}");

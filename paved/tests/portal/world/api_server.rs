@@ -506,6 +506,10 @@ fn create(here: &Here, path: &str, sent: Value, dry_run: bool) -> Response {
     if let Some(refused) = refused(&sent) {
         return refused;
     }
+    if sent["metadata"].get("resourceVersion").is_some() {
+        let message = "resourceVersion should not be set on objects to be created";
+        return status(500, "InternalError", message, &json!([]));
+    }
     let whole = format!("{path}/{name}");
     if here.inner().objects.contains_key(&whole) {
         return status(409, "AlreadyExists", &format!("{name} already exists"), &json!([]));
