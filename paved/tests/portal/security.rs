@@ -396,6 +396,30 @@ async fn what_is_remembered_of_one_is_not_told_another() {
 }
 
 #[tokio::test]
+async fn with_a_certificate_it_speaks_tls_and_nothing_else() {
+    let cluster = ApiServer::start().await;
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (cert, key) =
+        (write("tls.crt", &made.cert.pem()), write("tls.key", &made.signing_key.serialize_pem()));
+    let config =
+        format!("auth: none\ntls-cert: {cert}\ntls-key: {key}\nnamespace-template: team-{{group}}\n");
+    let config = write("portal.yaml", &config);
+    let portal = Portal::trusted(&cluster, "ada", &["--config", &config], Some(made.cert.der())).await;
+    assert_eq!(portal.get("", "/api/v1/me").await.json()["username"], "ada");
+    let mut plain = TcpStream::connect(&portal.address).await.unwrap();
+    plain.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    let mut told = Vec::new();
+    _ = plain.read_to_end(&mut told).await;
+    assert!(!told.starts_with(b"HTTP/"), "{told:?}");
+}
+
+#[tokio::test]
 async fn on_loopback_the_host_must_be_loopback() {
     let cluster = ApiServer::start().await;
     let portal = Portal::start(&cluster, "ada", &["--auth", "none", "-n", "team-vision"]).await;

@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use rustls::pki_types::CertificateDer;
+use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -27,8 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Portal {
     process: Child,
     pub address: String,
+    scheme: &'static str,
     log: Arc<Mutex<String>>,
-    client: Client<HttpConnector, Full<bytes::Bytes>>,
+    client: Client<HttpsConnector<HttpConnector>, Full<bytes::Bytes>>,
 }
 
 impl Drop for Portal {
@@ -67,8 +71,18 @@ impl Portal {
         Self::with(cluster, token, &[&template[..], flags].concat()).await
     }
 
-    /// With these flags alone; it waits until the portal is ready.
+    /// With these flags alone.
     pub async fn with(cluster: &ApiServer, token: &str, flags: &[&str]) -> Self {
+        Self::trusted(cluster, token, flags, None).await
+    }
+
+    /// The same; with a certificate, clients trust that one and speak TLS. It waits until the portal is ready.
+    pub async fn trusted(
+        cluster: &ApiServer,
+        token: &str,
+        flags: &[&str],
+        certificate: Option<&CertificateDer<'static>>,
+    ) -> Self {
         // As few open files to begin with as a node may give.
         let mut process = Command::new("sh")
             .args(["-c", "ulimit -S -n 64 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_paved")])
@@ -94,8 +108,9 @@ impl Portal {
         std::thread::spawn(move || {
             lines.map_while(Result::ok).for_each(|line| kept.lock().unwrap().extend([&line, "\n"]));
         });
-        let portal =
-            Self { process, address, log, client: Client::builder(TokioExecutor::new()).build_http() };
+        let scheme = if certificate.is_some() { "https" } else { "http" };
+        let client = client(certificate);
+        let portal = Self { process, address, scheme, log, client };
         portal.until("/readyz", |answer| answer.status == 200).await;
         portal
     }
@@ -119,7 +134,7 @@ impl Portal {
     }
 
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        format!("{}://{}{path}", self.scheme, self.address)
     }
 
     fn request(
@@ -222,6 +237,19 @@ impl Portal {
             .unwrap()
             .map(|(socket, _)| socket)
     }
+}
+
+fn client(
+    certificate: Option<&CertificateDer<'static>>,
+) -> Client<HttpsConnector<HttpConnector>, Full<bytes::Bytes>> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(certificate.cloned());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_root_certificates(roots).with_no_client_auth();
+    let connector =
+        HttpsConnectorBuilder::new().with_tls_config(config).https_or_http().enable_http1().build();
+    Client::builder(TokioExecutor::new()).build(connector)
 }
 
 /// A stream of events.
