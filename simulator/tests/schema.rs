@@ -139,6 +139,18 @@ fn metadata_is_checked_as_kubernetes_does() {
         found[2].starts_with(r#"metadata.name: found "My_Demo"; allowed: lower-case letters"#),
         "{found:?}"
     );
+    object["metadata"] = json!({"name": "demo", "labels": {"b a d!": "x", "example.org/team": "x"},
+        "annotations": {"Example.org/x": "x", "a/b/c": "x"}, "finalizers": ["", "acme.io/keep"]});
+    let found = refused(&object, None);
+    let expected = [
+        r#"metadata.annotations: found "a/b/c""#,
+        r#"metadata.finalizers[0]: found """#,
+        r#"metadata.labels: found "b a d!""#,
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.starts_with(expected) && found.contains("; allowed: at most 63 letters, "), "{found}");
+    }
     object["metadata"] = json!({"name": "a".repeat(64)});
     assert!(refused(&object, None)[0].ends_with("allowed: at most 63 characters"));
 }
