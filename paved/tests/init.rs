@@ -55,7 +55,7 @@ fn a_comment_that_becomes_a_field_is_valid_where_it_has_a_default() {
             let field = line.trim_start().strip_prefix('#').filter(|field| !field.starts_with([' ', '#']))?;
             let (_, value) = field.split_once(": ")?;
             let indent = &line[..line.len() - line.trim_start().len()];
-            (!["\"\"", "{}"].contains(&value)).then(|| format!("{indent}{field}"))
+            (value != "{}").then(|| format!("{indent}{field}"))
         };
         for line in text.lines() {
             let Some(field) = single(line) else { continue };

@@ -106,8 +106,14 @@ fn stand_in(schema: &Value) -> Value {
         (None, Some("boolean")) => json!(false),
         (None, Some("array")) => json!([]),
         (None, Some("object")) => Value::Object(Map::new()),
-        _ => json!(""),
+        _ => json!(example(schema).unwrap_or_default()),
     }
+}
+
+/// What the description gives as an example, in one word.
+fn example(schema: &Value) -> Option<&str> {
+    let (_, example) = schema["description"].as_str()?.split_once("such as ")?;
+    example.split_whitespace().next().map(|word| word.trim_end_matches(['.', ',', ':', ';']))
 }
 
 /// What a schema allows, in a sentence.
