@@ -7,7 +7,6 @@ mod plan;
 
 use kube::api::{DynamicObject, Patch, PatchParams, ValidationDirective};
 use serde_json::Value;
-use tokio::signal;
 
 use crate::Console;
 use crate::cli::{Apply, Goal};
@@ -15,7 +14,7 @@ use crate::cluster::{Cluster, Found, Kinds, lacks_rights, refusal};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::paint::{BOLD, GREEN, YELLOW};
-use crate::{outputs, wait};
+use crate::{outputs, stop, wait};
 use composition::Source;
 use plan::Step;
 
@@ -65,11 +64,8 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
     if !args.wait {
         return Ok(());
     }
-    // Whoever has asked once for Ctrl-C gets it from then on.
-    let environments = tokio::select! {
-        done = wait::until(&cluster, applied, &Goal::Ready, args.patience, console) => done?,
-        _ = signal::ctrl_c() => return Err(Failure::Interrupted("everything was applied".to_owned())),
-    };
+    let waiting = wait::until(&cluster, applied, &Goal::Ready, args.patience, console);
+    let environments = stop::unless_asked(waiting, "everything was applied").await?;
     outputs::write(&args.outputs, &environments)
 }
 
@@ -149,14 +145,14 @@ async fn perform(
     console: &mut Console<'_>,
 ) -> Result<Vec<Found<Environment>>, Failure> {
     let mut interrupted = false;
-    let mut interrupt = std::pin::pin!(signal::ctrl_c());
+    let mut interrupt = std::pin::pin!(stop::asked());
     let mut applied = Vec::new();
     for step in steps {
         let mut attempt = std::pin::pin!(attempt(cluster, step, force, false));
         let done = loop {
             tokio::select! {
                 done = &mut attempt => break done,
-                _ = &mut interrupt, if !interrupted => interrupted = true,
+                () = &mut interrupt, if !interrupted => interrupted = true,
             }
         };
         match done {

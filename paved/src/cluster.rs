@@ -11,10 +11,12 @@ mod search;
 mod trouble;
 mod watch;
 
+use std::fs::File;
+use std::io::{IsTerminal, stdin};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{ExecInteractiveMode, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
 pub(crate) use composition::{Composition, compositions};
@@ -90,6 +92,24 @@ pub(crate) fn is_name(text: &str) -> bool {
 /// How the cluster is reached that the flags mean.
 pub(crate) async fn configure(access: &Access) -> Result<Config, Failure> {
     let mut config = configuration(access).await?;
+    let user = &mut config.auth_info;
+    for (field, data, file) in [
+        ("client-certificate", user.client_certificate_data.is_some(), &user.client_certificate),
+        ("client-key", user.client_key_data.is_some(), &user.client_key),
+    ] {
+        if let Some(file) = file.as_ref().filter(|_| !data)
+            && let Err(error) = File::open(file)
+        {
+            return Err(Failure::NoAccess {
+                message: format!("the kubeconfig's {field} cannot be read: {file}: {error}"),
+                check: "the kubeconfig's user, and whether you are logged in".to_owned(),
+            });
+        }
+    }
+    // A plugin that may ask somebody speaks on standard error itself; where nobody types, what it says is read.
+    if let Some(plugin) = user.exec.as_mut().filter(|_| !stdin().is_terminal()) {
+        plugin.interactive_mode = Some(ExecInteractiveMode::Never);
+    }
     config.connect_timeout = Some(CONNECT);
     config.read_timeout = Some(SILENCE);
     if let Some(user) = &access.impersonate {

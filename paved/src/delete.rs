@@ -19,6 +19,7 @@ use crate::environment::{Environment, spell};
 use crate::failure::Failure;
 use crate::live::Live;
 use crate::paint::{self, BOLD};
+use crate::stop;
 use crate::wait::Watched;
 pub(crate) use parts::Parts;
 
@@ -45,15 +46,46 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
         };
         parts.push(timeout(LONGEST, Parts::of(&cluster, one)).await.map_err(late)??);
     }
+    delete_all(&cluster, &found, console).await?;
+    if !args.wait {
+        return Ok(());
+    }
+    let gone = until_gone(&cluster, found, parts, args.timeout, console);
+    stop::unless_asked(gone, "everything is being deleted all the same").await
+}
+
+/// Deletes one after another. Who wants it to end is heard between two.
+async fn delete_all(cluster: &Cluster, found: &[Found], console: &mut Console<'_>) -> Result<(), Failure> {
+    let mut interrupt = pin!(stop::asked());
     for (done, one) in found.iter().enumerate() {
-        if let Err(failure) = delete(&cluster, one).await {
-            let left = found[done..].iter().map(|one| Environment::of(&one.object).title());
-            writeln!(console.err, "note: not deleted: {}", left.collect::<Vec<_>>().join(", "))?;
+        let mut deleting = pin!(delete(cluster, one));
+        let mut interrupted = false;
+        let deleted = loop {
+            tokio::select! {
+                deleted = &mut deleting => break deleted,
+                () = &mut interrupt, if !interrupted => interrupted = true,
+            }
+        };
+        let titles = |found: &[Found]| {
+            let titles: Vec<_> = found.iter().map(|one| Environment::of(&one.object).title()).collect();
+            titles.join(", ")
+        };
+        if let Err(failure) = deleted {
+            writeln!(console.err, "note: not deleted: {}", titles(&found[done..]))?;
             return Err(failure);
         }
-        writeln!(console.out, "{} is being deleted", Environment::of(&one.object).title())?;
+        writeln!(console.out, "{} is being deleted", titles(&found[done..=done]))?;
+        if interrupted {
+            let left = &found[done + 1..];
+            let told = if left.is_empty() {
+                "everything is being deleted all the same".to_owned()
+            } else {
+                format!("not deleted: {}", titles(left))
+            };
+            return Err(Failure::Interrupted(told));
+        }
     }
-    if args.wait { until_gone(&cluster, found, parts, args.timeout, console).await } else { Ok(()) }
+    Ok(())
 }
 
 /// What is deleted here is deleted in the cloud: somebody who sits at a terminal is asked.

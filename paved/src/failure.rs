@@ -20,7 +20,7 @@ pub(crate) const CODES: [(u8, &str); 8] = [
     (4, "provisioning failed, or doctor found something broken"),
     (5, "timed out"),
     (6, "no access: the cluster does not answer, or does not let you"),
-    (130, "ended by Ctrl-C: what was begun is done, nothing is half applied"),
+    (130, "ended by Ctrl-C or SIGTERM: what was begun is done, nothing is half applied"),
 ];
 
 /// The same as help has it.
@@ -97,7 +97,7 @@ pub(crate) enum Failure {
         /// What to look at.
         check: String,
     },
-    /// The caller ended it.
+    /// The caller ended it; what has become of it, if there is anything to say.
     #[error("interrupted: {0}")]
     Interrupted(String),
     /// Several inputs failed, each for its own reason.
@@ -127,6 +127,9 @@ impl Failure {
     /// Says what is wrong: all of it.
     pub(crate) fn print(&self, err: &mut dyn io::Write) -> io::Result<()> {
         const RED: Style = paint::RED.bold();
+        if matches!(self, Self::Interrupted(told) if told.is_empty()) {
+            return Ok(());
+        }
         if let Self::Several(failures) = self {
             return failures.iter().try_for_each(|failure| failure.print(err));
         }

@@ -26,6 +26,7 @@ mod portal;
 mod preview;
 mod publish;
 mod status;
+mod stop;
 mod subject;
 mod suggest;
 mod unread;
@@ -118,15 +119,17 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         match command {
-            Command::Status(args) => status::run(&args, console).await,
-            Command::List(args) => list::run(&args, console).await,
-            Command::Kinds(args) => kinds::run(&args, console).await,
+            Command::Status(args) => stop::unless_asked(status::run(&args, console), "").await,
+            Command::List(args) => stop::unless_asked(list::run(&args, console), "").await,
+            Command::Kinds(args) => stop::unless_asked(kinds::run(&args, console), "").await,
             Command::Apply(args) => apply::run(&args, console).await,
             Command::Delete(args) => delete::run(&args, console).await,
-            Command::Wait(args) => wait::run(&args, console).await,
+            Command::Wait(args) => {
+                stop::unless_asked(wait::run(&args, console), "nothing is undone: it goes on by itself").await
+            }
             Command::Connect(args) => connect::run(&args, console).await,
             Command::Publish(args) => publish::run(&args, console).await,
-            Command::Doctor(args) => doctor::run(&args, console).await,
+            Command::Doctor(args) => stop::unless_asked(doctor::run(&args, console), "").await,
             Command::Preview(_)
             | Command::Portal(_)
             | Command::Validate(_)

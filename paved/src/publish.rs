@@ -18,7 +18,6 @@ mod upload;
 use std::time::{Duration, Instant};
 
 use kube::api::DynamicObject;
-use tokio::signal;
 
 use crate::Console;
 use crate::cli::{Goal, Publish};
@@ -26,7 +25,7 @@ use crate::cluster::{Cluster, Kinds, find};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::paint::harmless;
-use crate::wait;
+use crate::{stop, wait};
 use account::Account;
 use bucket::Bucket;
 use edges::Edges;
@@ -60,11 +59,11 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
         return plan.print(console);
     }
     // One for all that follows: a new one would not hear what came in between.
-    let mut interrupt = std::pin::pin!(signal::ctrl_c());
+    let mut interrupt = std::pin::pin!(stop::asked());
     upload::all(&plan, &folder, &bucket, interrupt.as_mut(), console).await?;
     tokio::select! {
         finished = finish(&plan, &site, &account, &bucket, (args.invalidate, left), console) => finished?,
-        _ = &mut interrupt => {
+        () = &mut interrupt => {
             let told = "everything is uploaded, but edges may serve what is older, and not all that is stale may be deleted: \
                         run it again with --invalidate for the rest";
             return Err(Failure::Interrupted(told.to_owned()));

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use jiff::Timestamp;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::Console;
 use crate::cli::{Goal, Patience, Wait};
@@ -32,10 +32,13 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
         return Err(Failure::Usage("--output-file is written once it is ready: not with --for".to_owned()));
     }
     let cluster = Cluster::connect(&args.access).await?;
-    let kinds = Kinds::discover(&cluster).await?;
     let mut found = Vec::new();
     let mut failures = Vec::new();
-    for one in find_each(&cluster, &kinds, &args.names, |object| Environment::of(&object)).await? {
+    let longest = args.patience.timeout;
+    let searched = timeout(longest, search(&cluster, &args.names)).await;
+    let late =
+        |_| Failure::TimedOut(format!("after {} {} has not told of it", spell(longest), cluster.server));
+    for one in searched.map_err(late)?? {
         match one {
             Ok(one) => found.push(one),
             Err(Failure::Absent(message)) if args.goal == Goal::Deleted => {
@@ -51,6 +54,15 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
     }
     let environments = until(&cluster, found, &args.goal, args.patience, console).await?;
     if leaves_outputs { outputs::write(&args.outputs, &environments) } else { Ok(()) }
+}
+
+/// The environments that the names mean, or why there is none.
+async fn search(
+    cluster: &Cluster,
+    names: &[String],
+) -> Result<Vec<Result<Found<Environment>, Failure>>, Failure> {
+    let kinds = Kinds::discover(cluster).await?;
+    find_each(cluster, &kinds, names, |object| Environment::of(&object)).await
 }
 
 /// Waits until all are as they should be, and gives them back as they are then; the first that fails for good ends it.

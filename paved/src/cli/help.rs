@@ -9,7 +9,7 @@ Exit codes:
   4    provisioning failed
   5    timed out
   6    no access: the cluster does not answer, or does not let you
-  130  ended by Ctrl-C";
+  130  ended by Ctrl-C or SIGTERM";
 
 pub(super) const APPLY_HELP: &str = "\
 Examples:
@@ -27,7 +27,7 @@ Exit codes:
   4    provisioning failed
   5    timed out
   6    no access: the cluster does not answer, or does not let you
-  130  ended by Ctrl-C: what was begun is done, nothing is half applied";
+  130  ended by Ctrl-C or SIGTERM: what was begun is done, nothing is half applied";
 
 pub(super) const WAIT_HELP: &str = "\
 Examples:
@@ -44,7 +44,7 @@ Exit codes:
   4    provisioning failed: a part was refused and nothing has moved for --patience, or it is being deleted
   5    timed out
   6    no access: the cluster does not answer, or does not let you
-  130  ended by Ctrl-C";
+  130  ended by Ctrl-C or SIGTERM";
 
 pub(super) const DOCTOR_HELP: &str = "\
 Exit codes:
@@ -52,4 +52,4 @@ Exit codes:
   1    usage: a bad flag
   4    something is broken: the lines with ✗ say what, and what to do
   6    no access: the cluster does not answer, or does not let you
-  130  ended by Ctrl-C";
+  130  ended by Ctrl-C or SIGTERM";

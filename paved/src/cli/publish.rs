@@ -27,7 +27,7 @@ Exit codes:
   4    failed: the environment, or an upload; begin it again for the rest
   5    timed out
   6    no access: the cluster or AWS does not answer, or does not let you
-  130  ended by Ctrl-C";
+  130  ended by Ctrl-C or SIGTERM";
 
 /// Flags of `paved publish`.
 #[derive(Args, Debug)]

@@ -8,6 +8,7 @@ use kube::runtime::watcher::Event;
 use tokio::time::Instant;
 
 use super::Cluster;
+use super::trouble::no_credentials;
 use crate::failure::Failure;
 
 /// How long the API server may refuse what it has answered before: while it starts, it knows nobody.
@@ -53,13 +54,14 @@ impl Contact {
             kube::Error::Api(status) => status.code,
             _ => 0,
         };
+        let lacking = no_credentials(error);
         // A watch may be closed as too old at any time: that is no news.
         if code == 410 {
             return Ok(None);
         }
         let first = self.lost.is_empty();
         let refused = self.lost.entry(watch).or_default();
-        if [401, 403, 404].contains(&code) {
+        if lacking.is_some() || [401, 403, 404].contains(&code) {
             let since = *refused.get_or_insert_with(Instant::now);
             if !listed || since.elapsed() > STARTING {
                 return Err(cluster.explain(error, act));
@@ -68,10 +70,11 @@ impl Contact {
             // It starts only now, if at all.
             *refused = None;
         }
-        let what = match code {
-            401 => "does not take your credentials just now",
-            403 | 404 => "does not let you just now",
-            _ => "does not answer",
+        let what = match (code, lacking) {
+            (_, Some(lacking)) => format!("cannot be asked just now, for want of credentials ({lacking})"),
+            (401, _) => "does not take your credentials just now".to_owned(),
+            (403 | 404, _) => "does not let you just now".to_owned(),
+            _ => "does not answer".to_owned(),
         };
         Ok(first.then(|| format!("{} {what}: trying again", cluster.server)))
     }
@@ -80,6 +83,7 @@ impl Contact {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use kube::client::AuthError;
     use serde_json::json;
     use tokio::time::advance;
 
@@ -123,6 +127,18 @@ mod tests {
         assert!(goes_on(&mut contact, 403));
         advance(Duration::from_secs(1)).await;
         assert!(!goes_on(&mut contact, 401), "nothing takes as long to start");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn credentials_that_cannot_be_renewed_end_it() {
+        let (cluster, mut contact) = (nowhere(), Contact::default());
+        let start = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let failed = kube::Error::Service(Box::new(AuthError::AuthExecStart(start)));
+        let mut broke = || contact.broke(0, &failed, true, "watch X", &cluster);
+        let told = broke().unwrap().unwrap();
+        assert!(told.contains("for want of credentials (the credential plugin"), "{told}");
+        advance(STARTING * 2).await;
+        assert_eq!(broke().unwrap_err().code(), 6);
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 //! What the cluster's errors mean, in one line each, with what to check.
 
 use std::error::Error;
+use std::iter::successors;
 
 use kube::client::AuthError;
 use kube::core::Status;
@@ -14,12 +15,14 @@ pub(crate) const ASK: &str =
 
 /// What an error means for whoever wanted to `act` on `server`.
 pub(crate) fn explain(error: &kube::Error, server: &str, act: &str) -> Failure {
+    if let Some(lacking) = no_credentials(error) {
+        return Failure::NoAccess {
+            message: format!("no credentials for {server}: {lacking}"),
+            check: "the kubeconfig's user, and whether you are logged in".to_owned(),
+        };
+    }
     match error {
         kube::Error::Api(status) => of_status(status, server, act),
-        kube::Error::Auth(auth) => Failure::NoAccess {
-            message: format!("no credentials for {server}: {}", credentials(auth)),
-            check: "the kubeconfig's user, and whether you are logged in".to_owned(),
-        },
         kube::Error::BuildRequest(_) | kube::Error::HttpError(_) => {
             Failure::Usage(format!("cannot {act}: {}", innermost(error)))
         }
@@ -39,14 +42,24 @@ pub(super) fn unusable(error: &kube::Error) -> Failure {
     }
 }
 
-/// What is wrong with credentials. Neither the arguments of a plugin nor what it printed may be shown: secrets stand there.
+/// What is wrong with the caller's own credentials, where it is for want of them that nobody was asked: they are fetched when the
+/// client is made, and again when they end.
+pub(super) fn no_credentials(error: &kube::Error) -> Option<String> {
+    let mut layers = successors(Some(error as &(dyn Error + 'static)), |&error| error.source());
+    layers.find_map(|error| error.downcast_ref()).map(credentials)
+}
+
+/// Neither the arguments of a plugin nor what it printed may be shown: secrets stand there.
 fn credentials(error: &AuthError) -> String {
     const PLUGIN: &str = "the credential plugin that the kubeconfig names";
     match error {
         AuthError::AuthExecRun { out, .. } => {
             let said = String::from_utf8_lossy(&out.stderr);
-            let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("without a word");
-            format!("{PLUGIN} has failed: {}", one_line(last))
+            match said.lines().rfind(|line| !line.trim().is_empty()) {
+                Some(last) => format!("{PLUGIN} has failed: {}", one_line(last)),
+                // Where it may ask somebody at a terminal, it speaks there.
+                None => format!("{PLUGIN} has failed; what it says itself stands above"),
+            }
         }
         AuthError::AuthExecStart(error) => format!("{PLUGIN} cannot be started: {error}; is it installed?"),
         AuthError::AuthExecParse(_) => format!("{PLUGIN} has not printed an ExecCredential"),
@@ -174,10 +187,14 @@ mod tests {
         let script = "echo token-on-stdout; echo first >&2; echo token has expired >&2; exit 1";
         let out = std::process::Command::new("sh").args(["-c", script]).output().unwrap();
         let cmd = "aws --secret hunter2".to_owned();
-        let failure = kube::Error::Auth(AuthError::AuthExecRun { cmd, out: Box::new(out) });
-        let told = explain(&failure, "https://c", "list X").to_string();
-        assert!(told.contains("has failed: token has expired"), "{told}");
-        assert!(!told.contains("hunter2") && !told.contains("on-stdout"), "{told}");
+        let failed = || AuthError::AuthExecRun { cmd: cmd.clone(), out: Box::new(out.clone()) };
+        // At first, and when what it gave has ended.
+        for failure in [kube::Error::Auth(failed()), kube::Error::Service(Box::new(failed()))] {
+            let told = explain(&failure, "https://c", "list X").to_string();
+            assert!(told.starts_with("no credentials for https://c: "), "{told}");
+            assert!(told.contains("has failed: token has expired"), "{told}");
+            assert!(!told.contains("hunter2") && !told.contains("on-stdout"), "{told}");
+        }
     }
 
     #[test]

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_sdk_s3::types::CompletedPart;
 use futures::{StreamExt, TryStreamExt, stream};
-use tokio::signal;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
@@ -20,6 +19,7 @@ use super::plan::{Plan, Upload};
 use super::progress::{Done, Progress};
 use crate::Console;
 use crate::failure::Failure;
+use crate::stop;
 
 /// How many files and parts are uploaded at once.
 const AT_ONCE: usize = 16;
@@ -30,7 +30,7 @@ pub(super) async fn all(
     plan: &Plan,
     folder: &Folder,
     bucket: &Bucket,
-    mut interrupt: Pin<&mut impl Future<Output = io::Result<()>>>,
+    mut interrupt: Pin<&mut impl Future<Output = ()>>,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let hands = Hands {
@@ -52,7 +52,7 @@ pub(super) async fn all(
     tokio::select! {
         () = hands.abort() => {}
         // Whoever will not wait for that leaves parts, which a run of another day aborts.
-        _ = signal::ctrl_c() => {}
+        () = stop::asked() => {}
     }
     ended
 }
@@ -72,7 +72,7 @@ impl Hands<'_> {
         &self,
         uploads: &[Upload],
         progress: &mut Progress,
-        mut interrupt: Pin<&mut impl Future<Output = io::Result<()>>>,
+        mut interrupt: Pin<&mut impl Future<Output = ()>>,
         console: &mut Console<'_>,
     ) -> Result<(), Failure> {
         let mut running = stream::iter(uploads).map(|upload| self.upload(upload)).buffer_unordered(AT_ONCE);
@@ -85,7 +85,7 @@ impl Hands<'_> {
                     None => return Ok(()),
                 },
                 _ = tick.tick() => progress.show(&self.done, console)?,
-                _ = &mut interrupt => {
+                () = &mut interrupt => {
                     let told = "some files are uploaded, no page before what it names; run it again for the rest";
                     return Err(Failure::Interrupted(told.to_owned()));
                 }
