@@ -17,9 +17,10 @@ const folder = values.docs ?? values.to ?? fileURLToPath(new URL('../../target/s
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const settle = (page, milliseconds = 600) => page.waitForTimeout(milliseconds);
-const nobody = async (page) => page.route('**/api/v1/me', (route) => route.fulfill({ status: 401, contentType: 'application/problem+json', body: JSON.stringify({ status: 401, detail: 'Sign in.' }) }));
+const problem = (status, detail) => ({ status, contentType: 'application/problem+json', body: JSON.stringify({ status, detail, requestId: 'a1b2c3d4' }) });
 const refusing = (path, status, detail, method = 'GET') => async (page) =>
-  page.route(path, (route) => (route.request().method() === method ? route.fulfill({ status, contentType: 'application/problem+json', body: JSON.stringify({ status, detail, requestId: 'a1b2c3d4' }) }) : route.fallback()));
+  page.route(path, (route) => (route.request().method() === method ? route.fulfill(problem(status, detail)) : route.fallback()));
+const nobody = refusing('**/api/v1/me', 401, 'Sign in.');
 const noStream = async (page) => page.route('**/api/v1/watch', (route) => route.abort());
 
 /** Every page; where something sticks to the screen's edge, only the screen is taken: its path, what happens before it is opened, and what somebody does there. */
@@ -49,7 +50,8 @@ function pages({ kinds, states }) {
   if (states.ready) {
     const path = pageOf(states.ready);
     all.gone = { path, act: gone(states.ready) };
-    all.meanwhile = { path: `${path}?tab=change`, before: refusing(`**/api/v1${path}`, 409, 'the object has been modified', 'PUT'), act: save, screen: true };
+    all.meanwhile = { path: `${path}?tab=change`, before: fasterOther(`**/api/v1${path}`), act: save, screen: true };
+    all['not-deleted'] = { path, before: refusing(`**/api/v1${path}*`, 403, 'gpudevworkspaceclaims.platform.acme.io "ada" is forbidden: User "ada" cannot delete resource "gpudevworkspaceclaims"', 'DELETE'), act: remove(states.ready), screen: true };
     all.secrets = { path, act: async (page) => { await page.getByRole('button', { name: 'Show', exact: true }).click(); await settle(page); } };
     all.delete = { path, screen: true, act: async (page) => { await page.getByRole('button', { name: 'Delete', exact: true }).click(); await settle(page); } };
     all.change = { path: `${path}?tab=change`, act: settle, screen: true };
@@ -85,7 +87,33 @@ const gone = (one) => async (page) => {
   await page.getByRole('heading', { name: `${one.name} is gone` }).waitFor();
 };
 
-/** Somebody else was faster. */
+/** Asks for a deletion that is refused. */
+const remove = (one) => async (page) => {
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByLabel(/Type its name/).fill(one.name);
+  await page.getByRole('button', { name: 'Delete it' }).click();
+  await page.getByText('was not deleted').waitFor();
+  await settle(page);
+};
+
+/** Somebody else has changed a number meanwhile. */
+const fasterOther = (where) => async (page) => {
+  let refused = false;
+  await page.route(where, async (route) => {
+    if (route.request().method() === 'PUT') {
+      refused = true;
+      return route.fulfill(problem(409, 'the object has been modified'));
+    }
+    if (!refused) return route.continue();
+    const answer = await route.fetch();
+    const json = await answer.json();
+    const spec = json.object.spec.parameters ?? json.object.spec;
+    const number = Object.keys(spec).find((name) => typeof spec[name] === 'number');
+    spec[number] += 1;
+    return route.fulfill({ response: answer, json });
+  });
+};
+
 async function save(page) {
   await page.locator('form input[type=number]:enabled').first().fill('900');
   await page.getByRole('button', { name: 'Save the change' }).click();

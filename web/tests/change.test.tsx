@@ -115,8 +115,8 @@ describe('a change', () => {
     const again = open(ADA, there);
     expect(await screen.findByLabelText(/^Instance type/)).toHaveValue('g5.xlarge');
     expect(screen.getByLabelText(/^Disk/)).toHaveValue(300);
-    expect(screen.getByText('Changed: instanceType')).toBeVisible();
-    expect(screen.getByText(/Somebody has changed parameters.diskGB\./)).toBeVisible();
+    expect(screen.getByText('Changed: Instance type')).toBeVisible();
+    expect(screen.getByText(/Somebody has changed Disk \(GiB\)\./)).toBeVisible();
     await again.user.click(screen.getByRole('button', { name: 'Save the change' }));
     await screen.findByText('ada is being changed');
     expect([...there.environments.values()][0]!.spec['parameters']).toMatchObject({ instanceType: 'g5.xlarge', diskGB: 300 });

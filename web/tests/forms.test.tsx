@@ -173,6 +173,24 @@ describe('a form', () => {
     await expectAccessible();
   });
 
+  it('asks twice before it makes what would be refused then', async () => {
+    const { world, user } = open(GPU);
+    await screen.findByLabelText(/^Owner/);
+    world.refuse('POST', /preview$/, { status: 422, detail: 'spec.parameters.instanceType: found "m5.large"; a GPU machine is needed' });
+    const type = screen.getByLabelText(/^Instance type/);
+    await user.clear(type);
+    await user.type(type, 'm5.large');
+    const preview = await screen.findByRole('region', { name: 'What it will be' });
+    await within(preview).findByText(/a GPU machine is needed/, undefined, { timeout: 5000 });
+    const make = screen.getByRole('button', { name: 'Make it' });
+    await user.click(make);
+    expect(await screen.findByText(/It was not made, as it would be refused then/)).toBeVisible();
+    expect(world.asked).not.toContain('POST /api/v1/environments');
+    await expectAccessible();
+    await user.click(make);
+    await waitFor(() => expect(world.asked).toContain('POST /api/v1/environments'));
+  });
+
   it('is there for whoever may make one in another namespace only, and says what is refused', async () => {
     const world = new World();
     ['team-vision', 'team-shop'].forEach((namespace) => world.closed.add(namespace));

@@ -43,11 +43,12 @@ describe('my environments', () => {
     await user.selectOptions(screen.getByLabelText('State'), 'Failed');
     expect((await screen.findAllByRole('heading', { level: 2 })).map((heading) => heading.textContent).sort()).toEqual(['broken', 'grace']);
     expect(new URLSearchParams(window.location.search).get('owner')).toBe('*');
-    await user.type(screen.getByLabelText('Search'), 'grace');
+    // Kinds are found as cards call them.
+    await user.type(screen.getByLabelText('Search'), 'gpu workspace grace');
     await waitFor(() => expect(screen.getByText('1 environment')).toBeVisible());
     await user.click(screen.getByLabelText('Table'));
     expect(await screen.findByRole('columnheader', { name: 'Parts ready' })).toBeVisible();
-    expect(window.location.search).toBe('?owner=*&phase=Failed&q=grace&view=table');
+    expect(window.location.search).toBe('?owner=*&phase=Failed&q=gpu+workspace+grace&view=table');
     await expectAccessible();
   });
 
@@ -172,6 +173,10 @@ describe('one environment', () => {
     const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
     world.change(view, { message: 'something new' });
     expect(await screen.findByText('something new')).toBeVisible();
+    // A line that begins anew tells of what may be listed, and of nothing else.
+    world.restart();
+    world.change(view, { message: 'something newer' });
+    expect(await screen.findByText('something newer', undefined, { timeout: 4000 })).toBeVisible();
     await user.click(screen.getByRole('button', { name: 'Delete' }));
     await user.type(await screen.findByLabelText(/Type its name/), 'ada');
     await user.click(screen.getByRole('button', { name: 'Delete it' }));
@@ -239,6 +244,16 @@ describe('deleting', () => {
     const left = await screen.findByRole('region', { name: 'What is left' });
     await waitFor(() => expect(within(left).getAllByRole('listitem')).toHaveLength(1));
     expect(screen.getByRole('progressbar', { name: '6 of 7 parts gone' })).toBeVisible();
+  });
+
+  it('leaves the form in which it could be changed: what is left is to be seen', async () => {
+    const world = peopled();
+    open(`${ADA}?tab=change`, world);
+    await screen.findByLabelText(/^Instance type/);
+    const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
+    world.change(view, { deletedAt: new Date().toISOString(), phase: 'Deleting' });
+    expect(await screen.findByRole('region', { name: 'What is left' })).toBeVisible();
+    expect(screen.queryByLabelText(/^Instance type/)).toBeNull();
   });
 
   it('brings the keyboard back to whoever keeps it, and to the title when it goes', async () => {

@@ -1,3 +1,4 @@
+import { faultsOf } from '../looks.ts';
 import { COMPLETE, makeWorkspace, part, progress, remove } from '../pages.ts';
 import { apiServer, cloud, crossplane, existing } from '../plane.ts';
 import { eventually, expect, test } from '../people.ts';
@@ -26,6 +27,7 @@ test('what cannot be deleted while it is away is shown as it is', async ({ ada }
   await apiServer.stop();
   await remove(ada, 'lab');
   await expect(ada.getByRole('alert').filter({ hasText: 'It is not known whether lab is being deleted' })).toBeVisible();
+  expect(await faultsOf(ada)).toEqual([]);
   await expect(ada.getByRole('button', { name: 'Delete', exact: true })).toBeEnabled();
 
   await apiServer.start();

@@ -30,18 +30,15 @@ export function changed(data: Data, changes: readonly Difference[]): Data {
 
 /** What somebody else has changed meanwhile, and what of that one's own changes would replace. */
 export interface Meanwhile {
-  theirs: string[];
-  both: string[];
+  theirs: string[][];
+  both: string[][];
 }
 
 /** What has changed between what one's own changes began with and what there is now; nothing where nobody has changed anything. */
 export function meanwhile(before: Data, now: Data, mine: readonly Difference[]): Meanwhile | undefined {
-  const theirs = differences(before, now).map(dotted);
-  return theirs.length > 0 ? { theirs, both: mine.map(dotted).filter((path) => theirs.includes(path)) } : undefined;
-}
-
-function dotted({ path }: Difference): string {
-  return path.join('.');
+  const theirs = differences(before, now).map(({ path }) => path);
+  const dotted = new Set(theirs.map((path) => path.join('.')));
+  return theirs.length > 0 ? { theirs, both: mine.map(({ path }) => path).filter((path) => dotted.has(path.join('.'))) } : undefined;
 }
 
 function isGroup(value: unknown): value is Data {

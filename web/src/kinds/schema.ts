@@ -122,6 +122,13 @@ export function uiOf(schema: Schema, current?: Data): UiSchema<Data, Schema> {
   return ui;
 }
 
+/** What the form calls the field at a path. */
+export function fieldTitle(schema: Schema, path: readonly string[]): string {
+  const of = path.slice(0, -1).reduce<Schema | undefined>((one, name) => one?.properties?.[name], schema);
+  const name = path.at(-1) ?? '';
+  return titleOf(name, of?.properties?.[name] ?? {});
+}
+
 function titleOf(name: string, { description }: Schema): string {
   const title = humane(name);
   // Where the unit is part of the name it reads as one.

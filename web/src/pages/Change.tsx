@@ -7,7 +7,7 @@ import type { Environment, Whole } from '../api/schema';
 import { changed, differences, meanwhile, type Difference, type Meanwhile } from '../kinds/changes';
 import { known, kindPath } from '../kinds/known';
 import { placeOf } from '../kinds/paths';
-import { asked, type Data, type Schema } from '../kinds/schema';
+import { asked, fieldTitle, type Data, type Schema } from '../kinds/schema';
 import { KindsAlert } from '../parts/KindsAlert';
 import { ProblemAlert } from '../parts/ProblemAlert';
 import { SchemaForm } from '../parts/SchemaForm';
@@ -93,12 +93,12 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
         void save();
       }}
     >
-      {others && <MeanwhileAlert {...others} />}
+      {others && <MeanwhileAlert schema={schema} {...others} />}
       {error !== undefined && <ProblemAlert title={mayBeDone(error) ? 'It is not known whether it was changed: look at it before you try again' : 'The change was refused'} error={error} />}
       {/* Fields that hold a text of their own begin anew with what was taken in. */}
       <SchemaForm key={base.resourceVersion} schema={schema} data={form.data} faults={form.faults} current={before} onChange={form.change} onLeave={form.leave} />
       <div className="buttons end sticky">
-        <span className="small grow">{mine.length === 0 ? 'Nothing is changed yet.' : `Changed: ${mine.map(({ path }) => path.at(-1)).join(', ')}`}</span>
+        <span className="small grow">{mine.length === 0 ? 'Nothing is changed yet.' : `Changed: ${mine.map(({ path }) => fieldTitle(schema, path)).join(', ')}`}</span>
         <Button variant="default" onClick={done}>
           Cancel
         </Button>
@@ -110,12 +110,13 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
   );
 }
 
-function MeanwhileAlert({ theirs, both }: Meanwhile) {
+function MeanwhileAlert({ schema, theirs, both }: Meanwhile & { schema: Schema }) {
+  const titles = (paths: readonly string[][]) => paths.map((path) => fieldTitle(schema, path)).join(', ');
   return (
     <Alert color="yellow" title="It was changed meanwhile" role="alert">
       <p>
-        Somebody has changed {theirs.join(', ')}. That is taken into this form, and your changes are kept.
-        {both.length > 0 && ` Of ${both.join(', ')} yours would replace theirs.`} Look it over before you save it.
+        Somebody has changed {titles(theirs)}. That is taken into this form, and your changes are kept.
+        {both.length > 0 && ` Of ${titles(both)} yours would replace theirs.`} Look it over before you save it.
       </p>
     </Alert>
   );

@@ -51,7 +51,7 @@ function Found({ namespace, kind, name }: Place) {
   const line = useAtomValue(environmentAtom(row?.key ?? ''));
   // What the line does not tell of may have come a moment ago, may not be listed, or is gone.
   const untold = synced && !row?.told;
-  const { error, again } = useAsked(untold ? `${namespace}/${kind}/${name}` : undefined, async () => {
+  const { error, pending, again } = useAsked(untold ? `${namespace}/${kind}/${name}` : undefined, async () => {
     try {
       const whole = await answer(api.GET('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: { namespace, kind, name } } }));
       const { object: _, ...environment } = whole;
@@ -76,14 +76,19 @@ function Found({ namespace, kind, name }: Place) {
     const timer = setInterval(again, AGAIN);
     return () => clearInterval(timer);
   }, [read, again]);
+  // A line that begins anew forgets what was only read.
+  const forgotten = untold && !pending && seen && row === undefined && error === undefined;
+  useEffect(() => {
+    if (forgotten) again();
+  }, [forgotten, again]);
   if (seen && untold && isMissing(error)) return <Gone name={name} />;
   return (
     <Page title={name} above={<Back />} beside={environment && <Remove environment={environment} />} lead={environment && <Facts environment={environment} />}>
       {environment ? (
         <>
-          {read && <Untold />}
           <Says environment={environment} />
           <Sections environment={environment} />
+          {read && <Untold />}
         </>
       ) : error === undefined ? (
         <Skeleton height={320} />
@@ -157,14 +162,16 @@ function Facts({ environment }: { environment: Environment }) {
 
 /** How far it is, and what it waits for or what failed, in a sentence. */
 function Says({ environment }: { environment: Environment }) {
-  const { progress, message, kind } = environment;
+  const { progress, message, kind, parts } = environment;
   const mood = moodOf(environment);
+  // What no part says can be read here alone.
+  const whole = mood === 'bad' && !parts.some((part) => part.message && message.includes(part.message));
   return (
     <div className="state" data-mood={mood} role="status">
       <Picture kind={kind} size={56} />
       <div className="grow">
         <Progress text={progress} mood={mood} />
-        <p className="state-says" title={message}>
+        <p className="state-says" data-whole={whole || undefined} title={message}>
           {message || 'Nothing is known of it yet.'}
         </p>
       </div>
@@ -176,8 +183,10 @@ const TABS = ['overview', 'change', 'yaml'];
 
 function Sections({ environment }: { environment: Environment }) {
   const [search, setSearch] = useSearchParams();
-  const tab = TABS.includes(search.get('tab') ?? '') ? search.get('tab')! : 'overview';
   const gone = Boolean(environment.deletedAt);
+  const asked = search.get('tab') ?? '';
+  // Of what goes nothing can be changed: what is left of it is to be seen.
+  const tab = TABS.includes(asked) && !(gone && asked === 'change') ? asked : 'overview';
   const choose = (next: string | null) => setSearch(next && next !== 'overview' ? { tab: next } : {}, { replace: true });
   const done = () => {
     choose('overview');

@@ -56,8 +56,17 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
   const settled = useSettled(ready ? document : undefined, 400);
   const preview = useAsked(settled && JSON.stringify(settled), (signal) => answer(api.POST('/api/v1/preview', { body: settled!, signal })));
 
+  // What the preview refuses the cluster would take and then refuse: whoever asks for it all the same asks twice.
+  const refusal = settled === document && preview.error instanceof Refused && preview.error.status === 422 ? preview.error : undefined;
+  const [doubted, setDoubted] = useState<Refused>();
+
   const make = async () => {
     if (!form.check() || !nameFits) { goToFirstError(); return; }
+    if (refusal && doubted !== refusal) {
+      setDoubted(refusal);
+      goToFirstError();
+      return;
+    }
     setName(name);
     setMaking(true);
     setError(undefined);
@@ -84,6 +93,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
           void make();
         }}
       >
+        {refusal && doubted === refusal && <ProblemAlert title="It was not made, as it would be refused then; make it again to ask for it all the same" error={refusal} />}
         {error !== undefined && <ProblemAlert title={mayBeDone(error) ? 'It is not known whether it was made: look for it before you try again' : 'It was not made'} error={error} />}
         <div className="fields names">
           <TextInput label="Name" description="What you will call it." required value={name} error={name === '' ? 'Needed' : nameSays} onChange={(event) => setName(event.currentTarget.value)} spellCheck={false} autoComplete="off" maxLength={63} />

@@ -5,10 +5,12 @@ import { signIn } from './SignIn';
 export default function SessionEnded({ why }: { why?: string }) {
   return (
     <Modal opened onClose={() => undefined} withCloseButton={false} closeOnEscape={false} closeOnClickOutside={false} title="Your session has ended" centered>
-      <p>{why === 'signed-out' ? 'You have signed out in another place.' : 'Its time is over.'} Sign in again, and you come back to this page with what you have typed.</p>
-      <Button component="a" href={signIn()} fullWidth data-autofocus>
-        Sign in again
-      </Button>
+      <div className="stack">
+        <p>{why === 'signed-out' ? 'You have signed out in another place.' : 'Its time is over.'} Sign in again, and you come back to this page with what you have typed.</p>
+        <Button component="a" href={signIn()} fullWidth data-autofocus>
+          Sign in again
+        </Button>
+      </div>
     </Modal>
   );
 }

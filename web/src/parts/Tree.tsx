@@ -80,7 +80,7 @@ function Leaf({ part, leaving, planned }: { part: Part; leaving: boolean; planne
           </span>
         )}
       </div>
-      {!planned && <LeafLine part={part} says={ready || mood === 'bad' ? undefined : message} />}
+      {!planned && (mood !== 'bad' || part.externalName) && <LeafLine part={part} says={ready || mood === 'bad' ? undefined : message} />}
       {mood === 'bad' && message && <blockquote className="words">{message}</blockquote>}
     </div>
   );

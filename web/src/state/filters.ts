@@ -1,5 +1,5 @@
 import type { Me } from '../api/schema';
-import { kindPath } from '../kinds/known';
+import { kindPath, known } from '../kinds/known';
 import { compare } from '../kinds/words';
 import type { Row } from './environments';
 
@@ -37,7 +37,7 @@ export function isMine({ owner, ownerLabel }: Pick<Row, 'owner' | 'ownerLabel'>,
 export function listed(rows: readonly Row[], { q, kind, owner, phase, sort }: Filters, me: Me | undefined): Row[] {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (row: Row) => {
-    const text = `${row.name} ${row.namespace} ${row.kind} ${row.owner}`.toLowerCase();
+    const text = `${row.name} ${row.namespace} ${row.kind} ${known(row.kind).title} ${row.owner}`.toLowerCase();
     const whose = owner === '*' || (owner ? row.owner === owner : isMine(row, me));
     return whose && (!kind || kindPath(row) === kind) && (!phase || row.phase === phase) && words.every((word) => text.includes(word));
   };
