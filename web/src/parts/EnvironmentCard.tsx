@@ -60,7 +60,7 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
       <th scope="row">
         <Link href={pageOf(environment)}>{name}</Link>
       </th>
-      <td className="line">
+      <td>
         <KindName of={environment} />
       </td>
       <td className="line">{namespace}</td>
