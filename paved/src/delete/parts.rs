@@ -44,8 +44,9 @@ const USUAL: [&str; 4] = [
 /// The parts of one environment.
 #[derive(Clone)]
 pub(crate) struct Parts {
-    /// The UID of what owns them: the composite.
-    owner: String,
+    /// UIDs of the composite and of the parts that were seen: whatever one of these owns is a part. A Usage belongs to what uses,
+    /// too, and to that alone once the composite waits for its parts.
+    owners: BTreeSet<String>,
     all: Vec<Part>,
     /// Since when they are looked at.
     since: Instant,
@@ -130,8 +131,8 @@ impl Parts {
             api: apis[&(&reference.api_version, &reference.kind)].clone(),
             state: State::Unknown,
         });
-        let owner = owner.and_then(|owner| owner.metadata.uid.clone()).unwrap_or_default();
-        Ok(Self { owner, all: parts.collect(), since: Instant::now(), hidden })
+        let owners = owner.and_then(|owner| owner.metadata.uid.clone()).into_iter().collect();
+        Ok(Self { owners, all: parts.collect(), since: Instant::now(), hidden })
     }
 
     /// Looks at all that were not gone. What cannot be read keeps its state: it is looked at again. Whoever gives up waiting has
@@ -150,13 +151,16 @@ impl Parts {
         let asked: Vec<_> = asked.collect();
         let mut answers = stream::iter(asked).buffer_unordered(AT_ONCE);
         let waited = self.since.elapsed();
+        let mut others = Vec::new();
         while let Some((index, answer)) = answers.next().await {
             let part = &mut self.all[index];
             match answer {
-                Some(Ok(Some(object))) if is_owned(&object.metadata, &self.owner) => {
+                Some(Ok(Some(object))) if is_owned(&object.metadata, &self.owners) => {
+                    self.owners.extend(object.metadata.uid.clone());
                     part.state = State::of(&object).after(waited, &part.kind);
                 }
-                Some(Ok(_)) => part.state = State::Gone,
+                Some(Ok(Some(object))) => others.push((index, object)),
+                Some(Ok(None)) => part.state = State::Gone,
                 Some(Err(error)) if is_denied(&error) => {
                     part.api = None;
                     self.hidden.insert(part.kind.clone());
@@ -164,6 +168,12 @@ impl Parts {
                 Some(Err(_)) => {}
                 None => drop(self.hidden.insert(part.kind.clone())),
             }
+        }
+        // Now all owners are known.
+        for (index, object) in others {
+            let part = &mut self.all[index];
+            let is_part = is_owned(&object.metadata, &self.owners);
+            part.state = if is_part { State::of(&object).after(waited, &part.kind) } else { State::Gone };
         }
     }
 
@@ -262,12 +272,10 @@ fn is_composite_of(composite: &DynamicObject, claim: &Found) -> bool {
         && of("namespace") == metadata.namespace.as_deref()
 }
 
-/// Whether something is the composite itself, or made by it.
-fn is_owned(metadata: &ObjectMeta, owner: &str) -> bool {
-    let made = || {
-        metadata.owner_references.iter().flatten().any(|by| by.controller == Some(true) && by.uid == owner)
-    };
-    metadata.uid.as_deref() == Some(owner) || made()
+/// Whether something is one of the owners, or belongs to one.
+fn is_owned(metadata: &ObjectMeta, owners: &BTreeSet<String>) -> bool {
+    let by = metadata.owner_references.iter().flatten().map(|owner| &owner.uid);
+    metadata.uid.iter().chain(by).any(|uid| owners.contains(uid))
 }
 
 impl State {
@@ -355,7 +363,7 @@ mod tests {
     }
 
     fn parts(all: Vec<Part>) -> Parts {
-        Parts { owner: "ada".to_owned(), all, since: Instant::now(), hidden: BTreeSet::new() }
+        Parts { owners: BTreeSet::new(), all, since: Instant::now(), hidden: BTreeSet::new() }
     }
 
     #[test]
