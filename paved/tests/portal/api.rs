@@ -65,11 +65,20 @@ async fn an_environment_is_made_read_changed_and_deleted() {
 async fn what_was_read_can_be_made_anew_under_another_name() {
     let (cluster, portal) = both().await;
     portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await;
+    cluster.change(&at("stockpools", "team-vision", "spare"), |object| {
+        object["spec"]["resourceRef"] = json!({"name": "spare-x"});
+        object["spec"]["crossplane"] =
+            json!({"resourceRefs": [{"name": "part"}], "compositionRef": {"name": "ours"}});
+    });
     let mut object = portal.get("ada", PATH).await.json()["object"].clone();
     object["metadata"]["name"] = json!("another");
     let made = portal.json("POST", "ada", "/api/v1/environments", &object).await;
     assert_eq!(made.status, 201, "{:?}", made.body);
-    assert!(cluster.get(&at("stockpools", "team-vision", "another")).is_some());
+    let spec = cluster.get(&at("stockpools", "team-vision", "another")).unwrap()["spec"].clone();
+    assert_eq!(
+        (&spec["resourceRef"], &spec["crossplane"]),
+        (&Value::Null, &json!({"compositionRef": {"name": "ours"}}))
+    );
 }
 
 #[tokio::test]

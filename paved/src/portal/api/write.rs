@@ -60,6 +60,9 @@ impl Draft {
         let mut object = Map::new();
         object.insert("metadata".to_owned(), Value::Object(metadata));
         let mut spec = document.remove("spec").unwrap_or_else(|| json!({}));
+        if before.is_none() {
+            unbind(&mut spec);
+        }
         name_secret(&kind, &name, &mut spec, before);
         object.insert("spec".to_owned(), spec);
         // Status is the function's: whoever sends one back with the rest means nothing by it.
@@ -154,6 +157,15 @@ fn kept<'o>(before: &'o DynamicObject, named: Option<&str>) -> Option<[Option<&'
     let label = before.metadata.labels.as_ref().and_then(|all| all.get(LABEL));
     let login = before.metadata.annotations.as_ref().and_then(|all| all.get(ANNOTATION));
     named.is_none_or(|named| label.is_some_and(|label| label == named)).then_some([label, login])
+}
+
+/// Leaves out what Crossplane has written into the spec of another one: what is new has parts of its own.
+fn unbind(spec: &mut Value) {
+    for (path, field) in [("", "resourceRef"), ("", "resourceRefs"), ("/crossplane", "resourceRefs")] {
+        if let Some(place) = spec.pointer_mut(path).and_then(Value::as_object_mut) {
+            place.remove(field);
+        }
+    }
 }
 
 /// Names a Secret for the connection details of a claim that names none: the one that it had before, else one that is called like the
