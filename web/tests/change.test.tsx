@@ -69,7 +69,7 @@ describe('a change', () => {
     edit(there, { diskGB: 300, allowedCidrs: ['192.0.2.0/24'] });
     await user.click(screen.getByRole('button', { name: 'Save the change' }));
     expect(await screen.findByText('It was changed meanwhile')).toBeVisible();
-    expect(screen.getByText(/Somebody has changed parameters.allowedCidrs, parameters.diskGB\./)).toBeVisible();
+    expect(screen.getByText(/Somebody has changed Allowed CIDRs, Disk \(GiB\)\./)).toBeVisible();
     expect(screen.getByLabelText(/^Disk/)).toHaveValue(300);
     expect(screen.getByLabelText(/^Allowed CIDRs/)).toHaveValue('192.0.2.0/24');
     await expectAccessible();

@@ -177,6 +177,12 @@ describe('one environment', () => {
     world.restart();
     world.change(view, { message: 'something newer' });
     expect(await screen.findByText('something newer', undefined, { timeout: 4000 })).toBeVisible();
+    // So does one that comes back after a read that failed.
+    world.refuse('GET', /ada$/, { status: 502, detail: 'away' });
+    await waitFor(() => expect(world.refusals).toEqual([]), { timeout: 6000 });
+    world.restart();
+    world.change(view, { message: 'the newest' });
+    expect(await screen.findByText('the newest', undefined, { timeout: 8000 })).toBeVisible();
     await user.click(screen.getByRole('button', { name: 'Delete' }));
     await user.type(await screen.findByLabelText(/Type its name/), 'ada');
     await user.click(screen.getByRole('button', { name: 'Delete it' }));

@@ -41,5 +41,7 @@ it('a part keeps its lines as it comes up, and only what fails takes more room',
   rerender(tree({ ...role, ready: true, reason: undefined, message: undefined }));
   expect(lines()).toEqual([['leaf-line', '']]);
   rerender(tree({ ...role, reason: 'Failed', message: 'no such role' }));
-  expect(lines()).toEqual([['leaf-line', ''], ['words', 'no such role']]);
+  expect(lines()).toEqual([['words', 'no such role']]);
+  rerender(tree({ ...role, externalName: 'ada-5f0c9', reason: 'Failed', message: 'no such role' }));
+  expect(lines()).toEqual([['leaf-line', 'ada-5f0c9'], ['words', 'no such role']]);
 });

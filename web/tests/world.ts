@@ -39,7 +39,7 @@ export class World {
   private version = 1000;
   private readonly backlog: Sent[] = [];
   private readonly lines = new Set<Line>();
-  private readonly refusals: { method: string; path: RegExp; problem: Refusal }[] = [];
+  readonly refusals: { method: string; path: RegExp; problem: Refusal }[] = [];
 
   /** Puts an environment there. */
   add(api: Api, over: Partial<Environment> & { stage?: Stage; name: string; namespace: string }): Environment {

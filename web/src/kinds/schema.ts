@@ -122,11 +122,15 @@ export function uiOf(schema: Schema, current?: Data): UiSchema<Data, Schema> {
   return ui;
 }
 
-/** What the form calls the field at a path. */
+/** What the form calls the field at a path; what people have named themselves is called so. */
 export function fieldTitle(schema: Schema, path: readonly string[]): string {
-  const of = path.slice(0, -1).reduce<Schema | undefined>((one, name) => one?.properties?.[name], schema);
-  const name = path.at(-1) ?? '';
-  return titleOf(name, of?.properties?.[name] ?? {});
+  let of: Schema | undefined = schema;
+  const titles = path.map((name) => {
+    of = of?.properties?.[name];
+    return of ? titleOf(name, of) : name;
+  });
+  // Most of a spec lies in one group, which has no heading.
+  return titles.slice(path[0] === 'parameters' ? 1 : 0).join(' › ');
 }
 
 function titleOf(name: string, { description }: Schema): string {

@@ -71,11 +71,12 @@ function Found({ namespace, kind, name }: Place) {
   if (row && !seen) setSeen(true);
   const environment = untold && isRefused(error) ? undefined : line;
   const read = untold && environment !== undefined;
+  const reads = untold && seen && !isRefused(error);
   useEffect(() => {
-    if (!read) return;
+    if (!reads) return;
     const timer = setInterval(again, AGAIN);
     return () => clearInterval(timer);
-  }, [read, again]);
+  }, [reads, again]);
   // A line that begins anew forgets what was only read.
   const forgotten = untold && !pending && seen && row === undefined && error === undefined;
   useEffect(() => {

@@ -64,6 +64,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
     if (!form.check() || !nameFits) { goToFirstError(); return; }
     if (refusal && doubted !== refusal) {
       setDoubted(refusal);
+      form.refuse(refusal);
       goToFirstError();
       return;
     }
