@@ -13,8 +13,10 @@ use crate::cli::{Apply, Goal};
 use crate::cluster::{Cluster, Found, Kinds, lacks_rights, refusal};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::files::Document;
 use crate::paint::{BOLD, GREEN, YELLOW};
-use crate::{outputs, stop, wait};
+use crate::stop::{self, Stop};
+use crate::{outputs, wait};
 use composition::Source;
 use plan::Step;
 
@@ -37,6 +39,24 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
         outputs::prepare(&args.outputs)?;
     }
     let documents = plan::documents(&args.files, console)?;
+    let planned =
+        stop::unless_asked(Box::pin(planned(args, documents, console)), "nothing was applied").await?;
+    let Some((cluster, steps)) = planned else { return Ok(()) };
+    let applied = perform(&cluster, &steps, args.force_conflicts, console).await?;
+    if !args.wait {
+        return Ok(());
+    }
+    let waiting = wait::until(&cluster, applied, &Goal::Ready, args.patience, console);
+    let environments = stop::unless_asked(Box::pin(waiting), "everything was applied").await?;
+    outputs::write(&args.outputs, &environments)
+}
+
+/// What is to be applied, once the API server and the composition take it all; nothing where that was the question.
+async fn planned(
+    args: &Apply,
+    documents: Vec<Document>,
+    console: &mut Console<'_>,
+) -> Result<Option<(Cluster, Vec<Step>)>, Failure> {
     let cluster = Cluster::connect(&args.access).await?;
     let kinds = Kinds::discover(&cluster).await?;
     let mut steps = plan::steps(documents, &kinds, &cluster, args.access.namespace.as_deref(), console)?;
@@ -58,15 +78,9 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
         for step in &steps {
             tell(step, step.rehearsed.as_ref(), " (server dry run)", console)?;
         }
-        return Ok(());
+        return Ok(None);
     }
-    let applied = perform(&cluster, &steps, args.force_conflicts, console).await?;
-    if !args.wait {
-        return Ok(());
-    }
-    let waiting = wait::until(&cluster, applied, &Goal::Ready, args.patience, console);
-    let environments = stop::unless_asked(waiting, "everything was applied").await?;
-    outputs::write(&args.outputs, &environments)
+    Ok(Some((cluster, steps)))
 }
 
 /// Reads what is there, and lets the API server check everything without keeping it; all refusals are told at once.
@@ -144,31 +158,30 @@ async fn perform(
     force: bool,
     console: &mut Console<'_>,
 ) -> Result<Vec<Found<Environment>>, Failure> {
-    let mut interrupted = false;
-    let mut interrupt = std::pin::pin!(stop::asked());
+    let mut stop = Stop::listen();
     let mut applied = Vec::new();
     for step in steps {
-        let mut attempt = std::pin::pin!(attempt(cluster, step, force, false));
-        let done = loop {
-            tokio::select! {
-                done = &mut attempt => break done,
-                () = &mut interrupt, if !interrupted => interrupted = true,
+        let titles = |steps: &[Step]| steps.iter().map(Step::title).collect::<Vec<_>>().join(", ");
+        let left = &steps[applied.len()..];
+        match stop.finish(attempt(cluster, step, force, false), "everything that was begun", console).await? {
+            None => {
+                let told = format!("it is not known whether {} was applied", step.title());
+                let rest = titles(&left[1..]);
+                let rest = if rest.is_empty() { rest } else { format!("; not applied: {rest}") };
+                return Err(Failure::Interrupted(told + &rest));
             }
-        };
-        match done {
-            Ok(object) => {
+            Some(Ok(object)) => {
                 tell(step, Some(&object), "", console)?;
                 let object = Environment::applied(&object, step.live.as_ref());
                 applied.push(Found { kind: step.kind.clone(), object, listed: None });
             }
-            Err(failure) => {
-                let left: Vec<String> = steps[applied.len()..].iter().map(Step::title).collect();
-                writeln!(console.err, "note: not applied: {}", left.join(", "))?;
+            Some(Err(failure)) => {
+                writeln!(console.err, "note: not applied: {}", titles(left))?;
                 return Err(failure);
             }
         }
     }
-    if interrupted {
+    if stop.is_asked {
         return Err(Failure::Interrupted("everything was applied".to_owned()));
     }
     Ok(applied)

@@ -12,7 +12,7 @@ mod trouble;
 mod watch;
 
 use std::fs::File;
-use std::io::{IsTerminal, stdin};
+use std::io::{IsTerminal, stderr, stdin};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -106,8 +106,9 @@ pub(crate) async fn configure(access: &Access) -> Result<Config, Failure> {
             });
         }
     }
-    // A plugin that may ask somebody speaks on standard error itself; where nobody types, what it says is read.
-    if let Some(plugin) = user.exec.as_mut().filter(|_| !stdin().is_terminal()) {
+    // A plugin that may ask somebody speaks on standard error itself; where there is no terminal at all, what it says is read.
+    let nobody = !stdin().is_terminal() && !stderr().is_terminal();
+    if let Some(plugin) = user.exec.as_mut().filter(|_| nobody) {
         plugin.interactive_mode = Some(ExecInteractiveMode::Never);
     }
     config.connect_timeout = Some(CONNECT);

@@ -19,7 +19,7 @@ use crate::environment::{Environment, spell};
 use crate::failure::Failure;
 use crate::live::Live;
 use crate::paint::{self, BOLD};
-use crate::stop;
+use crate::stop::{self, Stop};
 use crate::wait::Watched;
 pub(crate) use parts::Parts;
 
@@ -51,38 +51,35 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
         return Ok(());
     }
     let gone = until_gone(&cluster, found, parts, args.timeout, console);
-    stop::unless_asked(gone, "everything is being deleted all the same").await
+    stop::unless_asked(Box::pin(gone), "everything is being deleted all the same").await
 }
 
 /// Deletes one after another. Who wants it to end is heard between two.
 async fn delete_all(cluster: &Cluster, found: &[Found], console: &mut Console<'_>) -> Result<(), Failure> {
-    let mut interrupt = pin!(stop::asked());
+    let titles = |found: &[Found]| {
+        let titles: Vec<_> = found.iter().map(|one| Environment::of(&one.object).title()).collect();
+        titles.join(", ")
+    };
+    let mut stop = Stop::listen();
     for (done, one) in found.iter().enumerate() {
-        let mut deleting = pin!(delete(cluster, one));
-        let mut interrupted = false;
-        let deleted = loop {
-            tokio::select! {
-                deleted = &mut deleting => break deleted,
-                () = &mut interrupt, if !interrupted => interrupted = true,
+        let (title, left) = (Environment::of(&one.object).title(), titles(&found[done + 1..]));
+        let deleted = stop.finish(delete(cluster, one), &format!("the request for {title}"), console).await?;
+        let told = match deleted {
+            Some(Ok(())) => {
+                writeln!(console.out, "{title} is being deleted")?;
+                None
             }
+            Some(Err(failure)) => {
+                writeln!(console.err, "note: not deleted: {}", titles(&found[done..]))?;
+                return Err(failure);
+            }
+            None => Some(format!("it is not known whether {title} is being deleted")),
         };
-        let titles = |found: &[Found]| {
-            let titles: Vec<_> = found.iter().map(|one| Environment::of(&one.object).title()).collect();
-            titles.join(", ")
-        };
-        if let Err(failure) = deleted {
-            writeln!(console.err, "note: not deleted: {}", titles(&found[done..]))?;
-            return Err(failure);
-        }
-        writeln!(console.out, "{} is being deleted", titles(&found[done..=done]))?;
-        if interrupted {
-            let left = &found[done + 1..];
-            let told = if left.is_empty() {
-                "everything is being deleted all the same".to_owned()
-            } else {
-                format!("not deleted: {}", titles(left))
-            };
-            return Err(Failure::Interrupted(told));
+        if stop.is_asked {
+            let left = (!left.is_empty()).then(|| format!("not deleted: {left}"));
+            let told: Vec<String> = told.into_iter().chain(left).collect();
+            let all = || "everything is being deleted all the same".to_owned();
+            return Err(Failure::Interrupted(if told.is_empty() { all() } else { told.join("; ") }));
         }
     }
     Ok(())

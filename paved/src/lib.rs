@@ -66,7 +66,7 @@ pub struct Terminal<'a> {
 }
 
 /// Runs the program and gives its exit code: 0 done, 1 usage, 2 refused input, 3 refused by the composition, 4 provisioning
-/// failed, 5 timed out, 6 no access, 130 ended by Ctrl-C. A reader that closed the pipe ends what only prints, with 0; anything
+/// failed, 5 timed out, 6 no access, 130 ended by Ctrl-C or SIGTERM. A reader that closed the pipe ends what only prints, with 0; anything
 /// else goes on, and its exit code is what it would have been.
 pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> u8 {
     let command = match parse(args.into_iter().collect()) {
@@ -117,19 +117,23 @@ fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
 /// Commands that talk to a cluster, on one thread: they wait more than they work.
 fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let done = runtime.block_on(async {
         match command {
-            Command::Status(args) => stop::unless_asked(status::run(&args, console), "").await,
-            Command::List(args) => stop::unless_asked(list::run(&args, console), "").await,
-            Command::Kinds(args) => stop::unless_asked(kinds::run(&args, console), "").await,
+            Command::Status(args) => stop::unless_asked(Box::pin(status::run(&args, console)), "").await,
+            Command::List(args) => stop::unless_asked(Box::pin(list::run(&args, console)), "").await,
+            Command::Kinds(args) => stop::unless_asked(Box::pin(kinds::run(&args, console)), "").await,
             Command::Apply(args) => apply::run(&args, console).await,
             Command::Delete(args) => delete::run(&args, console).await,
             Command::Wait(args) => {
-                stop::unless_asked(wait::run(&args, console), "nothing is undone: it goes on by itself").await
+                stop::unless_asked(
+                    Box::pin(wait::run(&args, console)),
+                    "nothing is undone: it goes on by itself",
+                )
+                .await
             }
             Command::Connect(args) => connect::run(&args, console).await,
             Command::Publish(args) => publish::run(&args, console).await,
-            Command::Doctor(args) => stop::unless_asked(doctor::run(&args, console), "").await,
+            Command::Doctor(args) => stop::unless_asked(Box::pin(doctor::run(&args, console)), "").await,
             Command::Preview(_)
             | Command::Portal(_)
             | Command::Validate(_)
@@ -137,7 +141,10 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             | Command::Platform(_)
             | Command::Completions { .. } => Ok(()),
         }
-    })
+    });
+    // A name that is looked up, or a plugin that waits for a login, holds nothing that anybody waits for.
+    runtime.shutdown_background();
+    done
 }
 
 /// The portal serves many at once: on all processors.

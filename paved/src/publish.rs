@@ -34,6 +34,9 @@ use hashes::Hashes;
 use headers::Rules;
 use plan::Plan;
 
+/// What has become of it where somebody ends it before it begins.
+const NOTHING: &str = "nothing was uploaded";
+
 /// Publishes what the flags name.
 pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(), Failure> {
     let folder = Folder::open(&args.folder)?;
@@ -47,13 +50,14 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
         )));
     }
     let begin = Instant::now();
-    let site = Site::find(args, console).await?;
+    let site = stop::unless_asked(Box::pin(Site::find(args, console)), NOTHING).await?;
     let left = args.patience.timeout.saturating_sub(begin.elapsed());
-    let account = Account::open(&site.region, args.endpoint_url.as_deref()).await?;
+    let opened = Account::open(&site.region, args.endpoint_url.as_deref());
+    let account = stop::unless_asked(Box::pin(opened), NOTHING).await?;
     let bucket = Bucket::new(&account, &site.bucket);
 
-    let stored = bucket.list().await?;
-    let plan = Plan::new(&folder, &rules, stored, args).await?;
+    let planned = async { Plan::new(&folder, &rules, bucket.list().await?, args).await };
+    let plan = stop::unless_asked(Box::pin(planned), NOTHING).await?;
     plan.notes(console)?;
     if args.dry_run {
         return plan.print(console);

@@ -1,12 +1,14 @@
 //! When somebody wants a command to end: Ctrl-C, or SIGTERM, by which pipelines and Kubernetes say the same. A container's first process
 //! hears neither unless it listens.
 
-use std::pin::pin;
+use std::io;
+use std::pin::{Pin, pin};
 
 use futures::future::{Either, select};
 use tokio::signal::ctrl_c;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::Console;
 use crate::failure::Failure;
 
 /// Completes when somebody wants this to end. From the first time that it is waited for the signals end nothing by themselves.
@@ -19,11 +21,49 @@ pub(crate) async fn asked() {
 
 /// Does something until then; `told` is what has become of it, if there is anything to say.
 pub(crate) async fn unless_asked<T>(
-    work: impl Future<Output = Result<T, Failure>>,
+    work: Pin<Box<impl Future<Output = Result<T, Failure>>>>,
     told: &str,
 ) -> Result<T, Failure> {
-    match select(pin!(work), pin!(asked())).await {
+    match select(work, pin!(asked())).await {
         Either::Left((done, _)) => done,
         Either::Right(_) => Err(Failure::Interrupted(told.to_owned())),
+    }
+}
+
+/// Hears it while there is work that should not be left half-way.
+pub(crate) struct Stop {
+    asked: Pin<Box<dyn Future<Output = ()>>>,
+    /// Whether somebody wants this to end.
+    pub(crate) is_asked: bool,
+}
+
+impl Stop {
+    /// From now on.
+    pub(crate) fn listen() -> Self {
+        Self { asked: Box::pin(asked()), is_asked: false }
+    }
+
+    /// Does a piece of the work to its end; whoever wants to end meanwhile is told that `what` is finished first. Asked once more it
+    /// is left as it is: `None`.
+    pub(crate) async fn finish<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        what: &str,
+        console: &mut Console<'_>,
+    ) -> io::Result<Option<T>> {
+        let mut work = pin!(work);
+        loop {
+            match select(work.as_mut(), self.asked.as_mut()).await {
+                Either::Left((done, _)) => return Ok(Some(done)),
+                Either::Right(_) if self.is_asked => return Ok(None),
+                Either::Right(_) => {
+                    *self = Self { asked: Box::pin(asked()), is_asked: true };
+                    writeln!(
+                        console.err,
+                        "note: {what} is finished first; Ctrl-C once more ends it at once"
+                    )?;
+                }
+            }
+        }
     }
 }

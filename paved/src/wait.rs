@@ -23,6 +23,9 @@ use courses::Courses;
 use report::Report;
 pub(crate) use watched::{Seen, Watched};
 
+/// The least that the search for what is to be waited for may take.
+const SEARCH: Duration = Duration::from_secs(10);
+
 /// Waits for what the flags name, and leaves what it has become for the next step.
 pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Failure> {
     let leaves_outputs = args.goal == Goal::Ready;
@@ -34,7 +37,7 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
     let cluster = Cluster::connect(&args.access).await?;
     let mut found = Vec::new();
     let mut failures = Vec::new();
-    let longest = args.patience.timeout;
+    let (begin, longest) = (Instant::now(), args.patience.timeout.max(SEARCH));
     let searched = timeout(longest, search(&cluster, &args.names)).await;
     let late =
         |_| Failure::TimedOut(format!("after {} {} has not told of it", spell(longest), cluster.server));
@@ -52,7 +55,9 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
         let known = found.iter().map(|one| &one.object);
         outputs::tell_apart(&args.outputs, known.map(|one| [&*one.kind, &*one.namespace, &*one.name]))?;
     }
-    let environments = until(&cluster, found, &args.goal, args.patience, console).await?;
+    let searched = Duration::from_secs(begin.elapsed().as_secs());
+    let patience = Patience { timeout: args.patience.timeout.saturating_sub(searched), ..args.patience };
+    let environments = until(&cluster, found, &args.goal, patience, console).await?;
     if leaves_outputs { outputs::write(&args.outputs, &environments) } else { Ok(()) }
 }
 

@@ -149,6 +149,23 @@ async fn a_pod_without_a_service_account_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_that_may_ask_somebody_is_read_where_there_is_no_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let exec = json!({"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "interactiveMode": "IfAvailable",
+        "args": ["-c", "echo first >&2; echo log in first >&2; exit 1"]});
+    let kubeconfig = json!({"apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "c", "user": {"exec": exec}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}]});
+    let path = folder.path().join("config");
+    std::fs::write(&path, kubeconfig.to_string()).unwrap();
+    let variables = [("KUBECONFIG", path.to_str().unwrap()), ("PATH", "/usr/bin:/bin")];
+    let told = run(Path::new(PAVED), &["list"], &variables).await;
+    assert_eq!((told.code, told.err.lines().count()), (6, 1), "{}", told.err);
+    assert!(told.err.contains("has failed: log in first; check "), "{}", told.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn as_a_plugin_of_kubectl_it_is_the_same_program() {
     let cluster = Cluster::with(pool(), &[]).await;
     let folder = tempfile::tempdir().unwrap();

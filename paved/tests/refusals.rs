@@ -149,7 +149,7 @@ fn a_kubeconfig_that_cannot_be_used_is_said_in_a_line() {
         (user("{client-certificate-data: '!', client-key-data: '!'}"), "the kubeconfig cannot be used"),
         (plugin("echo hunter3; echo log in first >&2; exit 1"), "has failed: log in first"),
         (plugin("echo token=hunter3"), "has not printed an ExecCredential"),
-        (plugin("echo log in first >&2; exit 1").replace("Never", "IfAvailable"), "has failed: log in first"),
+        (plugin("exit 3"), "has failed (exit status: 3)"),
         (
             user("{client-certificate: /no/cert, client-key: /no/key}"),
             "client-certificate cannot be read: /no/cert: ",

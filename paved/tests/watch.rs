@@ -44,6 +44,16 @@ impl Watching {
     async fn notes(&mut self, words: &str) {
         until(words, async || self.err.next_line().await.unwrap()).await;
     }
+
+    async fn signal(&self, signal: &str) {
+        let id = self.child.id().unwrap().to_string();
+        Command::new("kill").args([signal, &id]).status().await.unwrap();
+    }
+
+    /// Its exit code.
+    async fn ends(&mut self) -> Option<i32> {
+        timeout(Duration::from_secs(20), self.child.wait()).await.unwrap().unwrap().code()
+    }
 }
 
 async fn until(words: &str, mut next: impl AsyncFnMut() -> Option<String>) {
@@ -134,4 +144,41 @@ async fn a_list_of_nothing_waits_for_the_first() {
     run.notes("no environments in namespace team; the next will be shown").await;
     cluster.comes_back();
     run.says("shop").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_goes_on_ends_at_either_signal() {
+    let cluster = Cluster::with(waiting(pool()), &[]).await;
+    for (args, said, told) in [
+        (&["wait", "shop"][..], "StockPool team/shop", Some("interrupted: nothing is undone")),
+        (&["list", "-w"], "shop", None),
+        (&["status", "shop", "-w"], "StockPool team/shop", None),
+    ] {
+        for signal in ["-TERM", "-INT"] {
+            let mut run = Watching::start(&cluster, args);
+            run.says(said).await;
+            run.signal(signal).await;
+            match told {
+                Some(told) => run.notes(told).await,
+                None => assert_eq!(run.err.next_line().await.unwrap(), None, "{args:?}"),
+            }
+            assert_eq!(run.ends().await, Some(130), "{args:?} {signal}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_must_not_be_left_half_way_ends_at_the_second_signal() {
+    let path = "DELETE /apis/platform.acme.io/v1alpha1/namespaces/team/stockpools/shop";
+    let cluster = Cluster::with(pool(), &[(path, serde_json::Value::Null)]).await;
+    let mut run = Watching::start(&cluster, &["delete", "shop", "--yes"]);
+    while !cluster.asked().iter().any(|asked| asked.starts_with("DELETE ")) {
+        sleep(Duration::from_millis(10)).await;
+    }
+    run.signal("-TERM").await;
+    run.notes("the request for StockPool team/shop is finished first; Ctrl-C once more ends it at once")
+        .await;
+    run.signal("-INT").await;
+    run.notes("interrupted: it is not known whether StockPool team/shop is being deleted").await;
+    assert_eq!(run.ends().await, Some(130));
 }

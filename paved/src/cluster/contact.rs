@@ -14,6 +14,9 @@ use crate::failure::Failure;
 /// How long the API server may refuse what it has answered before: while it starts, it knows nobody.
 const STARTING: Duration = Duration::from_secs(45);
 
+/// How long credentials may not be renewed that were good before: their plugin may need what is away just now.
+const RENEWAL: Duration = Duration::from_mins(3);
+
 /// What several watches know of the API server.
 #[derive(Default)]
 pub(crate) struct Contact {
@@ -63,7 +66,8 @@ impl Contact {
         let refused = self.lost.entry(watch).or_default();
         if lacking.is_some() || [401, 403, 404].contains(&code) {
             let since = *refused.get_or_insert_with(Instant::now);
-            if !listed || since.elapsed() > STARTING {
+            let longest = if lacking.is_some() { RENEWAL } else { STARTING };
+            if !listed || since.elapsed() > longest {
                 return Err(cluster.explain(error, act));
             }
         } else {
@@ -137,7 +141,9 @@ mod tests {
         let mut broke = || contact.broke(0, &failed, true, "watch X", &cluster);
         let told = broke().unwrap().unwrap();
         assert!(told.contains("for want of credentials (the credential plugin"), "{told}");
-        advance(STARTING * 2).await;
+        advance(RENEWAL).await;
+        assert!(broke().is_ok());
+        advance(Duration::from_secs(1)).await;
         assert_eq!(broke().unwrap_err().code(), 6);
     }
 

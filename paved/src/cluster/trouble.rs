@@ -57,8 +57,8 @@ fn credentials(error: &AuthError) -> String {
             let said = String::from_utf8_lossy(&out.stderr);
             match said.lines().rfind(|line| !line.trim().is_empty()) {
                 Some(last) => format!("{PLUGIN} has failed: {}", one_line(last)),
-                // Where it may ask somebody at a terminal, it speaks there.
-                None => format!("{PLUGIN} has failed; what it says itself stands above"),
+                // Where it may ask somebody at a terminal, it speaks there itself.
+                None => format!("{PLUGIN} has failed ({})", out.status),
             }
         }
         AuthError::AuthExecStart(error) => format!("{PLUGIN} cannot be started: {error}; is it installed?"),

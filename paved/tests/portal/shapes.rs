@@ -88,8 +88,8 @@ async fn a_workspace_needs_an_owner_and_lets_in_the_owners_keys() {
         );
     }
     // No more, and no longer ones, than a workspace takes.
-    let wordy = format!("{KEY} {}", "x".repeat(8192));
-    for keys in [vec![KEY; 21], vec![&*wordy]] {
+    let long = format!("{KEY} {}", "x".repeat(8192));
+    for keys in [vec![KEY; 21], vec![&*long]] {
         let refused = portal.json("PUT", "ada", "/api/v1/keys", &json!({"keys": keys})).await;
         assert_eq!(refused.status, 400, "{:?}", refused.body);
     }
