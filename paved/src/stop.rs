@@ -5,8 +5,10 @@ use std::io;
 use std::pin::{Pin, pin};
 
 use futures::future::{Either, select};
+use futures::poll;
 use tokio::signal::ctrl_c;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::yield_now;
 
 use crate::Console;
 use crate::failure::Failure;
@@ -24,10 +26,14 @@ pub(crate) async fn unless_asked<T>(
     work: Pin<Box<impl Future<Output = Result<T, Failure>>>>,
     told: &str,
 ) -> Result<T, Failure> {
-    match select(work, pin!(asked())).await {
-        Either::Left((done, _)) => done,
-        Either::Right(_) => Err(Failure::Interrupted(told.to_owned())),
-    }
+    let mut asked = pin!(asked());
+    let done = match select(work, asked.as_mut()).await {
+        Either::Left((done, _)) => done?,
+        Either::Right(_) => return Err(Failure::Interrupted(told.to_owned())),
+    };
+    // What came while the work computed, and waited for nothing, is heard only now.
+    yield_now().await;
+    if poll!(asked).is_ready() { Err(Failure::Interrupted(told.to_owned())) } else { Ok(done) }
 }
 
 /// Hears it while there is work that should not be left half-way.

@@ -27,7 +27,7 @@ Exit codes:
   4    provisioning failed
   5    timed out
   6    no access: the cluster does not answer, or does not let you
-  130  ended by Ctrl-C or SIGTERM: what was begun is done, nothing is half applied";
+  130  ended by Ctrl-C or SIGTERM: what was begun is done, unless a second one ended that";
 
 pub(super) const WAIT_HELP: &str = "\
 Examples:

@@ -169,11 +169,20 @@ impl Parts {
                 None => drop(self.hidden.insert(part.kind.clone())),
             }
         }
-        // Now all owners are known.
-        for (index, object) in others {
+        // Owners are among them, too, in whatever order.
+        while let Some(next) = others.iter().position(|(_, one)| is_owned(&one.metadata, &self.owners)) {
+            let (index, object) = others.swap_remove(next);
             let part = &mut self.all[index];
-            let is_part = is_owned(&object.metadata, &self.owners);
-            part.state = if is_part { State::of(&object).after(waited, &part.kind) } else { State::Gone };
+            self.owners.extend(object.metadata.uid.clone());
+            part.state = State::of(&object).after(waited, &part.kind);
+        }
+        // Nobody's are those only once nobody is left who might own them.
+        let is_other = |index| others.iter().any(|(other, _)| *other == index);
+        let unread = |(index, part): (usize, &Part)| part.state == State::Unknown && !is_other(index);
+        if !self.all.iter().enumerate().any(unread) {
+            for (index, _) in others {
+                self.all[index].state = State::Gone;
+            }
         }
     }
 

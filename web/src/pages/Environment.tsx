@@ -73,10 +73,11 @@ function Found({ namespace, kind, name }: Place) {
   const read = untold && environment !== undefined;
   const reads = untold && seen && !isRefused(error);
   useEffect(() => {
-    if (!reads) return;
-    const timer = setInterval(again, AGAIN);
-    return () => clearInterval(timer);
-  }, [reads, again]);
+    // The next one only after the answer: a slow one counts as well.
+    if (!reads || pending) return;
+    const timer = setTimeout(again, AGAIN);
+    return () => clearTimeout(timer);
+  }, [reads, pending, again]);
   // A line that begins anew forgets what was only read.
   const forgotten = untold && !pending && seen && row === undefined && error === undefined;
   useEffect(() => {
