@@ -20,7 +20,10 @@ pub(crate) const CODES: [(u8, &str); 8] = [
     (4, "provisioning failed, or doctor found something broken"),
     (5, "timed out"),
     (6, "no access: the cluster does not answer, or does not let you"),
-    (130, "ended by Ctrl-C or SIGTERM: what was begun is done, unless a second one ended that"),
+    (
+        130,
+        "ended by Ctrl-C or SIGTERM: what was begun is done, unless a second one ended that; SIGTERM ends connect, and delete before its question is answered, with 143",
+    ),
 ];
 
 /// The same as help has it.

@@ -1,8 +1,10 @@
 //! Programs from PyPI, each in a virtual environment that is made once and kept in the target folder.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
@@ -13,6 +15,9 @@ pub const MOTO: &str = "moto[server]==5.2.5";
 
 /// schemathesis: requests that are made up from the description of an API.
 pub const SCHEMATHESIS: &str = "schemathesis==4.32.5";
+
+/// Between one try to install something and the next.
+const PAUSES: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(45)];
 
 /// A program of the virtual environment that has `requirement`, as in `moto[server]==5.2.5`: another version has another one. It is
 /// made where it is not there yet; whoever wants it meanwhile waits.
@@ -26,10 +31,24 @@ pub fn program(requirement: &str, name: &str) -> Result<PathBuf> {
     let whole = home.join("whole");
     if !whole.exists() {
         run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
-        run(Command::new(home.join("bin/python")).args(["-m", "pip", "install", "--quiet", requirement]))?;
+        install(&home, requirement)?;
         fs::write(whole, "").context("marking a virtual environment as whole")?;
     }
     Ok(home.join("bin").join(name))
+}
+
+/// By pip. An index that does not answer for a while has failed nothing yet: pip's own retries are over within seconds.
+fn install(home: &Path, requirement: &str) -> Result<()> {
+    let pip =
+        || run(Command::new(home.join("bin/python")).args(["-m", "pip", "install", "--quiet", requirement]));
+    for pause in PAUSES {
+        match pip() {
+            Err(error) => eprintln!("{error:#}; once more in {} s", pause.as_secs()),
+            done => return done,
+        }
+        sleep(pause);
+    }
+    pip()
 }
 
 fn run(command: &mut Command) -> Result<()> {
