@@ -51,7 +51,7 @@ function Found({ namespace, kind, name }: Place) {
   const line = useAtomValue(environmentAtom(row?.key ?? ''));
   // What the line does not tell of may have come a moment ago, may not be listed, or is gone.
   const untold = synced && !row?.told;
-  const { error, pending, again } = useAsked(untold ? `${namespace}/${kind}/${name}` : undefined, async () => {
+  const { error, failed, pending, again } = useAsked(untold ? `${namespace}/${kind}/${name}` : undefined, async () => {
     try {
       const whole = await answer(api.GET('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: { namespace, kind, name } } }));
       const { object: _, ...environment } = whole;
@@ -72,6 +72,8 @@ function Found({ namespace, kind, name }: Place) {
   const environment = untold && isRefused(error) ? undefined : line;
   const read = untold && environment !== undefined;
   const reads = untold && seen && !isRefused(error);
+  // What is read by itself blinks at nobody.
+  const trouble = reads ? failed : error;
   useEffect(() => {
     // The next one only after the answer: a slow one counts as well.
     if (!reads || pending) return;
@@ -92,10 +94,10 @@ function Found({ namespace, kind, name }: Place) {
           <Sections environment={environment} />
           {read && <Untold />}
         </>
-      ) : error === undefined ? (
+      ) : trouble === undefined ? (
         <Skeleton height={320} />
       ) : (
-        <ProblemAlert title="This environment cannot be shown" error={error} again={again} />
+        <ProblemAlert title="This environment cannot be shown" error={trouble} again={again} />
       )}
     </Page>
   );

@@ -4,6 +4,8 @@ import { startTransition, useCallback, useEffect, useRef, useState } from 'react
 export interface Asked<T> {
   data: T | undefined;
   error: unknown;
+  /** Why there was no answer the last time; it stays while the next is waited for. */
+  failed: unknown;
   pending: boolean;
   again: () => void;
 }
@@ -34,5 +36,5 @@ export function useAsked<T>(key: string | undefined, ask: (signal: AbortSignal) 
     return () => gone.abort();
   }, [question]);
   const again = useCallback(() => setRound((before) => before + 1), []);
-  return { data: state.data, error: state.of === question ? state.error : undefined, pending: state.of !== question, again };
+  return { data: state.data, error: state.of === question ? state.error : undefined, failed: state.error, pending: state.of !== question, again };
 }
