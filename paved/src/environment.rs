@@ -38,6 +38,12 @@ const COMMON: [&str; 9] = [
 const ENDPOINTS: [&str; 8] =
     ["connection", "frontendUrl", "url", "endpoint", "gkeEndpoint", "backendUrl", "publicIp", "privateIp"];
 
+/// The label with the owner, as far as a label can hold one.
+pub(crate) const OWNER_LABEL: &str = "owner";
+
+/// The annotation with the owner's login.
+pub(crate) const OWNER: &str = "paved-road.fn.crossplane.io/owner";
+
 /// The annotation by which somebody told Crossplane to leave an object alone.
 const PAUSED: &str = "crossplane.io/paused";
 
@@ -107,7 +113,9 @@ impl Environment {
             object.types.as_ref().map_or(("", ""), |types| (types.api_version.as_str(), types.kind.as_str()));
         let text = |path: &str| data.pointer(path).and_then(Value::as_str).map(harmless);
         let status = data.get("status").and_then(Value::as_object);
-        let annotations = metadata.annotations.as_ref();
+        let annotation = |key| metadata.annotations.as_ref()?.get(key);
+        let label = || metadata.labels.as_ref()?.get(OWNER_LABEL);
+        let owner = || text("/spec/parameters/owner").or_else(|| text("/spec/owner"));
         Self {
             kind: kind.to_owned(),
             group: api_version.split_once('/').map_or("", |(group, _)| group).to_owned(),
@@ -117,7 +125,10 @@ impl Environment {
             created: metadata.creation_timestamp.as_ref().map(|time| time.0),
             deleted: metadata.deletion_timestamp.as_ref().map(|time| time.0),
             edited: edited(object),
-            owner: text("/spec/parameters/owner").or_else(|| text("/spec/owner")),
+            owner: annotation(OWNER)
+                .map(|login| harmless(login))
+                .or_else(owner)
+                .or_else(|| label().map(|label| harmless(label))),
             composition: text("/spec/compositionRef/name")
                 .or_else(|| text("/spec/crossplane/compositionRef/name")),
             phase: text("/status/phase").unwrap_or_default(),
@@ -130,7 +141,7 @@ impl Environment {
                 .filter(|(field, _)| !COMMON.contains(&field.as_str()))
                 .map(|(field, value)| (field.clone(), value.clone()))
                 .collect(),
-            paused: annotations.and_then(|all| all.get(PAUSED)).is_some_and(|value| value == "true"),
+            paused: annotation(PAUSED).is_some_and(|value| value == "true"),
             is_overdue: text("/status/specHash").is_some_and(|composed| composed != spec_hash(&data["spec"])),
             is_bound: data.pointer("/spec/resourceRef/name").is_some(),
             generation: metadata.generation.unwrap_or_default(),

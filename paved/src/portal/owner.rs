@@ -8,12 +8,7 @@ use sha2::{Digest, Sha256};
 use super::Portal;
 use super::problem::Problem;
 use super::who::Person;
-
-/// The label with the owner.
-pub(super) const LABEL: &str = "owner";
-
-/// The annotation with the owner's login, which a label cannot always hold.
-pub(super) const ANNOTATION: &str = "paved-road.fn.crossplane.io/owner";
+pub(super) use crate::environment::{OWNER as ANNOTATION, OWNER_LABEL as LABEL};
 
 /// The longest value of a label.
 const LONGEST: usize = 63;

@@ -105,15 +105,13 @@ impl View {
         let seen = Environment::of(object);
         let metadata = &object.metadata;
         let api_version = object.types.as_ref().map(|types| types.api_version.clone()).unwrap_or_default();
-        let annotation =
-            metadata.annotations.as_ref().and_then(|all| all.get(super::super::owner::ANNOTATION));
         Self {
             api_version,
             plural: plural.to_owned(),
             resource_version: metadata.resource_version.clone().unwrap_or_default(),
             created_at: seen.created.map(|time| time.to_string()),
             deleted_at: seen.deleted.map(|time| time.to_string()),
-            owner: annotation.cloned().or_else(|| seen.owner.clone()),
+            owner: seen.owner.clone(),
             labels: metadata.labels.clone().unwrap_or_default(),
             phase: seen.word().to_owned(),
             ready: seen.is_ready() && seen.is_current(),
