@@ -44,7 +44,7 @@ pub(crate) struct Connect {
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 
-    /// Print the command, or the kubeconfig's file and context, and do nothing.
+    /// Print the command, of a cluster kubectl with its context, once the environment is ready, and do nothing.
     #[arg(long)]
     pub(crate) print: bool,
 

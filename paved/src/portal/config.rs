@@ -88,10 +88,15 @@ impl Config {
             "oidc" => Auth::Oidc(Box::new(oidc(flags)?)),
             other => return Err(wrong("auth", format!("{other:?}"), "oidc and none are allowed")),
         };
+        let public_url = flags.public_url.as_deref().map(public_url).transpose()?;
+        if let Some(url) = public_url.as_ref().filter(|url| matches!(auth, Auth::None) && !is_loopback(url)) {
+            let allowed = "with --auth none only a loopback host is allowed, as whoever reaches it acts as the kubeconfig's user";
+            return Err(wrong("public-url", url, allowed));
+        }
         Ok(Self {
             listen,
             tls: tls(flags)?,
-            public_url: flags.public_url.as_deref().map(public_url).transpose()?,
+            public_url,
             trusted_proxies: proxies(flags)?,
             auth,
             template: flags.namespace_template.as_deref().map(template).transpose()?,
@@ -303,6 +308,7 @@ mod tests {
             ("{auth: none, tls-cert: a.pem}", "--tls-key: found nothing", "key"),
             ("{auth: none, public-url: 'https://a/b'}", "--public-url: found", "without a path"),
             ("{auth: none, public-url: 'http://a.example.org'}", "--public-url: found", "loopback only"),
+            ("{auth: none, public-url: 'https://a.example.org'}", "--public-url: found", "loopback"),
             ("{auth: none, trusted-proxy: [10.0.0.0/99]}", "--trusted-proxy: found", "10.0.0.0/8"),
             ("{auth: none, namespace-template: 'a-{team}'}", "--namespace-template: found", "{group}"),
             ("{auth: none, log-level: loud}", "--log-level: found \"loud\"", "debug"),

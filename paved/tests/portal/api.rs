@@ -84,14 +84,20 @@ async fn what_was_read_can_be_made_anew_under_another_name() {
 #[tokio::test]
 async fn an_operator_changes_what_is_anothers_and_it_stays_anothers() {
     let (cluster, portal) = both().await;
+    cluster.grant("operator", "impersonate users/ada", false);
     portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await;
     let mut object = portal.get("operator", PATH).await.json()["object"].clone();
     object["spec"]["replicas"] = json!(2);
     object["metadata"].as_object_mut().unwrap().remove("labels");
     let changed = portal.json("PUT", "operator", PATH, &object).await;
     assert_eq!(changed.status, 200, "{:?}", changed.body);
+    let merge =
+        [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-operator")];
+    let patch = r#"{"metadata": {"labels": {"owner": "ada", "wave": "2"}}}"#;
+    assert_eq!(portal.send("PATCH", PATH, &merge, patch).await.status, 200);
     let there = cluster.get(&at("stockpools", "team-vision", "spare")).unwrap();
-    assert_eq!(there["metadata"]["labels"]["owner"], "ada");
+    let labels = &there["metadata"]["labels"];
+    assert_eq!((&labels["owner"], &labels["wave"]), (&json!("ada"), &json!("2")));
 }
 
 #[tokio::test]

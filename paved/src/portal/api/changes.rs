@@ -16,7 +16,7 @@ use crate::portal::Portal;
 use crate::portal::extract::{Json, Path, Query};
 use crate::portal::owner::{ANNOTATION, LABEL};
 use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
-use crate::portal::who::{Person, SignedIn};
+use crate::portal::who::SignedIn;
 
 /// An environment as one would apply it.
 #[derive(ToSchema)]
@@ -126,22 +126,28 @@ pub(in crate::portal) async fn patch(
     {
         return Err(Problem::field(field, "is not known; metadata and spec are allowed"));
     }
-    if let Some(metadata) = patch.get_mut("metadata") {
-        checked(&portal, &person, metadata).await?;
+    let api = kind.api(&portal.clients.of(&person)?, Some(namespace));
+    if let Some(metadata) = patch.get_mut("metadata")
+        && let Some(named) = checked(metadata)?
+        && api.get(name).await?.metadata.labels.unwrap_or_default().get(LABEL) != Some(&named)
+    {
+        let metadata = metadata.as_object_mut();
+        let owner = write::owner(&portal, &person, Some(&named)).await?;
+        metadata.into_iter().for_each(|metadata| owner.mark(metadata));
     }
     let params = PatchParams {
         dry_run: how.dry_run,
         field_manager: Some("paved-portal".to_owned()),
         ..PatchParams::default()
     };
-    let api = kind.api(&portal.clients.of(&person)?, Some(namespace));
     let object = api.patch(name, &params, &Patch::Merge(&patch)).await?;
     tracing::info!(user = person.username(), kind = kind.full_name(), namespace, name, "patched");
     Ok(axum::Json(whole(&portal, &kind, object)))
 }
 
-/// Checks a patch's metadata. What it changes stays whose it is, unless it names another owner.
-async fn checked(portal: &Portal, person: &Person, metadata: &mut Value) -> Result<(), Problem> {
+/// Checks a patch's metadata, and takes the owner out of it, who is given back: what it changes stays whose it is, unless it names
+/// another one.
+fn checked(metadata: &mut Value) -> Result<Option<String>, Problem> {
     let metadata =
         metadata.as_object_mut().ok_or_else(|| Problem::field("metadata", "an object is needed"))?;
     let allowed = ["labels", "annotations", "resourceVersion"];
@@ -161,11 +167,8 @@ async fn checked(portal: &Portal, person: &Person, metadata: &mut Value) -> Resu
     let mut take = |place: &str, key: &str| metadata.get_mut(place)?.as_object_mut()?.remove(key);
     let (named, _) = (take("labels", LABEL), take("annotations", ANNOTATION));
     match named {
-        None | Some(Value::Null) => Ok(()),
-        Some(Value::String(named)) => {
-            write::owner(portal, person, Some(&named)).await?.mark(metadata);
-            Ok(())
-        }
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(named)) => Ok(Some(named)),
         Some(_) => Err(Problem::field("metadata.labels.owner", "a text is needed")),
     }
 }

@@ -6,6 +6,7 @@ use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use function_paved_road::check::kubernetes;
 use kube::api::{DynamicObject, ListParams, VersionMatch};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -186,6 +187,10 @@ impl<'b> Wanted<'b> {
                 .into_iter()
                 .for_each(|value| drop(spec.insert(field.to_owned(), json!(value))));
         }
+        if let Some(memory) = text(body, "memory")? {
+            // The schema takes `0`, which the function refuses.
+            kubernetes::memory(memory).map_err(|refused| Problem::field("memory", refused.to_string()))?;
+        }
         let number = |field: &str, most: i64| match body.get(field) {
             None | Some(Value::Null) => Ok(None),
             Some(value) => match value.as_i64().filter(|number| (0..=most).contains(number)) {
@@ -252,7 +257,7 @@ async fn make(portal: &Portal, person: &Person, headers: &HeaderMap, body: &Valu
         Err(problem) if problem.status() == StatusCode::CONFLICT && key.is_some() => {
             let client = portal.clients.of(person)?;
             let there = kind.api(&client, Some(&namespace)).get_opt(&name).await?;
-            let same = there.filter(|there| label(there) == Some(&job_id));
+            let same = there.filter(|there| label(there, REQUEST) == Some(&job_id));
             same.map_or(Err(problem), |there| again(&job_id, &wanted, &there))
         }
         Err(problem) => Err(problem),
@@ -277,8 +282,8 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
         .ok_or_else(|| Problem::field("Idempotency-Key", "1 to 255 visible characters are needed"))
 }
 
-fn label(object: &DynamicObject) -> Option<&String> {
-    object.metadata.labels.as_ref()?.get(REQUEST)
+fn label<'o>(object: &'o DynamicObject, key: &str) -> Option<&'o String> {
+    object.metadata.labels.as_ref()?.get(key)
 }
 
 /// The claim that was there under the same key when this one was made. The API server has one order of all writes, and shows how things
@@ -322,7 +327,11 @@ pub(in crate::portal) async fn job_of(
     }
     let claims = ListParams::default().labels(&format!("{REQUEST}={job_id}"));
     let found = find(&portal, &person, &kinds(&portal), &claims).await?;
-    found.first().map(|(_, object)| Answer(job(&job_id, object))).ok_or_else(absent)
+    // Whoever can write where I see could put a job of mine on a claim of theirs.
+    let own = Owner::of(&person).label();
+    let is_mine = |object: &DynamicObject| label(object, LABEL) == Some(&own);
+    let mine = found.iter().find(|(_, object)| is_mine(object)).or_else(|| found.first());
+    mine.map(|(_, object)| Answer(job(&job_id, object))).ok_or_else(absent)
 }
 
 #[cfg(test)]
@@ -338,6 +347,8 @@ mod tests {
             (json!({"specName": "g1.1", "replicas": -1}), "replicas"),
             (json!({"specName": "g1.1", "replicas": 1.5}), "replicas"),
             (json!({"specName": "g1.1", "replicas": 1, "gpu": 17}), "gpu"),
+            (json!({"specName": "g1.1", "replicas": 1, "memory": "0"}), "memory"),
+            (json!({"specName": "g1.1", "replicas": 1, "memory": "999999999999999Ei"}), "memory"),
             (json!({"specName": "g1.1", "replicas": 1, "name": "A"}), "metadata.name"),
             (json!({"specName": "g1.1", "replicas": 1, "owner": "bob"}), "owner"),
             (json!({"specName": 3, "replicas": 1}), "specName"),
