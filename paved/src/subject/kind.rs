@@ -1,7 +1,7 @@
 //! Which API a document asks for, in which flavour, as claim or composite.
 
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
-use function_paved_road::manifests::{self, VERSION};
+use function_paved_road::manifests;
 use serde_json::Value;
 use simulator::schema::Violation;
 
@@ -48,9 +48,34 @@ pub(crate) fn find(document: &Value) -> Result<Target, Violation> {
 
 /// The same where a cluster or a Composition tells the flavour that the document [leaves open](is_open).
 pub(crate) fn find_in(document: &Value, told: Option<Flavour>) -> Result<Target, Violation> {
+    let target = of_kind(document, told)?;
+    let api_version = document["apiVersion"].as_str().unwrap_or_default();
+    let allowed = manifests::api_version(&target.group);
+    if api_version == allowed {
+        return Ok(target);
+    }
+    let found = if api_version.is_empty() { "none" } else { api_version };
+    Err(violation("apiVersion", format!("found {found}; allowed: {allowed}")))
+}
+
+/// A document as it was meant, where [`find`] refuses its apiVersion, or a kind that is nearly one of ours: what else is wrong with it
+/// can be told, too.
+pub(crate) fn as_meant(document: &Value) -> Option<Value> {
+    let mut meant = document.clone();
+    let (kind, known) = (document["kind"].as_str()?, known());
+    if !known.contains(&kind) {
+        meant["kind"] = simulator::nearest(kind, known)?.into();
+    }
+    let target = of_kind(&meant, None).ok()?;
+    meant["apiVersion"] = manifests::api_version(&target.group).into();
+    Some(meant)
+}
+
+/// What a document asks for by its kind, in the group that it can be in.
+fn of_kind(document: &Value, told: Option<Flavour>) -> Result<Target, Violation> {
     let kind = document["kind"].as_str().unwrap_or_default();
     let api_version = document["apiVersion"].as_str().unwrap_or_default();
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let claim = APIS.iter().find(|api| api.info().claim.kind == kind).copied();
     let composite = function_paved_road::apis::find(kind);
     let is_claim = claim.is_some() && (composite.is_none() || !is_namespaced(document, group, told));
@@ -58,12 +83,7 @@ pub(crate) fn find_in(document: &Value, told: Option<Flavour>) -> Result<Target,
         return Err(violation("kind", suggest::kinds(if kind.is_empty() { "none" } else { kind }, &known())));
     };
     let flavour = if is_claim { Flavour::Claims } else { flavour(api, kind, group, document) };
-    let meant = meant(group, flavour);
-    if version != VERSION || meant != group {
-        let found = if api_version.is_empty() { "none" } else { api_version };
-        return Err(violation("apiVersion", format!("found {found}; allowed: {meant}/{VERSION}")));
-    }
-    Ok(Target { api, flavour, is_claim, group: group.to_owned() })
+    Ok(Target { api, flavour, is_claim, group: meant(group, flavour).to_owned() })
 }
 
 /// Whether a company may have the document's kind in either flavour: some claims are called as the composites in a namespace are,

@@ -22,6 +22,8 @@ use crate::subject::{Stored, step};
 pub(super) struct Check<'a> {
     pub(super) index: usize,
     pub(super) document: &'a Located,
+    /// The document's value, or what was meant by it.
+    pub(super) value: &'a Value,
     pub(super) file: &'a Path,
     pub(super) sources: &'a Sources,
     pub(super) own: &'a [Value],
@@ -34,11 +36,11 @@ impl Check<'_> {
     pub(super) fn run(&self, found: &mut Found, console: &mut Console<'_>) -> Result<Vec<Problem>, Failure> {
         let graded = |grade| move |violation| problem(self.index, self.document, grade, violation);
         // A Composition that cannot be read is told where its Settings are looked for.
-        let known = match step::flavour(&self.document.value, self.file, self.sources, console) {
+        let known = match step::flavour(self.value, self.file, self.sources, console) {
             Err(Failure::Output(error)) => return Err(Failure::Output(error)),
             known => known.unwrap_or_default(),
         };
-        let mut stored = match Stored::in_flavour(&self.document.value, &[], known) {
+        let mut stored = match Stored::in_flavour(self.value, &[], known) {
             Ok(stored) => stored,
             Err(violation) => return Ok(vec![graded(Grade::Schema)(violation)]),
         };
@@ -72,14 +74,14 @@ impl Check<'_> {
         };
         let mut step = step::find(&stored.target, self.file, self.sources, self.own, console)?;
         if !step.given {
-            tell_unknown_group(&stored.target, &self.document.value, notes);
+            tell_unknown_group(&stored.target, self.value, notes);
         }
         let mut settled = step.settled;
         if !settled || self.settings_refused {
             // Whatever else is wrong is found with Settings that work.
             step.input = step::Step::example(&stored.target)?.input;
         }
-        let subject = stored.among(around, step, title(&self.document.value));
+        let subject = stored.among(around, step, title(self.value));
         let response = match function::answer(&subject.world, &subject.step.input, Timestamp::now()) {
             Ok(response) => response,
             Err(message) => return Ok(vec![Violation { path: String::new(), message }]),

@@ -66,6 +66,15 @@ impl Found {
             || source.documents.iter().any(|document| !of_settings(index, document).is_empty());
         for document in &source.documents {
             let name = title(&document.value);
+            let check = |value| Check {
+                index,
+                document,
+                value,
+                file: &source.file,
+                sources,
+                own: &own,
+                settings_refused,
+            };
             let problems = match sort::of(document, source.found) {
                 Sort::Foreign => {
                     self.skipped.push(Skipped { source: index, document: name });
@@ -73,14 +82,14 @@ impl Found {
                 }
                 Sort::Wrong(violation) => {
                     let grade = if document.value.is_object() { Grade::Schema } else { Grade::Syntax };
-                    vec![problem(index, document, grade, violation)]
+                    let mut all = vec![problem(index, document, grade, violation)];
+                    if let Some(meant) = kind::as_meant(&document.value) {
+                        all.extend(check(&meant).run(self, console)?);
+                    }
+                    all
                 }
                 Sort::Settings(part) => settings::check(index, document, part),
-                Sort::Environment => {
-                    let check =
-                        Check { index, document, file: &source.file, sources, own: &own, settings_refused };
-                    check.run(self, console)?
-                }
+                Sort::Environment => check(&document.value).run(self, console)?,
             };
             ours += 1;
             if problems.is_empty() {
