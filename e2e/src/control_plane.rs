@@ -238,8 +238,8 @@ impl ControlPlane {
         let start = Instant::now();
         outer.apply(&[self.registry.image_config(), settings::environment_config()?]).await?;
         outer.apply(&settings::namespaces()?).await?;
-        outer.apply(&rights()?).await?;
         let args = package::Args { flavour: options.core.flavour(), ..package::Args::default() };
+        outer.apply(&rights(&args)?).await?;
         outer.apply(&packages::installation(&args)).await?;
         outer.apply(&packages::optional(&args)?).await?;
         let count = packages::healthy(outer).await?;
@@ -280,11 +280,13 @@ async fn publish(ground: &Ground, registry: &Registry, options: &Options) -> Res
     Ok(())
 }
 
-/// The rights that we ship: for Crossplane, the providers and people.
-fn rights() -> Result<Vec<Value>> {
+/// The rights that we ship: for Crossplane, people, and the providers of what is installed.
+fn rights(args: &package::Args) -> Result<Vec<Value>> {
+    let names = args.flavours().into_iter().map(|flavour| format!("providers/{flavour}"));
+    let names = ["crossplane", "people", "providers/helm"].map(str::to_owned).into_iter().chain(names);
     let mut rights = Vec::new();
-    for entry in fs::read_dir(workspace::root().join("package/rbac"))? {
-        rights.extend(yaml::read(&entry?.path())?);
+    for name in names {
+        rights.extend(yaml::read(&workspace::root().join(format!("package/rbac/{name}.yaml")))?);
     }
     Ok(rights)
 }

@@ -27,9 +27,16 @@ pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
     Ok(BTreeMap::from([
         ("package/rbac/people.yaml".to_owned(), people::roles(composed, &plurals(workspace::root())?)?),
         ("package/rbac/crossplane.yaml".to_owned(), vec![home::crossplane(composed)?]),
-        ("package/rbac/providers.yaml".to_owned(), home::providers(composed)?),
+        (provider("claims"), home::provider_kubernetes(composed, Flavour::Claims)?),
+        (provider("namespaced"), home::provider_kubernetes(composed, Flavour::Namespaced)?),
+        (provider("helm"), home::provider_helm(composed)?),
         (PORTAL.to_owned(), vec![portal::rights(composed)?]),
     ]))
+}
+
+/// Where a provider's rights are: of provider-kubernetes by flavour, and of provider-helm for virtual environments.
+fn provider(name: &str) -> String {
+    format!("package/rbac/providers/{name}.yaml")
 }
 
 /// The rules of the portal's own role where the APIs have these groups.

@@ -73,8 +73,9 @@ fn providers_run_as_those_whom_the_roles_are_bound_to() {
         config["spec"]["serviceAccountTemplate"]["metadata"]["name"].as_str().map(str::to_owned)
     });
     let files = rbac::files().unwrap();
-    let subjects = files["package/rbac/providers.yaml"]
-        .iter()
+    let roles = files.iter().filter(|(path, _)| path.contains("/providers/"));
+    let subjects = roles
+        .flat_map(|(_, documents)| documents)
         .filter_map(|document| document["subjects"][0]["name"].as_str().map(str::to_owned));
     assert_eq!(accounts.collect::<BTreeSet<_>>(), subjects.collect());
 }

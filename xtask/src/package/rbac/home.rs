@@ -26,29 +26,27 @@ pub fn crossplane(composed: &[Composed]) -> Result<Value> {
     Ok(role)
 }
 
-/// Roles for provider-kubernetes, by flavour, and for provider-helm, with bindings to service accounts of their names.
-pub fn providers(composed: &[Composed]) -> Result<Vec<Value>> {
+/// A role for what provider-kubernetes does for a flavour, with a binding to a service account of its name.
+pub fn provider_kubernetes(composed: &[Composed], flavour: Flavour) -> Result<Vec<Value>> {
     let plurals = super::plurals(workspace::root())?;
-    let mut documents = Vec::new();
-    for flavour in Flavour::ALL {
-        let mut rights = Rights::default();
-        for api in composed.iter().filter(|api| api.flavour == flavour) {
-            rights = rights.and(objects(api, &plurals)?);
-        }
-        let name = format!("paved-road-provider-kubernetes-{flavour}");
-        let about = format!("What provider-kubernetes does in this cluster for the {flavour} flavour.");
-        documents.push(rights.role(&name, &about));
-        documents.push(binding(&name, "provider-kubernetes"));
+    let mut rights = Rights::default();
+    for api in composed.iter().filter(|api| api.flavour == flavour) {
+        rights = rights.and(objects(api, &plurals)?);
     }
+    let name = format!("paved-road-provider-kubernetes-{flavour}");
+    let about = format!("What provider-kubernetes does in this cluster for the {flavour} flavour.");
+    Ok(vec![rights.role(&name, &about), binding(&name, "provider-kubernetes")])
+}
+
+/// A role for what provider-helm does for virtual environments of either flavour, with a binding to a service account of its name.
+pub fn provider_helm(composed: &[Composed]) -> Result<Vec<Value>> {
     let mut rights = Rights::default();
     for api in composed {
         rights = rights.and(releases(api)?);
     }
     let name = "paved-road-provider-helm";
-    documents
-        .push(rights.role(name, "What provider-helm does in this cluster: releases of the vcluster chart."));
-    documents.push(binding(name, "provider-helm"));
-    Ok(documents)
+    let about = "What provider-helm does in this cluster: releases of the vcluster chart.";
+    Ok(vec![rights.role(name, about), binding(name, "provider-helm")])
 }
 
 /// A binding to a service account that a DeploymentRuntimeConfig names.
