@@ -6,6 +6,7 @@
 
 pub mod behaviour;
 pub mod cloud;
+pub mod configs;
 mod controllers;
 mod laws;
 mod policy;

@@ -8,7 +8,7 @@ use kube::Api;
 use serde_json::json;
 
 use super::{NAMESPACE, cluster::Cluster, ground::Ground, postgres::Postgres, process::Program, providers};
-use crate::stand_in;
+use crate::stand_in::{self, configs};
 
 /// Its service account, and its process.
 const NAME: &str = "stand-in";
@@ -26,6 +26,7 @@ pub async fn start(
     let start = Instant::now();
     providers::bound(cluster, NAME).await?;
     cluster.apply(&rights()).await?;
+    cluster.apply(&configs::of_the_guide()?).await?;
     let account = cluster.account(NAMESPACE, NAME).await?;
     let mut program = Program::new(NAME, &std::env::current_exe()?)
         .args(["stand-in", "--kubeconfig"])

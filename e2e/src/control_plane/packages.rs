@@ -148,6 +148,16 @@ pub async fn build(args: &Args, output: PathBuf) -> Result<()> {
 pub async fn push(ground: &Ground, registry: &Registry, args: &Args, folder: &Path) -> Result<()> {
     let function = xpkgs(folder, manifests::FUNCTION)?;
     registry.push(ground, &tagged(&args.registry.function(), args), &function).await?;
+    push_configurations(ground, registry, args, folder).await
+}
+
+/// The same of the Configurations alone.
+pub async fn push_configurations(
+    ground: &Ground,
+    registry: &Registry,
+    args: &Args,
+    folder: &Path,
+) -> Result<()> {
     for api in APIS {
         for flavour in args.flavours() {
             let files = xpkgs(folder, &names::configuration(*api, flavour))?;
@@ -186,15 +196,19 @@ pub async fn providers(ground: &Ground, registry: &Registry) -> Result<()> {
     for file in fs::read_dir(workspace::root().join("tests/schemas"))? {
         for mut crd in yaml::read(&file?.path())? {
             let group = crd["spec"]["group"].as_str().unwrap_or_default();
-            if let Some(package) = Package::serving(group) {
+            // `aws.m.upbound.io` is that of provider configs.
+            let family = || group.strip_suffix(".upbound.io").map(|cloud| cloud.trim_end_matches(".m"));
+            if let Some(package) = Package::serving(group).or_else(|| Package::family(family()?)) {
                 schema::widen(&mut crd);
                 packages.entry(package).or_default().push(crd);
             }
         }
     }
     let output = ground.subfolder("providers")?;
+    let names: BTreeSet<_> = packages.keys().cloned().collect();
     for (package, slices) in packages {
-        let provider = Provider::of(&package, slices)?;
+        let family = Package::family(package.cloud()).filter(|family| names.contains(family));
+        let provider = Provider::of(&package, family, slices)?;
         let file = output.join(format!("{}.xpkg", package.name));
         provider.build(ground, &output.join(&package.name), &file).await?;
         registry.push(ground, &format!("{}:{}", package.reference(), provider.version), &[file]).await?;
@@ -211,15 +225,19 @@ struct Provider {
 }
 
 impl Provider {
-    fn of(package: &Package, slices: Vec<Value>) -> Result<Self> {
+    fn of(package: &Package, family: Option<Package>, slices: Vec<Value>) -> Result<Self> {
         match package.name.as_str() {
             "provider-kubernetes" => Self::real(&package.name, &tools::PROVIDER_KUBERNETES),
             "provider-helm" => Self::real(&package.name, &tools::PROVIDER_HELM),
             name => {
+                let needed = family
+                    .iter()
+                    .map(|family| json!({"provider": family.reference(), "version": family.versions()}));
                 let meta = json!({
                     "apiVersion": "meta.pkg.crossplane.io/v1",
                     "kind": "Provider",
                     "metadata": {"name": name},
+                    "spec": {"dependsOn": needed.collect::<Vec<_>>()},
                 });
                 Ok(Self { meta, crds: slices, version: format!("v{}.0", package.since) })
             }

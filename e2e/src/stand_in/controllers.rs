@@ -20,6 +20,7 @@ use tokio::sync::watch;
 
 use super::behaviour::{Behaviour, changes};
 use super::cloud::Cloud;
+use super::configs::Configs;
 use super::postgres::Postgres;
 use super::reconcile::{Next, Outside, reconcile};
 use super::resource::{Resource, text};
@@ -36,7 +37,8 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let postgres = options.postgres.as_deref().map(Postgres::new).transpose()?.map(Arc::new);
     let upjet = Arc::new(Upjet { cloud, round: options.round });
-    let shared = Shared { client, options, behaviour, stores: Arc::default() };
+    let configs = Arc::new(Configs::new(client.clone()));
+    let shared = Shared { client, options, behaviour, configs, stores: Arc::default() };
     let played = KINDS
         .iter()
         .map(|info| info.kind)
@@ -73,6 +75,7 @@ struct Shared {
     client: Client,
     options: Options,
     behaviour: watch::Receiver<Behaviour>,
+    configs: Arc<Configs>,
     stores: Arc<RwLock<Stores>>,
 }
 
@@ -134,7 +137,7 @@ async fn schema(client: &Client, resource: &ApiResource) -> anyhow::Result<Value
 
 /// Looks at one resource.
 async fn look<O: Outside>(found: Arc<DynamicObject>, context: Arc<Context<O>>) -> Result<Action, Trouble> {
-    let Shared { client, options, behaviour, stores } = &context.shared;
+    let Shared { client, options, behaviour, configs, stores } = &context.shared;
     if context.is_outdated(&found) {
         return Ok(Action::await_change());
     }
@@ -156,7 +159,7 @@ async fn look<O: Outside>(found: Arc<DynamicObject>, context: Arc<Context<O>>) -
     };
     let rule = behaviour.borrow().of(&object);
     let mut resource = Resource::new(object, world, context.schema.clone(), api);
-    let next = reconcile(&mut resource, &*context.outside, &secrets, &rule).await;
+    let next = reconcile(&mut resource, &*context.outside, configs, &secrets, &rule).await;
     context.note(&resource, matches!(next, Ok(Next::Never)));
     Ok(match next? {
         Next::Poll => Action::requeue(options.poll),

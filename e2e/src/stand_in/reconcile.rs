@@ -6,6 +6,7 @@ use std::time::Duration;
 use simulator::provider::State;
 use simulator::provider::model::condition;
 
+use super::configs::Configs;
 use super::policy::Policies;
 use super::resource::Resource;
 use super::secrets::Secrets;
@@ -60,10 +61,11 @@ pub enum Next {
 pub async fn reconcile(
     resource: &mut Resource,
     outside: &impl Outside,
+    configs: &Configs,
     secrets: &Secrets,
     rule: &Rule,
 ) -> Result<Next, Trouble> {
-    let next = match step(resource, outside, secrets, rule).await {
+    let next = match step(resource, outside, configs, secrets, rule).await {
         Err(Trouble::Refused(why)) => {
             resource.condition("Synced", "False", "ReconcileError", &why);
             Next::Retry
@@ -79,6 +81,7 @@ pub async fn reconcile(
 async fn step(
     resource: &mut Resource,
     outside: &impl Outside,
+    configs: &Configs,
     secrets: &Secrets,
     rule: &Rule,
 ) -> Result<Next, Trouble> {
@@ -87,6 +90,7 @@ async fn step(
         resource.condition("Synced", "False", "ReconcilePaused", why);
         return Ok(Next::Poll);
     }
+    configs.check(&resource.object).await?;
     let policies = Policies::of(&resource.object);
     if resource.is_deleted() {
         return delete(resource, outside, policies, rule).await;

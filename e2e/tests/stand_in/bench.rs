@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use e2e::control_plane::postgres::Postgres;
 use e2e::stand_in::cloud::{COMPOSITE_LABEL, KIND_LABEL};
-use e2e::stand_in::{NAMESPACE, Options, behaviour, run, schema};
+use e2e::stand_in::{NAMESPACE, Options, behaviour, configs, run, schema};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
@@ -51,6 +51,9 @@ impl Bench {
         let mut bench =
             Self { client, postgres, plurals: BTreeMap::new(), options, stand_in, _server: server };
         bench.install().await;
+        for config in configs::of_the_guide().unwrap() {
+            bench.create(config).await;
+        }
         Some(bench)
     }
 

@@ -25,6 +25,7 @@ async fn resources_live_and_die_as_with_a_real_provider() {
         tokio::join!(
             siblings_find_each_other_and_go_in_the_clouds_order(bench),
             a_refusal_is_told_and_recovers(bench),
+            without_its_provider_config_nothing_is_made(bench),
             what_cannot_change_is_told_and_what_can_is_changed(bench),
             a_paused_resource_rests(bench),
             an_orphan_stays_in_the_cloud_and_is_found_again(bench),
@@ -109,6 +110,21 @@ async fn siblings_find_each_other_and_go_in_the_clouds_order(bench: &Bench) {
     bench.gone(&instance).await;
     bench.gone(&group).await;
     assert_eq!(bench.cloud("siblings").await, Vec::<Value>::new());
+}
+
+async fn without_its_provider_config_nothing_is_made(bench: &Bench) {
+    let composite = bench.composite("unconfigured").await;
+    let mut bucket = bucket(&composite);
+    bucket["spec"]["providerConfigRef"] = json!({"name": "later"});
+    let bucket = composite.make(bucket).await;
+    bench.told(&bucket, "Synced", "False", "cannot get referenced ProviderConfig").await;
+    assert_eq!(bench.cloud("unconfigured").await, Vec::<Value>::new());
+    let config = json!({"apiVersion": "aws.upbound.io/v1beta1", "kind": "ProviderConfig", "metadata": {"name": "later"},
+        "spec": {"credentials": {"source": "IRSA"}}});
+    bench.create(config).await;
+    bench.ready(&bucket).await;
+    bench.delete(&bucket).await;
+    bench.gone(&bucket).await;
 }
 
 async fn a_refusal_is_told_and_recovers(bench: &Bench) {

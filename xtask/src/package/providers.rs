@@ -5,6 +5,11 @@ use function_paved_road::models::{KINDS, Provider, Scope};
 /// Where the providers' packages are.
 const REGISTRY: &str = "xpkg.crossplane.io/crossplane-contrib";
 
+/// The oldest versions of the clouds' packages that will do.
+const AWS: &str = "2.6";
+const GCP: &str = "3.0";
+const AZURE: &str = "2.7";
+
 /// A provider's package.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Package {
@@ -23,14 +28,30 @@ impl Package {
         };
         let kind = KINDS.iter().find(of_group)?.kind;
         let (name, since) = match kind.provider {
-            Provider::Aws => (format!("provider-aws-{}", kind.service), "2.6"),
-            Provider::Gcp => (format!("provider-gcp-{}", kind.service), "3.0"),
-            Provider::Azure => (format!("provider-azure-{}", kind.service), "2.7"),
+            Provider::Aws => (format!("provider-aws-{}", kind.service), AWS),
+            Provider::Gcp => (format!("provider-gcp-{}", kind.service), GCP),
+            Provider::Azure => (format!("provider-azure-{}", kind.service), AZURE),
             Provider::Kubernetes => ("provider-kubernetes".to_owned(), "1.2"),
             Provider::Helm => ("provider-helm".to_owned(), "1.0"),
             Provider::Sql => ("provider-sql".to_owned(), "0.16"),
         };
         Some(Self { name, since })
+    }
+
+    /// The package that a cloud's others depend on: it has the kinds of their provider configs. `None` where the provider is one package.
+    pub fn family(cloud: &str) -> Option<Self> {
+        let since = match cloud {
+            "aws" => AWS,
+            "gcp" => GCP,
+            "azure" => AZURE,
+            _ => return None,
+        };
+        Some(Self { name: format!("provider-family-{cloud}"), since })
+    }
+
+    /// The cloud in its name: `aws` of `provider-aws-ec2`.
+    pub fn cloud(&self) -> &str {
+        self.name.split('-').nth(1).unwrap_or_default()
     }
 
     /// The reference, without a version.

@@ -1,0 +1,164 @@
+//! The provider configs that resources name: without one no provider reaches its cloud.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Context as _;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::{Api, Client};
+use serde_json::Value;
+use xtask::workspace;
+
+use super::Trouble;
+use super::resource::text;
+
+/// Which of them are there.
+pub struct Configs {
+    client: Client,
+    /// Those that were found: a provider's webhook or finalizer keeps what is in use.
+    found: Mutex<BTreeSet<Named>>,
+}
+
+/// A provider config as a resource names it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Named {
+    group: String,
+    kind: String,
+    /// Empty where it is of the whole cluster.
+    namespace: String,
+    name: String,
+}
+
+impl Configs {
+    /// Those of a cluster.
+    pub fn new(client: Client) -> Self {
+        Self { client, found: Mutex::default() }
+    }
+
+    /// Refuses, in the providers' words, what names a provider config that is not there.
+    pub async fn check(&self, object: &Value) -> Result<(), Trouble> {
+        let Some(named) = Named::by(object) else { return Ok(()) };
+        if self.found.lock().unwrap_or_else(PoisonError::into_inner).contains(&named) {
+            return Ok(());
+        }
+        match named.api(&self.client).get_metadata(&named.name).await {
+            Ok(_) => {
+                self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(named);
+                Ok(())
+            }
+            Err(kube::Error::Api(status)) if status.code == 404 => {
+                let Named { group, kind, name, .. } = named;
+                let why = format!(
+                    "connect failed: cannot get referenced ProviderConfig: {kind}.{group} {name:?} not found"
+                );
+                Err(Trouble::Refused(why))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Named {
+    /// What a resource names; one that names none means `default`. Those of Azure are not known here: no schema of theirs is.
+    fn by(object: &Value) -> Option<Self> {
+        let group = text(object, "/apiVersion").split('/').next().unwrap_or_default();
+        let group = match group.strip_suffix(".upbound.io") {
+            Some(_) => group.split_once('.')?.1,
+            None => group,
+        };
+        let is_namespaced = group.split('.').any(|label| label == "m");
+        let or = |found: &str, default: &str| if found.is_empty() { default } else { found }.to_owned();
+        let kind = or(
+            text(object, "/spec/providerConfigRef/kind"),
+            if is_namespaced { "ClusterProviderConfig" } else { "ProviderConfig" },
+        );
+        let lives_in_namespace = is_namespaced && kind == "ProviderConfig";
+        let namespace = text(object, "/metadata/namespace");
+        let named = Self {
+            group: group.to_owned(),
+            kind,
+            namespace: if lives_in_namespace { namespace.to_owned() } else { String::new() },
+            name: or(text(object, "/spec/providerConfigRef/name"), "default"),
+        };
+        (!group.starts_with("azure.")).then_some(named)
+    }
+
+    fn api(&self, client: &Client) -> Api<DynamicObject> {
+        let version = if self.group.ends_with("upbound.io") { "v1beta1" } else { "v1alpha1" };
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(&self.group, version, &self.kind));
+        if self.namespace.is_empty() {
+            Api::all_with(client.clone(), &resource)
+        } else {
+            Api::namespaced_with(client.clone(), &self.namespace, &resource)
+        }
+    }
+}
+
+/// The provider configs of the clouds and of PostgreSQL that docs/operations.md has a platform team apply, in both flavours.
+pub fn of_the_guide() -> anyhow::Result<Vec<Value>> {
+    let text = std::fs::read_to_string(workspace::root().join("docs/operations.md"))?;
+    let blocks = text.split("```yaml\n").filter_map(|block| Some(block.split_once("\n```")?.0));
+    let blocks: Vec<_> = blocks.filter(|block| block.contains("kind: ClusterProviderConfig")).collect();
+    let namespaced = blocks.join("\n---\n");
+    let claims = namespaced.replace(".m.", ".").replace("kind: Cluster", "kind: ");
+    let both = format!("{namespaced}\n---\n{claims}");
+    let mut configs: Vec<Value> = serde_saphyr::from_multiple(&both).context("docs/operations.md")?;
+    // The programs of these run here, and get what leads them here.
+    let is_played = |config: &Value| {
+        !["kubernetes.", "helm."].iter().any(|family| self::text(config, "/apiVersion").starts_with(family))
+    };
+    configs.retain(is_played);
+    Ok(configs)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by it")]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_resource_names_one_of_its_family() {
+        let named = |api_version: &str, reference: Value| {
+            let object = json!({"apiVersion": api_version, "metadata": {"namespace": "team"}, "spec": {"providerConfigRef": reference}});
+            Named::by(&object).map(|named| [named.group, named.kind, named.namespace, named.name].join(" "))
+        };
+        let of = |text: &str| Some(text.to_owned());
+        let own = json!({"kind": "ProviderConfig", "name": "own"});
+        for (api_version, reference, expected) in [
+            ("ec2.aws.upbound.io/v1beta1", json!({"name": "a"}), of("aws.upbound.io ProviderConfig  a")),
+            (
+                "ec2.aws.m.upbound.io/v1beta1",
+                json!(null),
+                of("aws.m.upbound.io ClusterProviderConfig  default"),
+            ),
+            ("sql.gcp.m.upbound.io/v1beta1", own, of("gcp.m.upbound.io ProviderConfig team own")),
+            (
+                "postgresql.sql.crossplane.io/v1alpha1",
+                json!(null),
+                of("postgresql.sql.crossplane.io ProviderConfig  default"),
+            ),
+            ("containerservice.azure.upbound.io/v1beta2", json!({"name": "a"}), None),
+        ] {
+            assert_eq!(named(api_version, reference), expected);
+        }
+    }
+
+    #[test]
+    fn the_guide_has_one_for_each_that_is_played() {
+        let configs = of_the_guide().unwrap();
+        let groups: Vec<_> = configs.iter().map(|config| text(config, "/apiVersion")).collect();
+        assert_eq!(
+            groups,
+            [
+                "aws.m.upbound.io/v1beta1",
+                "gcp.m.upbound.io/v1beta1",
+                "postgresql.sql.m.crossplane.io/v1alpha1",
+                "aws.upbound.io/v1beta1",
+                "gcp.upbound.io/v1beta1",
+                "postgresql.sql.crossplane.io/v1alpha1",
+            ]
+        );
+    }
+}
