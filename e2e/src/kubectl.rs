@@ -1,6 +1,6 @@
 //! `kubectl`, as a person uses it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
@@ -18,6 +18,14 @@ pub struct Refusal {
     args: String,
     /// What it said of that, without what it was asked.
     pub words: String,
+}
+
+/// Says where kubectl keeps what it knows of a cluster: else in its user's home, for ever.
+pub const CACHE: &str = "KUBECACHEDIR";
+
+/// A place for that, which goes with the kubeconfig.
+pub fn cache(kubeconfig: &Path) -> PathBuf {
+    kubeconfig.with_extension("cache")
 }
 
 /// `kubectl` in the hands of one person.
@@ -45,7 +53,7 @@ impl Kubectl {
     /// Runs it with a text on its standard input.
     pub async fn with(&self, args: &[&str], input: &str) -> Result<String> {
         let mut command = Command::new(&self.program);
-        command.arg("--kubeconfig").arg(&self.kubeconfig).args(args);
+        command.arg("--kubeconfig").arg(&self.kubeconfig).args(args).env(CACHE, cache(&self.kubeconfig));
         if let Some(person) = &self.person {
             command.args(["--as", person]);
         }

@@ -20,6 +20,7 @@ use super::{
     ports,
     process::{Process, Program},
 };
+use crate::kubectl;
 
 /// How long an API server may take until it is ready, on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -127,7 +128,8 @@ impl Cluster {
     pub async fn kubectl<I: IntoIterator<Item: Into<String>>>(&self, args: I) -> Result<String> {
         let program = Program::new("kubectl", &self.ground.tools.kubectl)
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
-            .args(args);
+            .args(args)
+            .env(kubectl::CACHE, kubectl::cache(&self.kubeconfig).display().to_string());
         self.ground.run(program).await
     }
 

@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
 
-use super::{pki, process};
+use super::{pki, ports, process};
 
 /// The superuser's name.
 const SUPERUSER: &str = "postgres";
@@ -45,7 +45,7 @@ impl Postgres {
     pub async fn start(folder: &Path) -> Result<Self> {
         let programs = Programs::find()?;
         let data = tempfile::Builder::new().prefix("postgres-").tempdir().context("cannot make a folder")?;
-        let port = free_port()?;
+        let port = ports::free()?;
         let password = pki::secret();
         programs.own(data.path())?;
         let log = folder.join("postgres.log");
@@ -185,10 +185,6 @@ fn unprivileged() -> Result<Option<(u32, u32)>> {
     });
     let names = UNPRIVILEGED.join(" nor ");
     found.map(Some).with_context(|| format!("postgres does not run as root, and there is neither {names}"))
-}
-
-fn free_port() -> Result<u16> {
-    Ok(std::net::TcpListener::bind(("127.0.0.1", 0)).context("no port is free")?.local_addr()?.port())
 }
 
 #[cfg(test)]

@@ -186,8 +186,11 @@ async fn leaves_nothing<T>(
     gone: impl Future<Output = Result<T>>,
 ) -> Result<T> {
     let composite = environment.composite().await?;
-    let composed = environment.composed().await?;
+    let mut composed = environment.composed().await?;
     environment.delete().await?;
+    // What core made of it in that moment, too; it may be gone by then.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    composed.extend(environment.composed().await.unwrap_or_default());
     let told = gone.await?;
     let name = composite["metadata"]["name"].as_str().unwrap_or_default();
     for object in &composed {

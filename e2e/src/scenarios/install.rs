@@ -1,13 +1,14 @@
 //! What was built and pushed is installed, and what it needs comes with it.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use function_paved_road::apis::{APIS, Flavour};
 use futures::future::try_join_all;
 use serde_json::{Value, json};
+use xtask::package::providers::Package;
 use xtask::package::{self, Args, Part, composed, names};
 use xtask::yaml;
 
@@ -23,7 +24,11 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
     packages::healthy(&stage.plane.outer).await?;
     let mut wanted = BTreeSet::new();
     for (api, flavour) in examples::all() {
-        wanted.extend(composed::by(api, flavour)?.needed().into_iter().map(|package| package.reference()));
+        for package in composed::by(api, flavour)?.needed() {
+            // The provider configs of a cloud come with its family.
+            wanted.extend(Package::family(package.cloud()).map(|family| family.reference()));
+            wanted.insert(package.reference());
+        }
     }
     let optional = packages::optional(&Args::default())?;
     let package = |provider: &Value| {
@@ -49,36 +54,24 @@ struct Documented {
 pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Result<()> {
     let ground = stage.plane.ground();
     let folder = ground.subfolder("as-the-readme-says")?;
-    let (output, programs) = (folder.join("target/packages"), folder.join("programs"));
-    for new in [&output, &programs] {
-        std::fs::create_dir_all(new)?;
-    }
+    let programs = folder.join("programs");
+    std::fs::create_dir_all(&programs)?;
     std::os::unix::fs::symlink(&ground.tools.cli, programs.join("crossplane"))?;
 
-    let blocks = operations::blocks("README.md")?;
-    let block = blocks.iter().find(|block| block.contains("crossplane xpkg push"));
-    let block = block.context("README.md pushes no packages")?;
     let here = format!("{}/readme", stage.plane.registry.address);
-    let (build, push): (Vec<_>, Vec<_>) =
-        block.lines().partition(|line| line.starts_with("cargo xtask package "));
-    let push = push.join("\n").replacen("registry.example.org/paved-road", &here, 1);
-    ensure!(build.len() == 1 && push.contains(&here), "README.md has other commands by now:\n{block}");
-    let build = build[0].replace("$REGISTRY", &here);
-    let Documented { args } = Documented::try_parse_from(build.split_whitespace().skip(2))?;
-    ensure!(!args.parts.is_empty(), "README.md has all that is released built, which takes Node.js: {build}");
-    for part in &args.parts {
-        match part {
-            Part::Function => {
-                for architecture in args.architectures() {
-                    package::function::pack(architecture.name().as_bytes(), &args, architecture, &output)?;
-                }
-            }
-            Part::Configurations => drop(package::configuration::packages(&args, &output)?),
-            other => bail!("README.md has {other:?} built, and pushes none of it: {build}"),
-        }
-    }
-    operations::run(&push, &folder, &programs, &[]).await?;
+    let blocks = operations::blocks("README.md")?;
+    let mut blocks = blocks.iter().filter(|block| block.contains("crossplane xpkg push"));
+    let (Some(released), Some(ours), None) = (blocks.next(), blocks.next(), blocks.next()) else {
+        bail!("README.md pushes packages in other blocks than two");
+    };
+    let released = released.replacen("registry.example.org/paved-road", &here, 1);
+    ensure!(released.contains(&here), "README.md has other commands by now:\n{released}");
+    let script = built(&released, &here, &folder)?;
+    operations::run(&script, &folder, &programs, &[]).await?;
+    let script = built(ours, &here, &folder)?;
+    operations::run(&script, &folder, &programs, &[("REGISTRY", Path::new(&here))]).await?;
 
+    let args = Args::default();
     let manifest = async |name: &str| -> Result<Value> {
         let crane = Program::new("crane", &ground.tools.crane);
         let reference = format!("{here}/{name}:{}", args.release);
@@ -90,9 +83,37 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
     let platforms: Vec<_> = platforms.map(|one| one["platform"]["architecture"].clone()).collect();
     ensure!(platforms == ["amd64", "arm64"], "the Function is there for {platforms:?}");
     for (api, flavour) in examples::all() {
-        manifest(&names::configuration(api, flavour)).await?;
+        let name = names::configuration(api, flavour);
+        manifest(&name).await?;
+        if flavour == Flavour::Namespaced {
+            manifest(&format!("ours/{name}")).await?;
+        }
     }
     Ok(())
+}
+
+/// Builds what a block of README's builds, for the registry `here`, from a folder that is the clone; gives the rest of its commands.
+fn built(block: &str, here: &str, folder: &Path) -> Result<String> {
+    let (build, rest): (Vec<_>, Vec<_>) =
+        block.lines().partition(|line| line.starts_with("cargo xtask package "));
+    ensure!(build.len() == 1, "README.md has other commands by now:\n{block}");
+    let build = build[0].replace("$REGISTRY", here);
+    let Documented { args } = Documented::try_parse_from(build.split_whitespace().skip(2))?;
+    ensure!(!args.parts.is_empty(), "README.md has all that is released built, which takes Node.js: {build}");
+    let output = folder.join(args.output.as_deref().unwrap_or(Path::new("target/packages")));
+    std::fs::create_dir_all(&output)?;
+    for part in &args.parts {
+        match part {
+            Part::Function => {
+                for architecture in args.architectures() {
+                    package::function::pack(architecture.name().as_bytes(), &args, architecture, &output)?;
+                }
+            }
+            Part::Configurations => drop(package::configuration::packages(&args, &output)?),
+            other => bail!("README.md has {other:?} built, and pushes none of it: {build}"),
+        }
+    }
+    Ok(rest.join("\n"))
 }
 
 pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) -> Result<()> {
@@ -128,9 +149,9 @@ fn composition(composite: &Value) -> &Value {
     if spec["crossplane"].is_null() { &spec["compositionRef"] } else { &spec["crossplane"]["compositionRef"] }
 }
 
+/// As README has them built and pushed: for the function that is there, in a place of their own.
 pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Result<()> {
     let args = Args {
-        registry: "xpkg.crossplane.io/team".parse().map_err(anyhow::Error::msg)?,
         flavour: Some(Flavour::Namespaced),
         group: Some("platform.team.example".to_owned()),
         ..Args::default()
@@ -138,14 +159,15 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
     let ground = stage.plane.ground();
     let output = ground.subfolder("packages-of-a-team")?;
     packages::build(&args, output.clone()).await?;
-    packages::push(ground, &stage.plane.registry, &args, &output).await?;
+    let place = format!("{}/ours", args.registry).parse().map_err(anyhow::Error::msg)?;
+    let place = Args { registry: place, ..args.clone() };
+    packages::push_configurations(ground, &stage.plane.registry, &place, &output).await?;
     for object in roles(output).await? {
         stage.admin.apply(&object).await?;
     }
     let group = args.group.as_deref().context("a group")?;
     stage.has_roles_of(group).await?;
-    for object in packages::installation(&args) {
-        // The Function comes as a dependency.
+    for object in packages::installation(&place) {
         if object["kind"] == "Configuration" {
             stage.admin.apply(&object).await?;
         }
@@ -171,7 +193,11 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
     let doctor = Paved::of(&stage)?.by(stage.operator().person.as_deref()).run(&["doctor"]).await?;
     doctor.is(
         0,
-        &["✓ Function team-function-paved-road", "✓ XRD stockpools.platform.team.example", "✓ your rights"],
+        &[
+            "✓ Function paved-road-function-paved-road",
+            "✓ XRD stockpools.platform.team.example",
+            "✓ your rights",
+        ],
     )
 }
 

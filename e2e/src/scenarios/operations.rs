@@ -19,7 +19,7 @@ use crate::control_plane::{Breakers, ControlPlane, Function, Options, packages, 
 use crate::environment::{condition, reference};
 use crate::objects::Objects;
 use crate::stage::{Stage, eventually};
-use crate::{examples, later};
+use crate::{examples, kubectl, later};
 
 /// From nothing but Crossplane: first one flavour comes and goes, then the other, which finds the providers there.
 pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
@@ -95,7 +95,7 @@ impl Team {
             // What the package runtime would start.
             _ if block.contains("kind: Function") => self.installed(flavour).await?,
             _ if block.contains(NEXT) => self.upgraded(flavour).await?,
-            _ if block.starts_with("kubectl get paved") => {
+            _ if block.contains("kubectl get paved") => {
                 ensure!(printed.trim().is_empty(), "somebody is left:\n{printed}");
                 if flavour == Flavour::Claims {
                     self.shows_what_no_claim_has(block).await?;
@@ -276,6 +276,7 @@ pub(super) async fn run(
     let mut command = Command::new("bash");
     command.args(["-euo", "pipefail", "-c", block]).current_dir(folder).kill_on_drop(true);
     command.env("PATH", format!("{}:{path}", programs.display())).envs(environment.iter().copied());
+    command.env(kubectl::CACHE, programs.join("cache"));
     let output = command.stdin(Stdio::null()).output().await?;
     let complaint = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "running\n{block}\n{}", complaint.trim());
