@@ -16,7 +16,7 @@ use serde_json::Value;
 pub(crate) use age::{age, spell};
 pub(crate) use show::{outcome, tree};
 
-use crate::paint::{Mark, harmless};
+use crate::paint::{Mark, harmless, harmless_name};
 
 /// Reasons of `Provisioned` for which the function composes nothing until somebody changes the spec or the settings.
 const REFUSED: [&str; 4] = ["InvalidSpec", "InvalidSettings", "WouldDelete", "UnsupportedKind"];
@@ -126,9 +126,9 @@ impl Environment {
             deleted: metadata.deletion_timestamp.as_ref().map(|time| time.0),
             edited: edited(object),
             owner: annotation(OWNER)
-                .map(|login| harmless(login))
+                .map(|login| harmless_name(login))
                 .or_else(owner)
-                .or_else(|| label().map(|label| harmless(label))),
+                .or_else(|| label().map(|label| harmless_name(label))),
             composition: text("/spec/compositionRef/name")
                 .or_else(|| text("/spec/crossplane/compositionRef/name")),
             phase: text("/status/phase").unwrap_or_default(),

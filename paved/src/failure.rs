@@ -22,7 +22,7 @@ pub(crate) const CODES: [(u8, &str); 8] = [
     (6, "no access: the cluster does not answer, or does not let you"),
     (
         130,
-        "ended by Ctrl-C or SIGTERM: what was begun is done, unless a second one ended that; SIGTERM ends connect, and delete before its question is answered, with 143",
+        "ended by Ctrl-C or SIGTERM: what was begun is done, unless a second one ended that; SIGTERM ends connect before it forwards, and delete before its question is answered, with 143",
     ),
 ];
 

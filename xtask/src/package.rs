@@ -81,7 +81,8 @@ const EXAMPLES: &str = "\
 Examples:
   cargo xtask package                                  everything, for both architectures
   cargo xtask package function --arch amd64            the Function's package, for one
-  cargo xtask package configurations --registry ghcr.io/acme --flavour namespaced --group platform.example.org";
+  cargo xtask package configurations --registry ghcr.io/acme --flavour namespaced --group platform.example.org \\
+    --output target/packages/ours";
 
 /// What can be built by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
