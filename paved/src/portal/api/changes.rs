@@ -131,9 +131,10 @@ pub(in crate::portal) async fn patch(
         && let Some(named) = checked(metadata)?
         && api.get(name).await?.metadata.labels.unwrap_or_default().get(LABEL) != Some(&named)
     {
-        let metadata = metadata.as_object_mut();
         let owner = write::owner(&portal, &person, Some(&named)).await?;
-        metadata.into_iter().for_each(|metadata| owner.mark(metadata));
+        if let Some(metadata) = metadata.as_object_mut() {
+            owner.mark(metadata);
+        }
     }
     let params = PatchParams {
         dry_run: how.dry_run,
