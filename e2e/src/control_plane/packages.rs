@@ -207,7 +207,7 @@ pub async fn providers(ground: &Ground, registry: &Registry) -> Result<()> {
     let output = ground.subfolder("providers")?;
     let names: BTreeSet<_> = packages.keys().cloned().collect();
     for (package, slices) in packages {
-        let family = Package::family(package.cloud()).filter(|family| names.contains(family));
+        let family = Package::family(package.cloud()).and_then(|family| names.get(&family));
         let provider = Provider::of(&package, family, slices)?;
         let file = output.join(format!("{}.xpkg", package.name));
         provider.build(ground, &output.join(&package.name), &file).await?;
@@ -225,7 +225,7 @@ struct Provider {
 }
 
 impl Provider {
-    fn of(package: &Package, family: Option<Package>, slices: Vec<Value>) -> Result<Self> {
+    fn of(package: &Package, family: Option<&Package>, slices: Vec<Value>) -> Result<Self> {
         match package.name.as_str() {
             "provider-kubernetes" => Self::real(&package.name, &tools::PROVIDER_KUBERNETES),
             "provider-helm" => Self::real(&package.name, &tools::PROVIDER_HELM),
