@@ -20,8 +20,8 @@ const RENEWAL: Duration = Duration::from_mins(3);
 /// What several watches know of the API server.
 #[derive(Default)]
 pub(crate) struct Contact {
-    /// The watches that are broken; of what is refused for one and the same reason, how long it may be and since when it is.
-    lost: BTreeMap<usize, Option<(Duration, Instant)>>,
+    /// The watches that are broken, and since when each has only been refused.
+    lost: BTreeMap<usize, Option<Instant>>,
 }
 
 impl Contact {
@@ -65,10 +65,8 @@ impl Contact {
         let first = self.lost.is_empty();
         let refused = self.lost.entry(watch).or_default();
         if lacking.is_some() || [401, 403, 404].contains(&code) {
+            let since = *refused.get_or_insert_with(Instant::now);
             let longest = if lacking.is_some() { RENEWAL } else { STARTING };
-            let (_, since) =
-                refused.filter(|(was, _)| *was == longest).unwrap_or_else(|| (longest, Instant::now()));
-            *refused = Some((longest, since));
             if !listed || since.elapsed() > longest {
                 return Err(cluster.explain(error, act));
             }
@@ -145,11 +143,7 @@ mod tests {
         assert!(told.contains("for want of credentials (the credential plugin"), "{told}");
         advance(RENEWAL).await;
         assert!(broke().is_ok());
-        let starting = contact.broke(0, &api(401), true, "watch X", &cluster);
-        assert!(starting.is_ok(), "an API server that starts has a time of its own");
-        let mut broke = || contact.broke(0, &failed, true, "watch X", &cluster);
-        assert!(broke().is_ok());
-        advance(RENEWAL + Duration::from_secs(1)).await;
+        advance(Duration::from_secs(1)).await;
         assert_eq!(broke().unwrap_err().code(), 6);
     }
 
