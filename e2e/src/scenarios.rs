@@ -119,6 +119,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(claims::every_claim_becomes_ready),
     scenario!(claims::every_namespaced_composite_becomes_ready),
     scenario!(install::compositions_are_selected_by_their_provider),
+    scenario!(up::it_listens_on_loopback_alone),
     scenario!(figures::each_becomes_ready_by_itself, Asked),
     scenario!(figures::two_thousand_are_listed_and_waited_for, Asked),
     scenario!(figures::streams_hear_of_every_change, Asked),

@@ -59,7 +59,7 @@ pub const CLI: Tool = Tool {
 };
 
 /// The core: the engine that `crossplane composition render` runs, the control plane itself, and its RBAC manager,
-/// which would serve its metrics on port 8080 whatever it is told.
+/// which would serve its metrics on port 8080 whatever it is told. It has flags for ports, and none for addresses.
 pub const CORE: Tool = Tool {
     name: "crossplane-core",
     version: "v2.3.4",
@@ -69,6 +69,10 @@ pub const CORE: Tool = Tool {
         "-X=github.com/crossplane/crossplane-runtime/v2/pkg/version.version=v2.3.4 ",
         "-X=sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0"
     ),
+    edits: &[
+        WEBHOOKS_OF_LOOPBACK,
+        Edit { module: "github.com/crossplane/crossplane/v2", ..PROBES_AND_METRICS_OF_LOOPBACK },
+    ],
     ..PLAIN
 };
 
@@ -95,6 +99,8 @@ pub const OLD_CORE: Tool = Tool {
             from: "\"/webhookconfigurations\"",
             to: "\"webhookconfigurations\"",
         },
+        WEBHOOKS_OF_LOOPBACK,
+        Edit { module: "github.com/crossplane/crossplane", ..PROBES_AND_METRICS_OF_LOOPBACK },
     ],
     ..PLAIN
 };
@@ -150,12 +156,10 @@ pub const PROVIDER_KUBERNETES: Tool = Tool {
     version: "v1.2.1",
     package: "github.com/crossplane-contrib/provider-kubernetes/cmd/provider",
     ldflags: ANY_METRICS_PORT,
-    edits: &[Edit {
-        module: "sigs.k8s.io/controller-runtime",
-        file: "pkg/webhook/server.go",
-        from: "var DefaultPort = 9443",
-        to: "var DefaultPort = 0",
-    }],
+    edits: &[
+        WEBHOOKS_OF_LOOPBACK,
+        Edit { from: "var DefaultPort = 9443", to: "var DefaultPort = 0", ..WEBHOOKS_OF_LOOPBACK },
+    ],
     ..PLAIN
 };
 
@@ -178,6 +182,22 @@ pub const PROVIDER_HELM: Tool = Tool {
 /// Metrics on a free port of loopback.
 const ANY_METRICS_PORT: &str =
     "-X=sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0";
+
+/// Whoever serves webhooks would do so on all of the machine's addresses.
+const WEBHOOKS_OF_LOOPBACK: Edit = Edit {
+    module: "sigs.k8s.io/controller-runtime",
+    file: "pkg/webhook/server.go",
+    from: "net.JoinHostPort(s.Options.Host, ",
+    to: "net.JoinHostPort(\"127.0.0.1\", ",
+};
+
+/// So would core serve its probes and metrics. The module is either version's.
+const PROBES_AND_METRICS_OF_LOOPBACK: Edit = Edit {
+    module: "",
+    file: "cmd/crossplane/core/core.go",
+    from: "fmt.Sprintf(\":%d\", ",
+    to: "fmt.Sprintf(\"127.0.0.1:%d\", ",
+};
 
 /// The modules that Kubernetes keeps in `staging/`.
 const STAGING: &[&str] = &[

@@ -1,13 +1,14 @@
-//! Free ports of loopback.
+//! Free ports of loopback, and whether anybody listens elsewhere.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
+    fs,
     hash::{BuildHasher, RandomState},
     net::{Ipv4Addr, TcpListener},
     sync::{Mutex, OnceLock, PoisonError},
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 /// Below what the kernel gives to outgoing connections, so that a program that is started again finds its port free.
 const FIRST: u16 = 20_000;
@@ -34,10 +35,81 @@ pub async fn answers(port: u16) -> bool {
     tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok()
 }
 
+/// Who among us and all that we have started listens on more than loopback: a line each, with the command.
+pub fn reached_from_outside() -> Result<Vec<String>> {
+    let open = open_sockets()?;
+    let parents: HashMap<u32, u32> = processes()?.filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let is_ours = |pid: u32| {
+        let mut ancestors = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
+        ancestors.any(|pid| pid == std::process::id())
+    };
+    let mut found = Vec::new();
+    for pid in parents.keys().copied().filter(|pid| is_ours(*pid)) {
+        // It may have ended meanwhile.
+        let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let targets = files.filter_map(|file| fs::read_link(file.path()).ok());
+        for address in targets.filter_map(|target| open.get(target.to_str()?)) {
+            let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            found.push(format!("{address} {}", String::from_utf8_lossy(&command).replace('\0', " ")));
+        }
+    }
+    Ok(found)
+}
+
+/// The TCP sockets of this machine that listen on other addresses than those of loopback, by the names they have among a process's
+/// files: `socket:[<inode>]`. The addresses are in the kernel's own notation.
+fn open_sockets() -> Result<HashMap<String, String>> {
+    const LISTENS: &str = "0A";
+    // 127.0.0.0/8, ::1, and the former in the latter's clothes.
+    let is_loopback = |address: &str| {
+        let (host, _) = address.split_once(':').unwrap_or((address, ""));
+        let v4 = host.strip_prefix("0000000000000000FFFF0000").unwrap_or(host);
+        v4.len() == 8 && v4.ends_with("7F") || host == "00000000000000000000000001000000"
+    };
+    let mut sockets = HashMap::new();
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        // The second is not there where there is no IPv6.
+        for line in fs::read_to_string(table).unwrap_or_default().lines().skip(1) {
+            let fields: Vec<_> = line.split_whitespace().collect();
+            let [_, address, _, state, _, _, _, _, _, inode, ..] = fields[..] else {
+                bail!("{table}: {line}");
+            };
+            if state == LISTENS && !is_loopback(address) {
+                sockets.insert(format!("socket:[{inode}]"), address.to_owned());
+            }
+        }
+    }
+    Ok(sockets)
+}
+
+fn processes() -> Result<impl Iterator<Item = u32>> {
+    let entries = fs::read_dir("/proc").context("reading /proc")?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test fails by it")]
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn who_listens_on_all_addresses_is_told() {
+        for (address, told) in
+            [("127.0.0.1:0", false), ("[::1]:0", false), ("0.0.0.0:0", true), ("[::]:0", true)]
+        {
+            // There may be no IPv6 here.
+            let Ok(listener) = TcpListener::bind(address) else { continue };
+            let port = format!(":{:04X} ", listener.local_addr().unwrap().port());
+            let found = reached_from_outside().unwrap().iter().any(|line| line.contains(&port));
+            assert_eq!(found, told, "{address}");
+        }
+    }
 
     #[test]
     fn no_port_is_given_twice() {

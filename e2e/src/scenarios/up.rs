@@ -11,6 +11,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 use xtask::tools;
 
+use crate::control_plane::ports;
 use crate::kubectl::Kubectl;
 use crate::stage::{PATIENCE, Stage};
 
@@ -27,6 +28,12 @@ pub(super) async fn it_runs_until_ctrl_c(stage: Stage) -> Result<()> {
     let status = timeout(PATIENCE, up.wait()).await.context("it does not end")??;
     ensure!(status.success(), "Ctrl-C ends it with {status}");
     nothing_is_left_of(&kubeconfig)
+}
+
+pub(super) async fn it_listens_on_loopback_alone(_: Stage) -> Result<()> {
+    let reached = ports::reached_from_outside()?;
+    ensure!(reached.is_empty(), "these are reached from other machines:\n{}", reached.join("\n"));
+    Ok(())
 }
 
 pub(super) async fn it_stays_in_the_background_until_down(stage: Stage) -> Result<()> {
