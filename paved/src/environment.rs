@@ -221,7 +221,12 @@ impl Environment {
         if self.paused {
             return "Paused";
         }
-        if self.phase.is_empty() { "Pending" } else { &self.phase }
+        match self.phase.as_str() {
+            "" => "Pending",
+            // It works as it did, and is not what it is asked to be.
+            "Ready" if self.hindrance().is_some() => "OutOfSync",
+            phase => phase,
+        }
     }
 
     /// How it fares.
@@ -234,6 +239,12 @@ impl Environment {
         }
     }
 
+    /// Why Crossplane cannot compose it, where it says so.
+    fn hindrance(&self) -> Option<&Condition> {
+        let conditions = ["Synced", "Responsive"].into_iter().filter_map(|kind| self.condition(kind));
+        conditions.into_iter().find(|condition| condition.status == "False" && !condition.message.is_empty())
+    }
+
     /// What there is to say of it in one sentence: what it waits for, what failed, or what Crossplane cannot do.
     pub(crate) fn sentence(&self) -> &str {
         if self.deleted.is_some() {
@@ -242,10 +253,7 @@ impl Environment {
         if self.paused {
             return "its reconciling is paused by the annotation crossplane.io/paused";
         }
-        let wrong = ["Synced", "Responsive"].into_iter().filter_map(|kind| self.condition(kind));
-        let wrong =
-            wrong.into_iter().find(|condition| condition.status == "False" && !condition.message.is_empty());
-        let told = wrong.or_else(|| self.condition(CONDITION)).or_else(|| self.condition("Ready"));
+        let told = self.hindrance().or_else(|| self.condition(CONDITION)).or_else(|| self.condition("Ready"));
         told.map_or("", |condition| &condition.message)
     }
 

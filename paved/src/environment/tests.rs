@@ -119,6 +119,21 @@ fn it_is_ready_when_crossplane_and_the_function_say_so() {
 }
 
 #[test]
+fn what_was_ready_and_cannot_be_composed_any_more_is_out_of_sync() {
+    for kind in ["Synced", "Responsive"] {
+        let mut object = ready();
+        set(&mut object, kind, "False", "ReconcileError", "cannot select a Composition");
+        let seen = environment(&object);
+        assert_eq!(
+            (seen.word(), seen.mark(), seen.sentence()),
+            ("OutOfSync", Mark::Busy, "cannot select a Composition")
+        );
+        object["status"]["phase"] = json!("Provisioning");
+        assert_eq!(environment(&object).word(), "Provisioning");
+    }
+}
+
+#[test]
 fn an_invalid_spec_wins_over_the_phase_and_deletion_over_all() {
     let mut object = ready();
     set(&mut object, "Provisioned", "False", "InvalidSpec", "spec.x: found y");
