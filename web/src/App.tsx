@@ -82,12 +82,12 @@ function Gate() {
   if (session.state === 'unknown') return <Opening says="Asking the portal who you are…" />;
   if (session.state === 'unreachable') return <Unreachable why={session.why} />;
   if (session.state === 'refused') return <Forbidden error={session.error} />;
-  if (session.state === 'out' && !session.me) return <SignInPage told={session.told} />;
+  if (session.state === 'out' && !session.me) return <SignInPage told={session.told} elsewhere={session.why === 'signed-out'} />;
   return (
     <Frame>
       {session.state === 'out' && (
         <Loaded fallback={null} instead={<Ended />}>
-          <SessionEnded why={session.why} />
+          <SessionEnded />
         </Loaded>
       )}
       <Boundary key={location} page>

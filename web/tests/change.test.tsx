@@ -101,6 +101,19 @@ describe('a change', () => {
     expect(puts(there)).toBe(6);
   });
 
+  it('is still there after a look at another view, until it is given up', async () => {
+    const { user } = open(ADA, world());
+    await chooseType(user);
+    await user.click(screen.getByRole('tab', { name: 'YAML' }));
+    await user.click(screen.getByRole('tab', { name: 'Change' }));
+    expect(await screen.findByText('Changed: Instance type')).toBeVisible();
+    expect(screen.getByLabelText(/^Instance type/)).toHaveValue('g5.xlarge');
+    await user.click(screen.getByRole('button', { name: 'Cancel' }));
+    expect(Object.keys(sessionStorage)).toEqual([]);
+    await user.click(screen.getByRole('tab', { name: 'Change' }));
+    expect(await screen.findByText('Nothing is changed yet.')).toBeVisible();
+  });
+
   it('that was kept over a sign-in takes nothing back that somebody else has changed', async () => {
     const there = world();
     const { user, unmount } = open(ADA, there);

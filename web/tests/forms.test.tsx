@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { kindPath } from '../src/kinds/known';
 import { asked, beginning, orderOf, pruned, type Schema } from '../src/kinds/schema';
 import { faultsIn } from '../src/kinds/validate';
+import { kindsAtom } from '../src/state/session';
 import { expectAccessible, open } from './app';
 import { APIS, exampleOf, kindOf, type Api } from './data';
 import { World } from './world';
@@ -274,9 +275,107 @@ it('what was typed is still there after somebody had to sign in again', async ()
   await screen.findByRole('dialog', { name: 'Your session has ended' });
   unmount();
   world.me = me;
-  const again = open(path, world);
+  open(path, world);
   expect(await screen.findByLabelText(/^Spec name/)).toHaveValue('g7.2');
-  again.unmount();
+});
+
+it('what was typed is still there after a look at another page, until it is given up', async () => {
+  const path = `/new?kind=${kindPath(kindOf('stock-pool'))}`;
+  const { user } = open(path);
+  await user.type(await screen.findByLabelText(/^Spec name/), 'g7.2');
+  await user.click(screen.getByRole('link', { name: 'SSH keys' }));
+  await screen.findByLabelText('Add a key');
+  window.history.back();
+  expect(await screen.findByLabelText(/^Spec name/)).toHaveValue('g7.2');
+  await user.click(screen.getByRole('link', { name: 'Cancel' }));
+  await screen.findByRole('heading', { level: 1, name: 'My environments' });
+  window.history.back();
+  expect(await screen.findByLabelText(/^Spec name/)).toHaveValue('');
+});
+
+it('what was made begins anew the next time', async () => {
+  const path = `/new?kind=${kindPath(kindOf('stock-pool'))}`;
+  const { world, user, unmount } = open(path);
+  await user.type(await screen.findByLabelText(/^Spec name/), 'g7.2');
+  await user.type(screen.getByLabelText(/^Replicas/), '2');
+  await user.click(screen.getByRole('button', { name: 'Make it' }));
+  await screen.findByRole('heading', { name: 'What it is made of' });
+  expect(Object.keys(sessionStorage)).toEqual([]);
+  unmount();
   open(path, world);
   expect(await screen.findByLabelText(/^Spec name/)).toHaveValue('');
+});
+
+describe('SSH keys', () => {
+  const path = `/new?kind=${kindPath(kindOf('gpu-workspace'))}`;
+
+  it('that were stored meanwhile are in the form that was left for it', async () => {
+    const world = new World();
+    const [key] = world.keys.splice(0);
+    const { user } = open(path, world);
+    const type = await screen.findByLabelText(/^Instance type/);
+    await user.clear(type);
+    await user.type(type, 'g5.xlarge');
+    expect(screen.getByLabelText(/^SSH public keys/)).toHaveValue('');
+    await user.click(screen.getByRole('link', { name: 'SSH keys' }));
+    await user.type(await screen.findByLabelText('Add a key'), key!);
+    await user.click(screen.getByRole('button', { name: 'Add' }));
+    await screen.findByText('Your key was added');
+    window.history.back();
+    expect(await screen.findByLabelText(/^Instance type/)).toHaveValue('g5.xlarge');
+    expect(screen.getByLabelText(/^SSH public keys/)).toHaveValue(key);
+  });
+
+  it('that cannot be read are not left out without a word', async () => {
+    const world = new World();
+    const detail = 'The Kubernetes API does not answer just now.';
+    world.refuse('GET', /keys$/, { status: 502, detail });
+    world.refuse('GET', /keys$/, { status: 502, detail });
+    const { user } = open(path, world);
+    expect(await screen.findByRole('alert')).toHaveTextContent(`Your SSH keys cannot be read${detail}`);
+    expect(screen.queryByRole('button', { name: 'Make it' })).toBeNull();
+    await expectAccessible();
+    await user.click(screen.getByRole('button', { name: 'Try again' }));
+    await user.click(await screen.findByRole('button', { name: 'Go on without them' }));
+    expect(await screen.findByLabelText(/^SSH public keys/)).toHaveValue('');
+  });
+
+  it('are no matter of a kind that takes none', async () => {
+    const world = new World();
+    world.refuse('GET', /keys$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
+    open(`/new?kind=${kindPath(kindOf('stock-pool'))}`, world);
+    expect(await screen.findByLabelText(/^Spec name/)).toBeVisible();
+    expect(screen.queryByRole('alert')).toBeNull();
+  });
+});
+
+it('a form stays where the portal does not know for a while what the kind is described by', async () => {
+  const { world, user, store } = open(`/new?kind=${kindPath(kindOf('stock-pool'))}`);
+  await user.type(await screen.findByLabelText(/^Spec name/), 'g7.2');
+  await waitFor(() => expect(world.open).toBe(1));
+  for (const [api, kind] of world.kinds) world.kinds.set(api, { ...kind, schema: undefined, description: 'other' });
+  world.reset();
+  await waitFor(() => expect(store.get(kindsAtom)?.[0]?.description).toBe('other'));
+  expect(screen.getByLabelText(/^Spec name/)).toHaveValue('g7.2');
+});
+
+it('whoever comes before it is known what a kind is described by sees the form as soon as it is', async () => {
+  const world = new World();
+  const kind = world.kinds.get('stock-pool')!;
+  world.kinds.set('stock-pool', { ...kind, schema: undefined });
+  open(`/new?kind=${kindPath(kind)}`, world);
+  expect(await screen.findByText(/^What can be said of it cannot be read just now/)).toBeVisible();
+  expect(screen.queryByRole('button', { name: 'Make it' })).toBeNull();
+  world.kinds.set('stock-pool', kind);
+  expect(await screen.findByLabelText(/^Spec name/)).toBeVisible();
+});
+
+it('a preview that nobody answered is asked for again', async () => {
+  const world = new World();
+  world.refuse('POST', /preview$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
+  const { user } = open(`/new?kind=${kindPath(kindOf('gpu-workspace'))}`, world);
+  const preview = await screen.findByRole('region', { name: 'What it will be' });
+  await user.click(await within(preview).findByRole('button', { name: 'Try again' }));
+  expect(await within(preview).findByText(/\d+ parts?, by the Composition/)).toBeVisible();
+  expect(within(preview).queryByText('The Kubernetes API does not answer just now.')).toBeNull();
 });

@@ -50,6 +50,23 @@ describe('causes', () => {
     expect(causes[0]!.hits.map(({ environment }) => environment.name)).toEqual(['ada', 'grace']);
   });
 
+  it('are one whatever kind of part it hits, and however each request is numbered', () => {
+    const told = (name: string, message: string) => {
+      const one = failing(name, 'team-vision');
+      one.parts = one.parts.map((part) => (part.message ? { ...part, message } : part));
+      return one;
+    };
+    const expired = told('a', 'ExpiredToken: the security token included in the request is expired');
+    expired.parts = expired.parts.map((part, index) => (index < 2 ? { ...part, reason: 'Failed', message: 'ExpiredToken: the security token included in the request is expired' } : part));
+    const [cause, ...others] = causesOf([expired], Date.now());
+    expect(others).toEqual([]);
+    expect(cause!.kinds.length).toBeGreaterThan(1);
+
+    const denied = (id: string, encoded: string) => `UnauthorizedOperation: not authorized. Encoded authorization failure message: ${encoded}, RequestID: ${id}`;
+    const some = [denied('7ZQ1KXW3TRD0ABCD', `${'xY3_'.repeat(30)}Q-0`), denied('0ABCDZQ1KXW3TRD7', `${'aB4-'.repeat(31)}z_1`)].map((words, index) => told(`d${index}`, words));
+    expect(causesOf(some, Date.now())).toHaveLength(1);
+  });
+
   it('are told by the environment where no part is to blame', () => {
     const refused = world.add('stock-pool', { name: 'x', namespace: 'team', phase: 'InvalidSpec', failed: true, parts: [], message: 'spec.memory: found "lots"' });
     expect(causesOf([refused], Date.now())[0]).toMatchObject({ words: 'spec.memory: found "lots"', kinds: ['StockPool'] });

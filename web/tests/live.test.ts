@@ -70,7 +70,7 @@ describe('the line', () => {
     let release = () => {};
     world.held = new Promise((resolve) => (release = resolve));
     world.reset();
-    await pass(1100);
+    await pass(2100);
     expect(asked.at(-1)).toMatchObject({ last: 'e1-1-scope' });
     line?.forget();
     world.held = undefined;
@@ -119,7 +119,7 @@ describe('the line', () => {
     const waits = asked.slice(1).map(({ at }, index) => at - asked[index]!.at);
     expect(waits).toEqual([2000, 4000, 8000, 16000]);
     world.streaming = true;
-    await pass(30_000);
+    await pass(60_000);
     expect(lines.at(-1)).toEqual({ state: 'live' });
     world.reset();
     await pass(1100);
@@ -202,6 +202,19 @@ describe('the line', () => {
     expect(asked).toHaveLength(1);
     await pass(20);
     expect(asked).toHaveLength(2);
+  });
+
+  it('waits longer where one reset follows the other, until a line has stood for a while', async () => {
+    const waits = [];
+    for (const stood of [0, 0, 0, 15_000]) {
+      await pass(100 + stood);
+      const { length } = asked;
+      world.reset('slow');
+      const since = Date.now();
+      while (asked.length === length) await pass(50);
+      waits.push(Math.floor((asked.at(-1)!.at - since) / 1000));
+    }
+    expect(waits).toEqual([1, 2, 4, 1]);
   });
 
   it.each(['signed-out', 'expired'])('ends for good when nobody is signed in any more: %s', async (reason) => {

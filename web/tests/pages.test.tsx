@@ -122,6 +122,15 @@ describe('one environment', () => {
     expect(world.asked.filter((one) => one.includes('connection'))).toHaveLength(1);
   });
 
+  it.each(['expired', 'signed-out'])('shows no secret any longer than the session lasts (%s)', async (reason) => {
+    const { world, user } = open(ADA, peopled());
+    await user.click(await screen.findByRole('button', { name: 'Show' }));
+    await screen.findByText('correct-horse-battery');
+    world.me = undefined;
+    world.reset(reason);
+    await waitFor(() => expect(document.body).not.toHaveTextContent('correct-horse-battery'));
+  });
+
   it('says the server’s words where secrets are refused', async () => {
     const { world, user } = open(ADA, peopled());
     world.refuse('POST', /connection$/, { status: 403, detail: 'secrets "ada-conn" is forbidden' });
@@ -292,6 +301,16 @@ describe('deleting', () => {
     expect(await screen.findByRole('alert')).toHaveTextContent('It is not known whether ada is being deletedIt took too long.');
   });
 
+  it('is no failure where somebody else was faster', async () => {
+    const { world, user } = open(ADA, peopled());
+    world.refuse('DELETE', /ada$/, { status: 404, detail: 'gpudevworkspaceclaims "ada" not found' });
+    await user.click(await screen.findByRole('button', { name: 'Delete' }));
+    await user.type(await screen.findByLabelText(/Type its name/), 'ada{Enter}');
+    expect(await screen.findByText('ada is gone already')).toBeVisible();
+    expect(screen.queryByRole('alert')).toBeNull();
+    expect(screen.getByRole('button', { name: 'Being deleted' })).toBeDisabled();
+  });
+
   it('is taken back where it is refused, in the server’s words', async () => {
     const { answer } = await ask('gpudevworkspaceclaims "ada" is forbidden: User "ada" cannot delete');
     expect(await screen.findByRole('button', { name: 'Being deleted' })).toBeDisabled();
@@ -371,11 +390,21 @@ describe('my keys', () => {
 
   it('says that a key was not removed, and not that another one is wrong', async () => {
     const { world, user } = open('/keys');
-    world.refuse('PUT', /keys$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
+    world.refuse('PUT', /keys$/, { status: 403, detail: 'configmaps is forbidden' });
     await user.click(await screen.findByRole('button', { name: 'Remove ada@laptop' }));
-    expect(await screen.findByRole('alert')).toHaveTextContent('The key was not removedThe Kubernetes API does not answer just now.');
+    expect(await screen.findByRole('alert')).toHaveTextContent('The key was not removedconfigmaps is forbidden');
     expect(screen.getByText('ada@laptop')).toBeVisible();
     expect(screen.getByLabelText('Add a key')).not.toHaveAttribute('aria-invalid');
+  });
+
+  it('claims to know no more than was answered', async () => {
+    const { world, user } = open('/keys');
+    world.refuse('PUT', /keys$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
+    await user.click(await screen.findByRole('button', { name: 'Remove ada@laptop' }));
+    expect(await screen.findByRole('alert')).toHaveTextContent('It is not known whether the key was removed');
+    await user.type(screen.getByLabelText('Add a key'), world.keys[0]!);
+    await user.click(screen.getByRole('button', { name: 'Add' }));
+    expect(await screen.findByText('Your key was there already')).toBeVisible();
   });
 });
 
@@ -503,11 +532,24 @@ describe('who sits before the page', () => {
     expect(await screen.findByRole('link', { name: 'later' })).toBeVisible();
   });
 
-  it.each(['expired', 'signed-out'])('is told over the page that the session has ended (%s)', async (reason) => {
+  it('signs out of what stands open elsewhere too, and leaves nothing there either', async () => {
+    const { world, user } = open('/keys');
+    await user.type(await screen.findByLabelText('Add a key'), 'ssh-ed25519 AAAA');
+    await waitFor(() => expect(world.open).toBe(1));
+    world.me = undefined;
+    world.reset('signed-out');
+    expect(await screen.findByText('You have signed out in another place.')).toBeVisible();
+    expect(screen.getByRole('link', { name: 'Sign in' })).toHaveAttribute('href', '/auth/sign-in?return=%2Fkeys');
+    for (const theirs of ['ada@laptop', 'ada@acme.io']) expect(screen.queryByText(theirs)).toBeNull();
+    expect(Object.keys(sessionStorage)).toEqual([]);
+    await expectAccessible();
+  });
+
+  it('is told over the page that the session has run out', async () => {
     const { world } = open('/', peopled());
     await screen.findByRole('link', { name: 'ada' });
     world.me = undefined;
-    world.reset(reason);
+    world.reset('expired');
     const dialog = await screen.findByRole('dialog', { name: 'Your session has ended' });
     expect(within(dialog).getByRole('link', { name: 'Sign in again' })).toHaveAttribute('href', '/auth/sign-in?return=%2F');
     await expectAccessible();

@@ -4,7 +4,11 @@ import { afterEach } from 'vitest';
 
 // Pages that are loaded on demand are compiled on demand, too.
 configure({ asyncUtilTimeout: 60_000 });
-afterEach(cleanup);
+afterEach(() => {
+  cleanup();
+  // What was typed stays in a tab, and every test has one of its own.
+  if ('sessionStorage' in globalThis) sessionStorage.clear();
+});
 
 // What browsers have and jsdom has not.
 Object.assign(window, {

@@ -56,8 +56,8 @@ impl Catalog {
         let schemas = match definitions(&self.clients).await {
             Ok(definitions) => schemas(&kinds, &definitions),
             Err(error) => {
-                tracing::warn!(error = %error, "the XRDs cannot be read: kinds are shown without schemas");
-                BTreeMap::new()
+                tracing::warn!(error = %error, "the XRDs cannot be read: kinds keep the schemas that were read last");
+                self.seen().schemas.clone()
             }
         };
         let seen = Arc::new(Seen { kinds: Some(kinds), schemas });

@@ -41,6 +41,9 @@ const SILENCE = 40_000;
 /** A line that begins anew and has not told everything by then is slow or held up on its way, as by a proxy that keeps it to itself: whoever waits for it had better read. */
 const LATE = 3_000;
 
+/** A line that has told everything and still stands after so long is as good as new: what ends it then has nothing to do with what ended the last. */
+const PROVEN = 10_000;
+
 /** A page that is hidden for this long lets its line go: by HTTP/1.1 browsers open six connections to a host, for all their tabs together. */
 const HIDDEN = 10_000;
 
@@ -77,6 +80,7 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
     const from = last;
     // Whoever goes on from somewhere has something to show, and a list would be in the way of what changes.
     const late = from ? undefined : setTimeout(() => say({ state: 'down', retryAt: Date.now() + SILENCE - LATE, why: 'The line is slow, or held up on its way.' }), LATE);
+    let proven: ReturnType<typeof setTimeout> | undefined;
     const batch = new Batch(onMessages);
     try {
       const headers: Record<string, string> = { accept: 'text/event-stream' };
@@ -105,15 +109,14 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
           return undefined;
         }
         if (reason) {
-          const soon = reason === 'unavailable' ? backoff(attempt++, random) : Math.round(1_000 * random());
-          return { wait: soon, why: REASONS[reason] ?? 'The line was reset.' };
+          return { wait: backoff(attempt++, random), why: REASONS[reason] ?? 'The line was reset.' };
         }
         const message = parse(value);
         if (!message) continue;
         batch.push(message);
         if (message.type === 'synced') {
-          attempt = 0;
           clearTimeout(late);
+          proven ??= setTimeout(() => (attempt = 0), PROVEN);
           say({ state: 'live' });
         }
         if (value.id) last = value.id;
@@ -124,6 +127,7 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
     } finally {
       clearTimeout(silence);
       clearTimeout(late);
+      clearTimeout(proven);
       batch.flush();
       line.abort();
     }

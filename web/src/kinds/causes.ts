@@ -18,7 +18,7 @@ export interface Cause {
 export function causesOf(environments: readonly Environment[], now: number): Cause[] {
   const causes = new Map<string, Cause>();
   const add = (words: string, kind: string, hit: Cause['hits'][number], since: string) => {
-    const key = `${kind} ${nameless(words, hit.environment)}`;
+    const key = nameless(words, hit.environment);
     const cause = causes.get(key) ?? { key, words, kinds: [], hits: [], since };
     if (!cause.kinds.includes(kind)) cause.kinds.push(kind);
     cause.hits.push(hit);
@@ -50,11 +50,14 @@ function isStuck(environment: Environment, now: number): boolean {
   return moodOf(environment) === 'busy' && !composed && Date.parse(underWaySince(environment)) < now - PATIENCE;
 }
 
+/** What clouds give every request: an id in capitals and digits, or a long word of encoded bytes. */
+const TOKEN = /\b(?=[A-Z]*\d)[A-Z\d]{10,}\b|(?=[\w+/=-]*\d)(?=[\w+/=-]*[a-z])(?=[\w+/=-]*[A-Z])[\w+/=-]{32,}/g;
+
 /** A message without what tells one environment from the next: its names, ids, addresses and numbers. */
 function nameless(words: string, { name, namespace, parts }: Environment): string {
   const own = [name, namespace, ...parts.flatMap((part) => [part.name ?? '', part.externalName ?? ''])].filter((text) => text.length > 2);
   const without = own.sort((a, b) => b.length - a.length).reduce((text, one) => text.replaceAll(one, '…'), words);
-  return without.replace(/\b[0-9a-f-]*\d[0-9a-f-]*\b/gi, '#').replace(/\s+/g, ' ');
+  return without.replace(TOKEN, '#').replace(/\b[0-9a-f-]*\d[0-9a-f-]*\b/gi, '#').replace(/\s+/g, ' ');
 }
 
 /** Since when nothing of it has moved: what was asked for long ago may have been changed a moment ago (RFC 3339). */

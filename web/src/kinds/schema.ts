@@ -30,6 +30,14 @@ export interface Hints {
 /** Of whom nothing is known. */
 const NOBODY: Hints = { login: '', keys: [] };
 
+/** Whether a kind lets people in by their SSH keys. */
+export function takesKeys({ properties = {} }: Schema): boolean {
+  return Object.entries(properties).some(([name, one]) => name === KEYS || takesKeys(one));
+}
+
+/** The field with SSH public keys, whatever kind it stands in. */
+const KEYS = 'sshPublicKeys';
+
 /** By what sort of field something is filled in. */
 export type Sort = 'group' | 'optional-group' | 'lines' | 'pairs' | 'free' | 'plain';
 
@@ -78,7 +86,7 @@ export function beginning(schema: Schema, hints: Hints = NOBODY): Data {
 
 function hinted(name: string, schema: Schema, required: boolean, { login, keys }: Hints): unknown {
   if (name === 'owner' && schema.type === 'string' && required) return login;
-  if (name === 'sshPublicKeys' && schema.type === 'array' && keys.length > 0) return keys.slice(0, schema.maxItems ?? keys.length);
+  if (name === KEYS && schema.type === 'array' && keys.length > 0) return keys.slice(0, schema.maxItems ?? keys.length);
   return undefined;
 }
 

@@ -13,7 +13,7 @@ import { ProblemAlert } from '../parts/ProblemAlert';
 import { SchemaForm } from '../parts/SchemaForm';
 import { goToFirstError, useSpec } from '../parts/useSpec';
 import { useAsked } from '../state/asked';
-import { useKeeping, useKept } from '../state/kept';
+import { forget, useKeeping, useKept } from '../state/kept';
 import { tellAtom } from '../state/notices';
 import { kindsAtom, kindsErrorAtom } from '../state/session';
 
@@ -38,7 +38,7 @@ export default function Change({ environment, done }: Props) {
   return <Form key={data.resourceVersion} environment={environment} first={data} schema={schema} done={done} />;
 }
 
-/** What was changed here, and of what: somebody else may change it before whoever had to sign in again is back. */
+/** What was changed here, and of what: somebody else may change it before whoever has left the form is back. */
 interface Draft {
   before: Data;
   mine: Difference[];
@@ -55,7 +55,11 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
   const [begun] = useState(() => changed(before, kept?.mine ?? []));
   const form = useSpec(schema, begun);
   const mine = useMemo(() => differences(before, form.spec), [before, form.spec]);
-  useKeeping(environment.uid, useMemo<Draft>(() => ({ before, mine }), [before, mine]));
+  useKeeping(environment.uid, useMemo<Draft | undefined>(() => (mine.length > 0 ? { before, mine } : undefined), [before, mine]));
+  const leave = () => {
+    forget(environment.uid);
+    done();
+  };
   const save = async () => {
     if (!form.check()) { goToFirstError(); return; }
     setSaving(true);
@@ -66,7 +70,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
       if (fresh) catchUp(fresh);
       else {
         tell({ mood: 'good', title: `${environment.name} is being changed` });
-        done();
+        leave();
       }
     } catch (refused) {
       setError(refused);
@@ -99,7 +103,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
       <SchemaForm key={base.resourceVersion} schema={schema} data={form.data} faults={form.faults} current={before} onChange={form.change} onLeave={form.leave} />
       <div className="buttons end sticky">
         <span className="small grow">{mine.length === 0 ? 'Nothing is changed yet.' : `Changed: ${mine.map(({ path }) => fieldTitle(schema, path)).join(', ')}`}</span>
-        <Button variant="default" onClick={done}>
+        <Button variant="default" onClick={leave}>
           Cancel
         </Button>
         <Button type="submit" loading={saving} disabled={mine.length === 0}>

@@ -1,14 +1,16 @@
-import { Skeleton } from '@mantine/core';
+import { Button, Skeleton } from '@mantine/core';
 import { useAtomValue } from 'jotai';
-import { useEffect } from 'react';
+import { useEffect, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { answer, api } from '../api/client';
 import type { Kind } from '../api/schema';
 import { inOrder, known, kindPath, Picture } from '../kinds/known';
+import { asked, takesKeys } from '../kinds/schema';
 import { Icon } from '../parts/Icon';
 import { KindsAlert } from '../parts/KindsAlert';
 import { Loaded, onDemand } from '../parts/onDemand';
 import { Page } from '../parts/Page';
+import { ProblemAlert } from '../parts/ProblemAlert';
 import { useAsked } from '../state/asked';
 import { kindsAtom, kindsErrorAtom } from '../state/session';
 import { Opening } from './States';
@@ -21,7 +23,6 @@ export function CreatePage() {
   const kinds = useAtomValue(kindsAtom);
   const [search] = useSearchParams();
   const chosen = search.get('kind');
-  const keys = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
   useEffect(() => void Fill.load(), []);
   if (!kinds) return <Unknown />;
   const kind = chosen === null ? undefined : kinds.find((one) => kindPath(one) === chosen || one.plural === chosen);
@@ -37,9 +38,35 @@ export function CreatePage() {
         </Link>
       }
     >
-      {/* The keys are part of what the form begins with; without them it begins all the same. */}
-      <Loaded fallback={<Coming />}>{keys.data || keys.error !== undefined ? <Fill kind={kind} keys={keys.data?.keys ?? []} /> : <Coming />}</Loaded>
+      <Loaded fallback={<Coming />}>{!kind.schema ? <Undescribed /> : takesKeys(asked(kind)) ? <WithKeys kind={kind} /> : <Fill kind={kind} keys={[]} />}</Loaded>
     </Page>
+  );
+}
+
+/** A form that begins with the person's keys: a machine that was made without them lets nobody in, and has to be made anew. */
+function WithKeys({ kind }: { kind: Kind }) {
+  const { data, error, again } = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
+  const [without, setWithout] = useState(false);
+  if (data || without) return <Fill kind={kind} keys={data?.keys ?? []} />;
+  if (error === undefined) return <Coming />;
+  return (
+    <div className="stack">
+      <ProblemAlert title="Your SSH keys cannot be read" error={error} again={again} />
+      <div className="buttons">
+        <Button variant="default" onClick={() => setWithout(true)}>
+          Go on without them
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+/** Where the kind is known and what it is described by is not; it is asked for again. */
+function Undescribed() {
+  return (
+    <p className="quiet" role="status">
+      What can be said of it cannot be read just now. Another attempt is made by itself, again and again.
+    </p>
   );
 }
 

@@ -166,10 +166,10 @@ function Facts({ environment }: { environment: Environment }) {
 
 /** How far it is, and what it waits for or what failed, in a sentence. */
 function Says({ environment }: { environment: Environment }) {
-  const { progress, message, kind, parts } = environment;
+  const { progress, message, kind, parts, phase } = environment;
   const mood = moodOf(environment);
   // What no part says can be read here alone.
-  const whole = mood === 'bad' && !parts.some((part) => part.message && message.includes(part.message));
+  const whole = (mood === 'bad' || phase === 'OutOfSync') && !parts.some((part) => part.message && message.includes(part.message));
   return (
     <div className="state" data-mood={mood} role="status">
       <Picture kind={kind} size={56} />

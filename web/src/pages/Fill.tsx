@@ -5,6 +5,7 @@ import { Link, useLocation } from 'wouter';
 import { answer, api } from '../api/client';
 import { Refused, mayBeDone } from '../api/problem';
 import type { Kind, Whole } from '../api/schema';
+import { changed, differences, type Difference } from '../kinds/changes';
 import { known, kindPath } from '../kinds/known';
 import { pageOf } from '../kinds/paths';
 import { asked, beginning, type Data } from '../kinds/schema';
@@ -14,14 +15,15 @@ import { SchemaForm } from '../parts/SchemaForm';
 import { goToFirstError, useSpec } from '../parts/useSpec';
 import { useAsked } from '../state/asked';
 import { rowsAtom } from '../state/environments';
-import { useKeeping, useKept } from '../state/kept';
+import { forget, useKeeping, useKept } from '../state/kept';
 import { usePortal } from '../state/portal';
 import { meAtom } from '../state/session';
 
+/** What was said of it: the rest begins as it would without. */
 interface Draft {
-  name: string;
-  namespace: string;
-  data: Data;
+  name?: string;
+  namespace?: string;
+  mine: Difference[];
 }
 
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -33,16 +35,20 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
   const portal = usePortal();
   const [, go] = useLocation();
   const schema = useMemo(() => asked(kind), [kind]);
-  const kept = useKept(kindPath(kind)) as Draft | undefined;
+  const path = kindPath(kind);
+  const kept = useKept(path) as Draft | undefined;
   // Until somebody names it, it is called as nothing is by now: what there is may be known later than this begins.
   const [named, setName] = useState(kept?.name);
   const free = useMemo(() => suggestion(me?.login ?? '', known(kind.kind).short, new Set(rows.map((row) => row.name))), [me, kind, rows]);
   const name = named ?? free;
-  const [namespace, setNamespace] = useState(kept?.namespace ?? kind.namespace ?? me?.namespaces[0] ?? '');
-  const [first] = useState(() => kept?.data ?? beginning(schema, { login: me?.login ?? '', keys }));
+  const [placed, setNamespace] = useState(kept?.namespace);
+  const namespace = placed ?? kind.namespace ?? me?.namespaces[0] ?? '';
+  const [blank] = useState(() => beginning(schema, { login: me?.login ?? '', keys }));
+  const [first] = useState(() => changed(blank, kept?.mine ?? []));
   const form = useSpec(schema, first);
-  const { data } = form;
-  useKeeping(kindPath(kind), useMemo<Draft>(() => ({ name, namespace, data }), [name, namespace, data]));
+  const mine = useMemo(() => differences(blank, form.data), [blank, form.data]);
+  const isTyped = named !== undefined || placed !== undefined || mine.length > 0;
+  useKeeping(path, useMemo<Draft | undefined>(() => (isTyped ? { name: named, namespace: placed, mine } : undefined), [isTyped, named, placed, mine]));
   const [error, setError] = useState<unknown>();
   const [making, setMaking] = useState(false);
   const [taken, setTaken] = useState<string>();
@@ -75,6 +81,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
       const made = (await answer(api.POST('/api/v1/environments', { body: document }))) as Whole;
       const { object: _, ...environment } = made;
       portal.environments.offer(environment);
+      forget(path);
       go(pageOf(environment));
     } catch (refused) {
       setError(refused);
@@ -103,7 +110,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
         </div>
         <SchemaForm schema={schema} data={form.data} faults={form.faults} onChange={form.change} onLeave={form.leave} />
         <div className="buttons end sticky">
-          <Button component={Link} href="/" variant="default">
+          <Button component={Link} href="/" variant="default" onClick={() => forget(path)}>
             Cancel
           </Button>
           <Button type="submit" loading={making}>

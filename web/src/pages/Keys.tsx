@@ -2,7 +2,7 @@ import { Button, Skeleton, Textarea } from '@mantine/core';
 import { useSetAtom } from 'jotai';
 import { useState } from 'react';
 import { answer, api } from '../api/client';
-import { Refused, words } from '../api/problem';
+import { Refused, mayBeDone, words } from '../api/problem';
 import { Icon } from '../parts/Icon';
 import { focusTitle, Page } from '../parts/Page';
 import { ProblemAlert } from '../parts/ProblemAlert';
@@ -28,18 +28,19 @@ function Keys({ first }: { first: string[] }) {
   const kept = useKept('keys');
   const [stored, setStored] = useState(first);
   const [draft, setDraft] = useState(typeof kept === 'string' ? kept : '');
-  useKeeping('keys', draft);
+  useKeeping('keys', draft || undefined);
   const [refused, setRefused] = useState<string>();
   const [saving, setSaving] = useState(false);
   const tell = useSetAtom(tellAtom);
   /** Changes the list as it is now: another page may have changed it since this one read it. */
-  const save = async (change: (keys: string[]) => string[], done: string) => {
+  const save = async (change: (keys: string[]) => string[], done: (before: number, after: number) => string) => {
     setSaving(true);
     setRefused(undefined);
     try {
       const now = await answer(api.GET(PATH));
-      setStored((await answer(api.PUT(PATH, { body: { keys: change(now.keys) } }))).keys);
-      tell({ mood: 'good', title: done });
+      const { keys } = await answer(api.PUT(PATH, { body: { keys: change(now.keys) } }));
+      setStored(keys);
+      tell({ mood: 'good', title: done(now.keys.length, keys.length) });
     } finally {
       setSaving(false);
     }
@@ -51,7 +52,7 @@ function Keys({ first }: { first: string[] }) {
       return;
     }
     try {
-      await save((keys) => [...keys, ...lines], 'Your key was added');
+      await save((keys) => [...keys, ...lines], (before, after) => (after > before ? 'Your key was added' : 'Your key was there already'));
       setDraft('');
     } catch (error) {
       setRefused(error instanceof Refused && error.fields[0] ? error.fields[0].message : words(error));
@@ -59,7 +60,9 @@ function Keys({ first }: { first: string[] }) {
   };
   const remove = (line: string) => {
     // The button from which they came goes with its key.
-    save((keys) => keys.filter((key) => key !== line), 'The key was removed').then(focusTitle, (error: unknown) => tell({ mood: 'bad', title: 'The key was not removed', detail: words(error) }));
+    save((keys) => keys.filter((key) => key !== line), () => 'The key was removed').then(focusTitle, (error: unknown) =>
+      tell({ mood: 'bad', title: mayBeDone(error) ? 'It is not known whether the key was removed' : 'The key was not removed', detail: words(error) }),
+    );
   };
   return (
     <>

@@ -1,12 +1,12 @@
 import { Button, Modal } from '@mantine/core';
 import { signIn } from './SignIn';
 
-/** Over the page on which a session ended: what was typed there is still to be seen. */
-export default function SessionEnded({ why }: { why?: string }) {
+/** Over the page on which a session ran out: what was typed there is still to be seen. */
+export default function SessionEnded() {
   return (
     <Modal opened onClose={() => undefined} withCloseButton={false} closeOnEscape={false} closeOnClickOutside={false} title="Your session has ended" centered>
       <div className="stack">
-        <p>{why === 'signed-out' ? 'You have signed out in another place.' : 'Its time is over.'} Sign in again, and you come back to this page with what you have typed.</p>
+        <p>Its time is over. Sign in again, and you come back to this page with what you have typed.</p>
         <Button component="a" href={signIn()} fullWidth data-autofocus>
           Sign in again
         </Button>

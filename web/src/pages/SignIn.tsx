@@ -10,8 +10,8 @@ export function signIn(): string {
   return `/auth/sign-in?return=${encodeURIComponent(here)}`;
 }
 
-/** For whoever is not signed in; `told` is what did not work of signing in, or out. */
-export function SignInPage({ told }: { told?: Told }) {
+/** For whoever is not signed in; `told` is what did not work of signing in, or out, and `elsewhere` whether they have just signed out in another place. */
+export function SignInPage({ told, elsewhere }: { told?: Told; elsewhere: boolean }) {
   return (
     <main className="sign-in">
       <title>Sign in · Paved Road</title>
@@ -24,6 +24,7 @@ export function SignInPage({ told }: { told?: Told }) {
         ))}
       </div>
       {told && <ProblemAlert {...told} />}
+      {elsewhere && <p role="status">You have signed out in another place.</p>}
       <Button component="a" href={signIn()} size="lg">
         Sign in
       </Button>

@@ -1,4 +1,5 @@
 import { Button } from '@mantine/core';
+import { useAtomValue } from 'jotai';
 import { useState } from 'react';
 import { answer, api } from '../api/client';
 import { Refused, words } from '../api/problem';
@@ -6,6 +7,7 @@ import type { Connection as Details, Environment } from '../api/schema';
 import { known } from '../kinds/known';
 import { isLink, placeOf } from '../kinds/paths';
 import { humane } from '../kinds/words';
+import { sessionAtom } from '../state/session';
 import { Copy } from './Copy';
 import { Icon } from './Icon';
 import { ProblemAlert } from './ProblemAlert';
@@ -13,6 +15,7 @@ import { ProblemAlert } from './ProblemAlert';
 /** How one gets in: addresses at once, secrets only when they are asked for. */
 export function Connection({ environment }: { environment: Environment }) {
   const { endpoint, kind, status, deletedAt, ready } = environment;
+  const { state } = useAtomValue(sessionAtom);
   const facts = Object.entries(status).flatMap(([name, value]) => flat(name, value)).filter(([name, value]) => value !== endpoint && name !== 'ready');
   const needsNone = ready || known(kind).addressless;
   const noAddress = needsNone ? 'It has no address of its own.' : deletedAt ? 'It has no address any more.' : 'It has no address yet.';
@@ -30,7 +33,8 @@ export function Connection({ environment }: { environment: Environment }) {
         )}
         {endpoint && <Copy text={endpoint} what="the address" />}
       </div>
-      <Secrets environment={environment} />
+      {/* What was shown in a session is gone with it. */}
+      <Secrets key={state} environment={environment} />
       {facts.length > 0 && <Outputs facts={facts} />}
     </>
   );
@@ -67,7 +71,7 @@ function Missing({ error }: { error: unknown }) {
   return <ProblemAlert title="The details cannot be shown" error={error} />;
 }
 
-/** The Secret's values: fetched when asked for, kept nowhere, gone when hidden. */
+/** The Secret's values: fetched when asked for, kept nowhere, gone when hidden, or when the session ends. */
 function Secrets({ environment }: { environment: Environment }) {
   const [details, setDetails] = useState<Details>();
   const [error, setError] = useState<unknown>();

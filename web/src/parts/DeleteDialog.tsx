@@ -2,7 +2,7 @@ import { Button, Modal, TextInput } from '@mantine/core';
 import { useSetAtom } from 'jotai';
 import { useState } from 'react';
 import { answer, api } from '../api/client';
-import { mayBeDone, words } from '../api/problem';
+import { mayBeDone, Refused, words } from '../api/problem';
 import type { Environment } from '../api/schema';
 import { placeOf } from '../kinds/paths';
 import { isHelper } from '../kinds/tree';
@@ -38,6 +38,11 @@ function Confirm({ environment, close }: Omit<Props, 'opened'>) {
     focusTitle();
     const leaving = portal.environments.leave(environment);
     answer(api.DELETE('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: placeOf(environment), query: { uid } } })).then(leaving.accepted, (error: unknown) => {
+      if (error instanceof Refused && error.status === 404) {
+        leaving.accepted();
+        tell({ mood: 'good', title: `${name} is gone already` });
+        return;
+      }
       leaving.refused();
       const title = mayBeDone(error) ? `It is not known whether ${name} is being deleted` : `${name} was not deleted`;
       tell({ mood: 'bad', title, detail: words(error) });

@@ -1,6 +1,6 @@
-import { Loader } from '@mantine/core';
+import { Button, Loader } from '@mantine/core';
 import { useEffect, useState } from 'react';
-import { words } from '../api/problem';
+import { mayBeDone, words } from '../api/problem';
 import type { Previewed, Resource } from '../api/schema';
 import { isHelper } from '../kinds/tree';
 import { count } from '../kinds/words';
@@ -20,7 +20,7 @@ export function useSettled<T>(value: T, milliseconds: number): T {
 
 /** What would be made. While a new answer is on its way the last one stays. */
 export function Preview({ asked, ready }: { asked: Asked<Previewed>; ready: boolean }) {
-  const { data, error, pending } = asked;
+  const { data, error, pending, again } = asked;
   // Ahead: a page that has to be loaded again for it loses what was typed beside.
   useEffect(() => whenIdle(() => void Documents.load()), []);
   const parts = data?.parts.filter((part) => !isHelper(part)) ?? [];
@@ -32,7 +32,14 @@ export function Preview({ asked, ready }: { asked: Asked<Previewed>; ready: bool
       </div>
       <div role="status">
         {ready && error !== undefined ? (
-          <p className="refused">{words(error)}</p>
+          <>
+            <p className="refused">{words(error)}</p>
+            {mayBeDone(error) && (
+              <Button size="compact-sm" variant="default" onClick={again}>
+                Try again
+              </Button>
+            )}
+          </>
         ) : (
           <p className="small">
             {!ready ? (data ? 'As it was before: fill in what is needed to see it anew.' : 'Fill in what is needed, and see here what will be made.') : data ? `${count(parts.length, 'part')}, by the Composition ${data.composition}.` : ''}

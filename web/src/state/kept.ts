@@ -1,6 +1,6 @@
 import { useAtomValue } from 'jotai';
 import { useEffect, useState } from 'react';
-import { meAtom, sessionAtom } from './session';
+import { meAtom } from './session';
 
 /** Under what a draft is kept in this tab. */
 const PREFIX = 'paved-kept ';
@@ -11,22 +11,24 @@ interface Draft {
   value: unknown;
 }
 
-/** What was typed before a sign-in led away from this page. It is read when a form begins; `useKeeping` clears it. */
+/** What was typed before one left this page, for another one or to sign in again. It is read when a form begins. */
 export function useKept(key: string): unknown {
   const me = useAtomValue(meAtom);
   const [before] = useState(() => read(key));
   return before && before.of === me?.owner ? before.value : undefined;
 }
 
-/** Keeps what is typed, in this tab alone, from the moment that a session has ended. */
+/** Keeps what is typed, in this tab alone, until it is sent or given up: `forget`. `undefined` is nothing typed. */
 export function useKeeping(key: string, value: unknown): void {
-  const { state } = useAtomValue(sessionAtom);
   const owner = useAtomValue(meAtom)?.owner;
   useEffect(() => {
-    if (owner === undefined) return;
-    if (state === 'out') write(key, { of: owner, value });
-    else if (state === 'in') write(key, undefined);
-  }, [state, owner, key, value]);
+    if (owner !== undefined) write(key, value === undefined ? undefined : { of: owner, value });
+  }, [owner, key, value]);
+}
+
+/** Forgets what was typed: it was sent, or given up. */
+export function forget(key: string): void {
+  write(key, undefined);
 }
 
 /** Forgets every draft but this person's: nothing of somebody's stays in a page that somebody else uses next. */

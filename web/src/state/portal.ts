@@ -5,6 +5,7 @@ import { backoff } from '../api/backoff';
 import { follow, type Following } from '../api/live';
 import { Refused, words } from '../api/problem';
 import type { Environment, Kind, Page } from '../api/schema';
+import { kindPath } from '../kinds/known';
 import { Environments } from './environments';
 import { forgetOthers } from './kept';
 import { tellAtom } from './notices';
@@ -130,20 +131,26 @@ export class Portal {
     }
   }
 
-  /** Asks for the kinds, until there are some: a portal that has just begun knows none yet. Why they do not come is kept for whoever waits for them. */
+  /** Asks for the kinds, until there are some, and each is described: a portal that has just begun knows none yet. Why they do not come is kept for whoever waits for them. */
   private async learn(asked = kindsThere(), attempt = 0): Promise<void> {
     if (attempt === 0) clearTimeout(this.learning);
-    const { kinds, error } = await asked;
+    const { kinds: told, error } = await asked;
     const known = this.store.get(kindsAtom);
+    // What a kind was described by is not forgotten where the portal does not know it just now.
+    const kinds = told?.map((kind) => (kind.schema ? kind : { ...kind, schema: known?.find((one) => kindPath(one) === kindPath(kind))?.schema }));
     // Said once, and not with every attempt.
     this.store.set(kindsErrorAtom, (before: unknown) => (error && before && words(error) === words(before) ? before : error));
     // The same again is no news for forms that are being filled in.
     if (kinds && JSON.stringify(kinds) !== JSON.stringify(known)) startTransition(() => this.store.set(kindsAtom, kinds));
-    if (!kinds?.length && this.line) this.learning = setTimeout(() => void this.learn(undefined, attempt + 1), backoff(attempt));
+    if ((!kinds?.length || told?.some(({ schema }) => !schema)) && this.line) this.learning = setTimeout(() => void this.learn(undefined, attempt + 1), backoff(attempt));
   }
 
   private lose(why: 'signed-out' | 'expired'): void {
     this.hangUp();
+    if (why === 'signed-out') {
+      this.leave({ why });
+      return;
+    }
     const told = this.refused && { title: 'You are not signed in', error: this.refused };
     this.store.set(sessionAtom, (session) => {
       if (session.state === 'out') return session;
@@ -159,7 +166,7 @@ export class Portal {
       await answer(api.POST('/auth/sign-out'));
     } catch (refused) {
       if (await isOut()) {
-        this.leave({ title: 'You are signed out here, and perhaps not everywhere', error: refused });
+        this.leave({ told: { title: 'You are signed out here, and perhaps not everywhere', error: refused } });
         return;
       }
       if (this.store.get(sessionAtom).state === 'in') this.follow();
@@ -170,8 +177,8 @@ export class Portal {
   }
 
   /** Takes away what was shown of whoever has signed out: browsers keep a page as it was left, for whoever goes back to it. */
-  private leave(told?: Told): void {
-    this.store.set(sessionAtom, { state: 'out', told });
+  private leave(says: { told?: Told; why?: 'signed-out' } = {}): void {
+    this.store.set(sessionAtom, { state: 'out', ...says });
     forgetOthers();
   }
 }
