@@ -11,7 +11,7 @@ import { KindsAlert } from '../parts/KindsAlert';
 import { Loaded, onDemand } from '../parts/onDemand';
 import { Page } from '../parts/Page';
 import { ProblemAlert } from '../parts/ProblemAlert';
-import { useAsked } from '../state/asked';
+import { useAsked, type Asked } from '../state/asked';
 import { kindsAtom, kindsErrorAtom } from '../state/session';
 import { Opening } from './States';
 
@@ -23,6 +23,8 @@ export function CreatePage() {
   const kinds = useAtomValue(kindsAtom);
   const [search] = useSearchParams();
   const chosen = search.get('kind');
+  // Together with everything else: whatever kind it is, none waits for it longer than for the rest.
+  const keys = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
   useEffect(() => void Fill.load(), []);
   if (!kinds) return <Unknown />;
   const kind = chosen === null ? undefined : kinds.find((one) => kindPath(one) === chosen || one.plural === chosen);
@@ -38,14 +40,13 @@ export function CreatePage() {
         </Link>
       }
     >
-      <Loaded fallback={<Coming />}>{!kind.schema ? <Undescribed /> : takesKeys(asked(kind)) ? <WithKeys kind={kind} /> : <Fill kind={kind} keys={[]} />}</Loaded>
+      <Loaded fallback={<Coming />}>{!kind.schema ? <Undescribed /> : takesKeys(asked(kind)) ? <WithKeys kind={kind} asked={keys} /> : <Fill kind={kind} keys={[]} />}</Loaded>
     </Page>
   );
 }
 
 /** A form that begins with the person's keys: a machine that was made without them lets nobody in, and has to be made anew. */
-function WithKeys({ kind }: { kind: Kind }) {
-  const { data, error, again } = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
+function WithKeys({ kind, asked: { data, error, again } }: { kind: Kind; asked: Asked<{ keys: string[] }> }) {
   const [without, setWithout] = useState(false);
   if (data || without) return <Fill kind={kind} keys={data?.keys ?? []} />;
   if (error === undefined) return <Coming />;
