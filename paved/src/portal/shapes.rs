@@ -11,6 +11,9 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
+pub(super) use self::environments::REQUEST;
+pub(super) use self::stockpools::BODY;
+use super::live::Entry;
 use super::problem::Problem;
 
 /// A text of a body; empty is none.
@@ -19,6 +22,16 @@ fn text<'b>(body: &'b Map<String, Value>, field: &str) -> Result<Option<&'b str>
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
         Some(_) => Err(Problem::field(field, "a text is needed")),
+    }
+}
+
+/// The phase as older clients know it: what was ready, and cannot be changed for the moment, still is to them.
+fn phase(entry: &Entry) -> String {
+    let own = || entry.status.get("phase").and_then(Value::as_str).unwrap_or_default().to_owned();
+    match entry.phase.as_str() {
+        "" => "Pending".to_owned(),
+        "OutOfSync" => own(),
+        phase => phase.to_owned(),
     }
 }
 

@@ -143,6 +143,36 @@ async fn a_change_leaves_what_others_keep_in_the_metadata() {
 }
 
 #[tokio::test]
+async fn a_change_says_what_is_wanted_and_crossplane_still_knows_what_it_has_made() {
+    let (cluster, portal) = both().await;
+    let path = at("stockpools", "team-vision", "spare");
+    let mut object = environment("StockPool", "ada");
+    object["metadata"]["labels"]["request-id"] = json!("r-1");
+    object["metadata"]["annotations"]["paved-road.fn.crossplane.io/request-body"] = json!("hash");
+    object["spec"]["resourceRef"] = json!({"kind": "XStockPool", "name": "spare-x7k"});
+    object["spec"]["compositionRef"] = json!({"name": "stock-pool"});
+    object["spec"]["crossplane"] = json!({"resourceRefs": [{"name": "one"}], "compositionSelector": {}});
+    cluster.put(&path, object);
+    let version = cluster.get(&path).unwrap()["metadata"]["resourceVersion"].clone();
+    let wanted = json!({
+        "apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool",
+        "metadata": {"name": "spare", "resourceVersion": version},
+        "spec": {"specName": "g7.2", "replicas": 3, "compositionRef": {"name": "mine"}},
+    });
+    let changed = portal.json("PUT", "ada", PATH, &wanted).await;
+    assert_eq!(changed.status, 200, "{:?}", changed.body);
+    let there = cluster.get(&path).unwrap();
+    assert_eq!(
+        there["spec"],
+        json!({"specName": "g7.2", "replicas": 3, "compositionRef": {"name": "mine"},
+            "resourceRef": {"kind": "XStockPool", "name": "spare-x7k"},
+            "crossplane": {"resourceRefs": [{"name": "one"}]}}),
+    );
+    assert_eq!(there["metadata"]["labels"]["request-id"], "r-1");
+    assert_eq!(there["metadata"]["annotations"]["paved-road.fn.crossplane.io/request-body"], "hash");
+}
+
+#[tokio::test]
 async fn what_is_nobodys_stays_nobodys_and_no_change_takes_an_owner_away() {
     let (cluster, portal) = both().await;
     let path = at("stockpools", "team-vision", "spare");

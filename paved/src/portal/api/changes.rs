@@ -142,7 +142,9 @@ pub(in crate::portal) async fn patch(
         ..PatchParams::default()
     };
     let object = api.patch(name, &params, &Patch::Merge(&patch)).await?;
-    tracing::info!(user = person.username(), kind = kind.full_name(), namespace, name, "patched");
+    if !how.dry_run {
+        tracing::info!(user = person.username(), kind = kind.full_name(), namespace, name, "patched");
+    }
     Ok(axum::Json(whole(&portal, &kind, object)))
 }
 

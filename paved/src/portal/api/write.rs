@@ -10,6 +10,7 @@ use crate::portal::kinds::{SECRET, connection_keys};
 use crate::portal::live::Key;
 use crate::portal::owner::{ANNOTATION, LABEL, Owner};
 use crate::portal::problem::Problem;
+use crate::portal::shapes::{BODY, REQUEST};
 use crate::portal::who::Person;
 
 /// What a person may say of an object's metadata; everything else is the cluster's.
@@ -56,12 +57,16 @@ impl Draft {
             }
             None => owner(portal, person, named.as_deref()).await?.mark(&mut metadata),
         }
+        if let Some(before) = before {
+            requested(&mut metadata, before);
+        }
         metadata.insert("namespace".to_owned(), json!(namespace));
         let mut object = Map::new();
         object.insert("metadata".to_owned(), Value::Object(metadata));
         let mut spec = document.remove("spec").unwrap_or_else(|| json!({}));
-        if before.is_none() {
-            unbind(&mut spec);
+        match before {
+            Some(before) => rebind(&mut spec, &before.data["spec"]),
+            None => unbind(&mut spec),
         }
         name_secret(&kind, &name, &mut spec, before);
         object.insert("spec".to_owned(), spec);
@@ -147,7 +152,9 @@ impl Draft {
         let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
         let api = self.kind.api(&portal.clients.of(person)?, Some(&self.namespace));
         let object = api.replace(&self.name, &params, &self.dynamic()?).await?;
-        told("replaced", person, &self.key());
+        if !dry_run {
+            told("replaced", person, &self.key());
+        }
         Ok(object)
     }
 }
@@ -164,6 +171,46 @@ fn unbind(spec: &mut Value) {
     for (path, field) in [("", "resourceRef"), ("", "resourceRefs"), ("/crossplane", "resourceRefs")] {
         if let Some(place) = spec.pointer_mut(path).and_then(Value::as_object_mut) {
             place.remove(field);
+        }
+    }
+}
+
+/// What Crossplane has written into the spec, where a document says nothing of it: without it Crossplane would take the claim for a new one,
+/// and make everything a second time.
+fn rebind(spec: &mut Value, before: &Value) {
+    const BOUND: [&str; 5] = [
+        "resourceRef",
+        "resourceRefs",
+        "compositionRef",
+        "compositionRevisionRef",
+        "compositionUpdatePolicy",
+    ];
+    for group in ["", "/crossplane"] {
+        let Some(before) = before.pointer(group).and_then(Value::as_object) else { continue };
+        let bound = before.iter().filter(|(field, _)| BOUND.contains(&field.as_str()));
+        for (field, value) in bound {
+            let place = if group.is_empty() { Some(&mut *spec) } else { below(spec, &group[1..]) };
+            if let Some(place) = place.and_then(Value::as_object_mut) {
+                place.entry(field.as_str()).or_insert_with(|| value.clone());
+            }
+        }
+    }
+}
+
+/// A group of a spec, made where there is none.
+fn below<'s>(spec: &'s mut Value, group: &str) -> Option<&'s mut Value> {
+    Some(spec.as_object_mut()?.entry(group).or_insert_with(|| json!({})))
+}
+
+/// By which request it was made, where a document does not say it: whoever asks for that request again is told of this one.
+fn requested(metadata: &mut Map<String, Value>, before: &DynamicObject) {
+    let there = &before.metadata;
+    for (place, key, before) in
+        [("labels", REQUEST, &there.labels), ("annotations", BODY, &there.annotations)]
+    {
+        let said = metadata.get(place).is_some_and(|entries| entries.get(key).is_some());
+        if let Some(value) = before.as_ref().and_then(|all| all.get(key)).filter(|_| !said) {
+            set(metadata, place, key, value);
         }
     }
 }

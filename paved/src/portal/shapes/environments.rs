@@ -24,7 +24,7 @@ use crate::portal::who::{Person, SignedIn};
 const KIND: &str = "ApplicationEnvironment";
 
 /// The label with the request's id.
-pub(super) const REQUEST: &str = "request-id";
+pub(in crate::portal) const REQUEST: &str = "request-id";
 
 /// A new environment.
 #[derive(ToSchema)]

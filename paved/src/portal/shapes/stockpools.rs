@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::environments::REQUEST;
-use super::{only, text};
+use super::{only, phase, text};
 use crate::cluster::Kind;
 use crate::portal::Portal;
 use crate::portal::api::environments::{find, visible};
@@ -29,7 +29,7 @@ use crate::portal::who::{Person, SignedIn};
 const KIND: &str = "StockPool";
 
 /// The annotation with the hash of the body that a claim was made from.
-const BODY: &str = "paved-road.fn.crossplane.io/request-body";
+pub(in crate::portal) const BODY: &str = "paved-road.fn.crossplane.io/request-body";
 
 /// The header by which a client asks again for the same.
 const IDEMPOTENCY: &str = "idempotency-key";
@@ -129,7 +129,7 @@ impl StockPool {
             gpu: spec["gpu"].as_i64(),
             replicas: spec["replicas"].as_i64(),
             status: Status {
-                phase: entry.phase.clone(),
+                phase: phase(entry),
                 available: number("available"),
                 allocated: number("allocated"),
             },

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::{only, text};
+use super::{only, phase, text};
 use crate::cluster::Kind;
 use crate::portal::Portal;
 use crate::portal::api::environments::{find, visible};
@@ -79,7 +79,7 @@ impl Workspace {
             owner: entry.owner.clone().unwrap_or_default(),
             instance_type: spec("instanceType"),
             status: Status {
-                phase: if entry.phase.is_empty() { "Pending".to_owned() } else { entry.phase.clone() },
+                phase: phase(entry),
                 instance_id: field("instanceId"),
                 public_ip: field("publicIp"),
                 connection: field("connection"),
