@@ -118,6 +118,26 @@ impl Sessions {
     /// Ends the session that comes with a request, everywhere.
     pub(super) async fn end(&self, headers: &HeaderMap) -> Result<(), Problem> {
         let Some(session) = self.session(headers) else { return Ok(()) };
+        self.revoke(&session).await
+    }
+
+    /// Ends the session that a browser had before somebody signed in, where it is another's: nobody goes on in that. One's own goes on
+    /// to its end, as other pages of this browser follow the stream under it.
+    pub(super) async fn end_of_others(
+        &self,
+        headers: &HeaderMap,
+        issuer: &str,
+        username: &str,
+    ) -> Result<(), Problem> {
+        match self.session(headers) {
+            Some(session) if (session.issuer.as_str(), session.username.as_str()) != (issuer, username) => {
+                self.revoke(&session).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn revoke(&self, session: &Session) -> Result<(), Problem> {
         let person = owner::hash(&[&session.issuer, &session.username], 16);
         self.revoked.add(&session.hash(), &person, session.expires).await
     }

@@ -88,9 +88,8 @@ pub(super) async fn finish(
     let identity = provider.finish(oidc, begun, &state, code).await?;
     // A cookie has no room for groups that would not count.
     let groups = portal.acting.groups(&portal.access, &identity.groups).await?;
-    // Whatever session the browser had before ends with this one: nobody goes on in another's. It has ended here; where the other
-    // replicas cannot be told, the log says so.
-    let _ = sessions.end(&headers).await;
+    // It has ended here; where the other replicas cannot be told, the log says so.
+    let _ = sessions.end_of_others(&headers, &oidc.issuer, &identity.username).await;
     let cookie = sessions.begin(&oidc.issuer, &identity.username, &identity.login, groups)?;
     tracing::info!(user = identity.username, "signed in");
     Ok(redirect(&path, [Some(cookie), removed(BEGUN)]))

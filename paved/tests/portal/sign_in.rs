@@ -190,6 +190,24 @@ async fn a_session_given_by_somebody_else_is_not_kept() {
 }
 
 #[tokio::test]
+async fn who_signs_in_again_stays_signed_in_on_their_other_pages() {
+    let World { provider, portal, .. } = &world().await;
+    let mut sessions = vec![String::new()];
+    for _ in 0..2 {
+        let (begun, state) = provider.begin(portal, "/").await;
+        provider.says(json!({"sub": "1", "email": "ada@acme.io"}), json!({}));
+        let both = format!("{}; {begun}", sessions.last().unwrap());
+        let path = format!("/auth/callback?code=c&state={state}");
+        sessions
+            .push(cookie(&portal.send("GET", &path, &[("cookie", &both)], "").await, "__Host-paved-session"));
+    }
+    assert_ne!(sessions[1], sessions[2]);
+    for session in &sessions[1..] {
+        assert_eq!(portal.send("GET", "/api/v1/me", &[("cookie", session)], "").await.status, 200);
+    }
+}
+
+#[tokio::test]
 async fn signing_out_ends_the_session_and_its_streams_in_every_replica() {
     let World { cluster, provider, portal, folder } = world().await;
     let second = start(&cluster, &provider, &folder, &[]).await;
@@ -297,9 +315,10 @@ async fn what_is_noted_of_sessions_that_were_ended_stays_small() {
 #[tokio::test]
 async fn whoever_cannot_be_signed_out_everywhere_may_sign_in_anew() {
     let World { cluster, provider, portal, .. } = world().await;
-    let old = provider.session(&portal, "ada", &[]).await;
+    let old = provider.session(&portal, "mallory@acme.io", &[]).await;
     cluster.grant("portal", &format!("update {ENDED}"), false);
     let (begun, state) = provider.begin(&portal, "/").await;
+    provider.says(json!({"sub": "1", "email": "ada@acme.io"}), json!({}));
     let both = format!("{old}; {begun}");
     let path = format!("/auth/callback?code=c&state={state}");
     let answer = portal.send("GET", &path, &[("cookie", &both)], "").await;
