@@ -111,11 +111,15 @@ pub(crate) async fn run(args: &cli::Portal, console: &mut Console<'_>) -> Result
     listener.serve(portal).await
 }
 
+/// The log's target of what has to stand in it, whatever its level is.
+const AUDIT: &str = "audit";
+
 /// JSON lines on standard error, text on a terminal. A value of a header, a query or a body never stands in them.
 fn log(config: &Config) {
     // The client logs answers that it cannot read, whatever stands in them; and what befalls watches is told here.
     let told = Targets::new().with_default(config.level);
     let told = told.with_target("kube_client", Level::ERROR).with_target("kube_runtime", Level::ERROR);
+    let told = told.with_target(AUDIT, Level::INFO);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let log = tracing_subscriber::registry().with(told);
     // A program has one log: where a test runs the portal twice in one process, the first one's stays.

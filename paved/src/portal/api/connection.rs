@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::environments::Place;
+use crate::cluster::Kind;
 use crate::connect;
-use crate::portal::Portal;
 use crate::portal::extract::Path;
 use crate::portal::live::View;
 use crate::portal::problem::{Absent, Problem, Refusals};
-use crate::portal::who::SignedIn;
+use crate::portal::who::{Person, SignedIn};
+use crate::portal::{AUDIT, Portal};
 
 /// An environment's connection details.
 #[derive(Serialize, ToSchema)]
@@ -38,33 +40,45 @@ pub(in crate::portal) async fn reveal(
     Path(place): Path<Place>,
 ) -> Result<Json<Connection>, Problem> {
     let (kind, namespace, name) = place.read(&portal)?;
-    let client = portal.clients.of(&person)?;
+    let answer = read(&portal, &person, &kind, namespace, name).await;
+    let outcome = match &answer {
+        Ok(_) => "revealed",
+        Err(problem) if problem.status() == StatusCode::NOT_FOUND => "absent",
+        Err(_) => "refused",
+    };
+    // Whatever the log's level is.
+    tracing::info!(
+        target: AUDIT,
+        audit = "connection",
+        user = person.username(),
+        kind = kind.full_name(),
+        namespace,
+        name,
+        secret = answer.as_ref().ok().map(|details| details.secret.as_str()),
+        outcome,
+        "connection details were asked for"
+    );
+    answer.map(Json)
+}
+
+async fn read(
+    portal: &Portal,
+    person: &Person,
+    kind: &Kind,
+    namespace: &str,
+    name: &str,
+) -> Result<Connection, Problem> {
+    let client = portal.clients.of(person)?;
     let object = kind.api(&client, Some(namespace)).get(name).await?;
     let view = View::of(&object, &kind.resource.plural);
     let secret = connect::secret_of(&object, kind.name(), &view.name).ok_or_else(|| {
         Problem::not_found("This environment names no Secret for its connection details: set spec.writeConnectionSecretToRef.name.")
     })?;
     let answer = Api::<Secret>::namespaced(client, namespace).get_opt(&secret).await;
-    let (user, kind) = (person.username(), kind.full_name());
-    let outcome = match &answer {
-        Ok(Some(_)) => "revealed",
-        Ok(None) => "absent",
-        Err(_) => "refused",
-    };
-    tracing::info!(
-        audit = "connection",
-        user,
-        kind,
-        namespace,
-        name,
-        secret,
-        outcome,
-        "connection details were asked for"
-    );
     let found = answer?.ok_or_else(|| {
         Problem::not_found(format!("There is no Secret {secret} with connection details yet."))
     })?;
     let values = found.data.unwrap_or_default().into_iter();
     let values = values.filter_map(|(key, value)| Some((key, String::from_utf8(value.0).ok()?))).collect();
-    Ok(Json(Connection { secret, values }))
+    Ok(Connection { secret, values })
 }
