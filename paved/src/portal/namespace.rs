@@ -51,10 +51,12 @@ impl Namespaces {
         Self { template, fallback }
     }
 
-    /// The namespaces that come into question where none is chosen.
+    /// The namespaces that come into question where none is chosen: an account of Kubernetes' own has one, and no groups that lead anywhere.
     pub(super) fn candidates(&self, person: &Person) -> Vec<String> {
+        let account = person.username().strip_prefix("system:serviceaccount:");
+        let own = account.and_then(|account| account.split(':').next()).map(str::to_owned);
         match &self.template {
-            Some(template) => template.namespaces(person),
+            Some(template) => template.namespaces(person).into_iter().chain(own).collect(),
             None => self.fallback.iter().cloned().collect(),
         }
     }
@@ -121,6 +123,15 @@ mod tests {
         assert_eq!(names("team-{group}"), ["team-vision", "team-ops"]);
         assert_eq!(names("{user}"), ["ada-acme-io"]);
         assert_eq!(names("shared"), ["shared"]);
+    }
+
+    #[test]
+    fn an_account_of_kubernetes_own_has_its_namespace() {
+        let account = Person::for_tests("system:serviceaccount:team-vision:ci", &["system:serviceaccounts"]);
+        let template = |text: &str| Namespaces::new(Template::of(text).ok(), None);
+        assert_eq!(template("team-{group}").candidates(&account), ["team-vision"]);
+        assert_eq!(template("shared").candidates(&account), ["shared", "team-vision"]);
+        assert!(Namespaces::new(None, None).candidates(&account).is_empty());
     }
 
     #[test]

@@ -161,11 +161,11 @@ async fn one_person_is_one_owner_by_session_and_by_token_and_for_whoever_acts_fo
 #[tokio::test]
 async fn an_account_of_kubernetes_own_makes_a_workspace() {
     let (cluster, portal) = both().await;
-    let who = "system:serviceaccount:ci:builder";
+    let who = "system:serviceaccount:team-vision:builder";
     let made = portal.json("POST", who, "/api/workspaces", &json!({"owner": who})).await;
     assert_eq!(made.status, 202, "{:?}", made.body);
     let object = made.json();
-    assert_eq!(object["spec"]["parameters"]["owner"], "system-serviceaccount-ci-builder");
+    assert_eq!(object["spec"]["parameters"]["owner"], "system-serviceaccount-team-vision-builder");
     assert_eq!(object["metadata"]["annotations"]["paved-road.fn.crossplane.io/owner"], who);
     let name = object["metadata"]["name"].as_str().unwrap();
     assert!(cluster.get(&at("gpudevworkspaceclaims", "team-vision", name)).is_some());

@@ -24,6 +24,9 @@ const BEHIND: usize = 1024;
 /// How many changes are remembered for readers that come back; whoever was away for longer gets everything anew.
 const BACKLOG: usize = 4096;
 
+/// How much they may hold in all, in bytes of JSON.
+const REMEMBERED: usize = 32 << 20;
+
 /// What tells an environment from every other one that is there at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::portal) struct Key {
@@ -72,6 +75,8 @@ pub(in crate::portal) struct Change {
     pub(in crate::portal) entry: Arc<Entry>,
     /// By how much it changes what is known.
     pub(super) step: Known,
+    /// What it holds, in bytes of JSON.
+    size: usize,
 }
 
 /// Everything that the watches have seen.
@@ -92,8 +97,22 @@ pub(in crate::portal) struct Live {
 struct Inner {
     entries: BTreeMap<Key, Arc<Entry>>,
     backlog: VecDeque<Arc<Change>>,
+    /// What those hold, in bytes of JSON.
+    remembered: usize,
     /// The kinds whose watches are interrupted, and since when.
     interrupted: BTreeMap<String, Instant>,
+}
+
+impl Inner {
+    /// Remembers a change, and forgets the oldest for it.
+    fn remember(&mut self, change: Arc<Change>) {
+        self.remembered += change.size;
+        self.backlog.push_back(change);
+        while self.backlog.len() > BACKLOG || self.remembered > REMEMBERED {
+            let Some(oldest) = self.backlog.pop_front() else { break };
+            self.remembered -= oldest.size;
+        }
+    }
 }
 
 /// Where a reader begins.
@@ -250,11 +269,9 @@ impl Live {
             (Some(entry), None) => (Action::Deleted, entry),
             (None, None) => return,
         };
-        let change = Arc::new(Change { action, entry, step });
-        if inner.backlog.len() == BACKLOG {
-            inner.backlog.pop_front();
-        }
-        inner.backlog.push_back(Arc::clone(&change));
+        let size = entry.text.len() + entry.spec.to_string().len();
+        let change = Arc::new(Change { action, entry, step, size });
+        inner.remember(Arc::clone(&change));
         self.changed.inc();
         self.count.set(i64::try_from(inner.entries.len()).unwrap_or(i64::MAX));
         // Nobody may be reading.

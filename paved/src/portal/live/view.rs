@@ -34,7 +34,7 @@ pub(in crate::portal) struct View {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) owner: Option<String>,
     pub(in crate::portal) labels: BTreeMap<String, String>,
-    /// Pending, Provisioning, Ready, Failed, Deleting, Paused, a reason for which its spec is refused, or an API's own word.
+    /// Pending, Provisioning, Ready, Failed, Deleting, Paused, OutOfSync (it works as it did, and Crossplane cannot bring it in step with its spec), a reason for which its spec is refused, or an API's own word.
     pub(in crate::portal) phase: String,
     /// Whether it is ready as its newest spec asks for.
     pub(in crate::portal) ready: bool,

@@ -36,7 +36,11 @@ const PEOPLE: [(&str, &[&str], &[&str]); 7] = [
     ("portal", &[], &[]),
     ("ada", &["vision"], &["team-vision"]),
     ("oidc:ada", &["oidc:vision"], &["team-vision"]),
-    ("system:serviceaccount:ci:builder", &["system:serviceaccounts", "vision"], &["team-vision"]),
+    (
+        "system:serviceaccount:team-vision:builder",
+        &["system:serviceaccounts", "system:serviceaccounts:team-vision"],
+        &["team-vision"],
+    ),
     ("bob", &["sound"], &["team-sound"]),
     ("eve", &[], &[]),
     ("operator", &["ops"], &["*"]),
