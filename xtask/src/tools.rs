@@ -69,10 +69,7 @@ pub const CORE: Tool = Tool {
         "-X=github.com/crossplane/crossplane-runtime/v2/pkg/version.version=v2.3.4 ",
         "-X=sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0"
     ),
-    edits: &[
-        WEBHOOKS_OF_LOOPBACK,
-        Edit { module: "github.com/crossplane/crossplane/v2", ..PROBES_AND_METRICS_OF_LOOPBACK },
-    ],
+    edits: &[WEBHOOKS_OF_LOOPBACK, probes_and_metrics_of_loopback("github.com/crossplane/crossplane/v2")],
     ..PLAIN
 };
 
@@ -100,7 +97,7 @@ pub const OLD_CORE: Tool = Tool {
             to: "\"webhookconfigurations\"",
         },
         WEBHOOKS_OF_LOOPBACK,
-        Edit { module: "github.com/crossplane/crossplane", ..PROBES_AND_METRICS_OF_LOOPBACK },
+        probes_and_metrics_of_loopback("github.com/crossplane/crossplane"),
     ],
     ..PLAIN
 };
@@ -191,13 +188,11 @@ const WEBHOOKS_OF_LOOPBACK: Edit = Edit {
     to: "net.JoinHostPort(\"127.0.0.1\", ",
 };
 
-/// So would core serve its probes and metrics. The module is either version's.
-const PROBES_AND_METRICS_OF_LOOPBACK: Edit = Edit {
-    module: "",
-    file: "cmd/crossplane/core/core.go",
-    from: "fmt.Sprintf(\":%d\", ",
-    to: "fmt.Sprintf(\"127.0.0.1:%d\", ",
-};
+/// So would core serve its probes and metrics; `module` is that of its version.
+const fn probes_and_metrics_of_loopback(module: &'static str) -> Edit {
+    let file = "cmd/crossplane/core/core.go";
+    Edit { module, file, from: "fmt.Sprintf(\":%d\", ", to: "fmt.Sprintf(\"127.0.0.1:%d\", " }
+}
 
 /// The modules that Kubernetes keeps in `staging/`.
 const STAGING: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Free ports of loopback, and whether anybody listens elsewhere.
+//! Free ports of loopback, and who listens where.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -35,9 +35,20 @@ pub async fn answers(port: u16) -> bool {
     tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok()
 }
 
-/// Who among us and all that we have started listens on more than loopback: a line each, with the command.
-pub fn reached_from_outside() -> Result<Vec<String>> {
-    let open = open_sockets()?;
+/// Somebody who listens.
+#[derive(Debug)]
+pub struct Listener {
+    /// Where, in the kernel's own notation.
+    pub address: String,
+    /// Whether that is this machine's own business.
+    pub is_loopback: bool,
+    /// The command.
+    pub command: String,
+}
+
+/// Whoever listens by TCP among us and all that we have started.
+pub fn listeners() -> Result<Vec<Listener>> {
+    let sockets = sockets()?;
     let parents: HashMap<u32, u32> = processes()?.filter_map(|pid| Some((pid, parent(pid)?))).collect();
     let is_ours = |pid: u32| {
         let mut ancestors = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
@@ -48,24 +59,18 @@ pub fn reached_from_outside() -> Result<Vec<String>> {
         // It may have ended meanwhile.
         let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
         let targets = files.filter_map(|file| fs::read_link(file.path()).ok());
-        for address in targets.filter_map(|target| open.get(target.to_str()?)) {
+        for address in targets.filter_map(|target| sockets.get(target.to_str()?)) {
             let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            found.push(format!("{address} {}", String::from_utf8_lossy(&command).replace('\0', " ")));
+            let command = String::from_utf8_lossy(&command).replace('\0', " ");
+            found.push(Listener { address: address.clone(), is_loopback: is_loopback(address), command });
         }
     }
     Ok(found)
 }
 
-/// The TCP sockets of this machine that listen on other addresses than those of loopback, by the names they have among a process's
-/// files: `socket:[<inode>]`. The addresses are in the kernel's own notation.
-fn open_sockets() -> Result<HashMap<String, String>> {
+/// The addresses of all TCP sockets of this machine that listen, by the names they have among a process's files: `socket:[<inode>]`.
+fn sockets() -> Result<HashMap<String, String>> {
     const LISTENS: &str = "0A";
-    // 127.0.0.0/8, ::1, and the former in the latter's clothes.
-    let is_loopback = |address: &str| {
-        let (host, _) = address.split_once(':').unwrap_or((address, ""));
-        let v4 = host.strip_prefix("0000000000000000FFFF0000").unwrap_or(host);
-        v4.len() == 8 && v4.ends_with("7F") || host == "00000000000000000000000001000000"
-    };
     let mut sockets = HashMap::new();
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
         // The second is not there where there is no IPv6.
@@ -74,12 +79,19 @@ fn open_sockets() -> Result<HashMap<String, String>> {
             let [_, address, _, state, _, _, _, _, _, inode, ..] = fields[..] else {
                 bail!("{table}: {line}");
             };
-            if state == LISTENS && !is_loopback(address) {
+            if state == LISTENS {
                 sockets.insert(format!("socket:[{inode}]"), address.to_owned());
             }
         }
     }
     Ok(sockets)
+}
+
+/// 127.0.0.0/8, ::1, and the former in the latter's clothes.
+fn is_loopback(address: &str) -> bool {
+    let (host, _) = address.split_once(':').unwrap_or((address, ""));
+    let v4 = host.strip_prefix("0000000000000000FFFF0000").unwrap_or(host);
+    v4.len() == 8 && v4.ends_with("7F") || host == "00000000000000000000000001000000"
 }
 
 fn processes() -> Result<impl Iterator<Item = u32>> {
@@ -99,15 +111,16 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn who_listens_on_all_addresses_is_told() {
+    fn who_listens_on_all_addresses_is_told_from_who_does_not() {
         for (address, told) in
-            [("127.0.0.1:0", false), ("[::1]:0", false), ("0.0.0.0:0", true), ("[::]:0", true)]
+            [("127.0.0.1:0", true), ("[::1]:0", true), ("0.0.0.0:0", false), ("[::]:0", false)]
         {
             // There may be no IPv6 here.
             let Ok(listener) = TcpListener::bind(address) else { continue };
-            let port = format!(":{:04X} ", listener.local_addr().unwrap().port());
-            let found = reached_from_outside().unwrap().iter().any(|line| line.contains(&port));
-            assert_eq!(found, told, "{address}");
+            let port = format!(":{:04X}", listener.local_addr().unwrap().port());
+            let found = listeners().unwrap();
+            let one = found.iter().find(|one| one.address.ends_with(&port)).unwrap();
+            assert_eq!(one.is_loopback, told, "{address}");
         }
     }
 
