@@ -224,7 +224,7 @@ impl Environment {
         match self.phase.as_str() {
             "" => "Pending",
             // It works as it did, and is not what it is asked to be.
-            "Ready" if !self.is_ready() && self.hindrance().is_some() => "OutOfSync",
+            "Ready" | "ScaledToZero" if !self.is_ready() && self.hindrance().is_some() => "OutOfSync",
             phase => phase,
         }
     }

@@ -82,7 +82,7 @@ function Gate() {
   if (session.state === 'unknown') return <Opening says="Asking the portal who you are…" />;
   if (session.state === 'unreachable') return <Unreachable why={session.why} />;
   if (session.state === 'refused') return <Forbidden error={session.error} />;
-  if (session.state === 'out' && !session.me) return <SignInPage told={session.told} elsewhere={session.why === 'signed-out'} />;
+  if (session.state === 'out' && !session.me) return <SignInPage told={session.told} elsewhere={session.elsewhere} />;
   return (
     <Frame>
       {session.state === 'out' && (

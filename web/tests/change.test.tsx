@@ -130,6 +130,10 @@ describe('a change', () => {
     expect(screen.getByLabelText(/^Disk/)).toHaveValue(300);
     expect(screen.getByText('Changed: Instance type')).toBeVisible();
     expect(screen.getByText(/Somebody has changed Disk \(GiB\)\./)).toBeVisible();
+    // Until it is saved: whoever looks at another view is told again.
+    await again.user.click(screen.getByRole('tab', { name: 'YAML' }));
+    await again.user.click(screen.getByRole('tab', { name: 'Change' }));
+    expect(await screen.findByText(/Somebody has changed Disk \(GiB\)\./)).toBeVisible();
     await again.user.click(screen.getByRole('button', { name: 'Save the change' }));
     await screen.findByText('ada is being changed');
     expect([...there.environments.values()][0]!.spec['parameters']).toMatchObject({ instanceType: 'g5.xlarge', diskGB: 300 });

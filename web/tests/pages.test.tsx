@@ -397,6 +397,16 @@ describe('my keys', () => {
     expect(screen.getByLabelText('Add a key')).not.toHaveAttribute('aria-invalid');
   });
 
+  it('keeps no private key that was pasted by mistake', async () => {
+    const { user } = open('/keys');
+    const draft = await screen.findByLabelText('Add a key');
+    await user.type(draft, 'ssh-ed25519 AAAA');
+    expect(Object.keys(sessionStorage)).toEqual(['paved-kept keys']);
+    await user.clear(draft);
+    await user.type(draft, '-----BEGIN OPENSSH PRIVATE KEY-----');
+    expect(Object.keys(sessionStorage)).toEqual([]);
+  });
+
   it('claims to know no more than was answered', async () => {
     const { world, user } = open('/keys');
     world.refuse('PUT', /keys$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
@@ -543,6 +553,30 @@ describe('who sits before the page', () => {
     for (const theirs of ['ada@laptop', 'ada@acme.io']) expect(screen.queryByText(theirs)).toBeNull();
     expect(Object.keys(sessionStorage)).toEqual([]);
     await expectAccessible();
+  });
+
+  it('signs out of what nobody looks at too, where no line stands', async () => {
+    const world = peopled();
+    world.streaming = false;
+    const { user } = open(ADA, world);
+    await user.click(await screen.findByRole('button', { name: 'Show' }));
+    await screen.findByText('correct-horse-battery');
+    const other = new BroadcastChannel('paved-signed-out');
+    onTestFinished(() => other.close());
+    other.postMessage(undefined);
+    expect(await screen.findByText('You have signed out in another place.')).toBeVisible();
+    expect(document.body).not.toHaveTextContent('correct-horse-battery');
+  });
+
+  it('tells this browser’s other pages that they have signed out', async () => {
+    const { user } = open('/keys');
+    await screen.findByText('ada@laptop');
+    const told = vi.fn();
+    const other = new BroadcastChannel('paved-signed-out');
+    other.onmessage = told;
+    onTestFinished(() => other.close());
+    await user.click(screen.getByRole('button', { name: 'Sign out' }));
+    await waitFor(() => expect(told).toHaveBeenCalledOnce());
   });
 
   it('is told over the page that the session has run out', async () => {

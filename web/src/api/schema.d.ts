@@ -488,7 +488,7 @@ export interface components {
             owner?: string | null;
             /** @description Everything that it is made of. */
             parts: components["schemas"]["Part"][];
-            /** @description Pending, Provisioning, Ready, Failed, Deleting, Paused, a reason for which its spec is refused, or an API's own word. */
+            /** @description Pending, Provisioning, Ready, Failed, Deleting, Paused, OutOfSync (it works as it did, and Crossplane cannot bring it in step with its spec), a reason for which its spec is refused, or an API's own word. */
             phase: string;
             /** @description The kind's plural name, as it stands in paths. */
             plural: string;

@@ -18,7 +18,8 @@ export interface Cause {
 export function causesOf(environments: readonly Environment[], now: number): Cause[] {
   const causes = new Map<string, Cause>();
   const add = (words: string, kind: string, hit: Cause['hits'][number], since: string) => {
-    const key = nameless(words, hit.environment);
+    // What says nothing of the reason has perhaps another one elsewhere.
+    const key = words === hit.part?.reason || words === WORDLESS ? `${kind} ${words}` : nameless(words, hit.environment);
     const cause = causes.get(key) ?? { key, words, kinds: [], hits: [], since };
     if (!cause.kinds.includes(kind)) cause.kinds.push(kind);
     cause.hits.push(hit);
@@ -51,7 +52,10 @@ function isStuck(environment: Environment, now: number): boolean {
 }
 
 /** What clouds give every request: an id in capitals and digits, or a long word of encoded bytes. */
-const TOKEN = /\b(?=[A-Z]*\d)[A-Z\d]{10,}\b|(?=[\w+/=-]*\d)(?=[\w+/=-]*[a-z])(?=[\w+/=-]*[A-Z])[\w+/=-]{32,}/g;
+const TOKEN = /\b(?=[A-Z]*\d)[A-Z\d]{10,}\b|(?=[\w+/=-]*\d)(?=[\w+/=-]*[a-z])(?=[\w+/=-]*[A-Z])[\w+/=-]{60,}/g;
+
+/** What the function says of a part whose provider says nothing. */
+const WORDLESS = 'its provider gives no message';
 
 /** A message without what tells one environment from the next: its names, ids, addresses and numbers. */
 function nameless(words: string, { name, namespace, parts }: Environment): string {

@@ -35,7 +35,7 @@ export default function Change({ environment, done }: Props) {
   if (!kinds && unread !== undefined) return <KindsAlert error={unread} />;
   if (kinds && !schema) return <p className="quiet">The cluster does not say what of a {known(environment.kind).title} can be changed.</p>;
   if (!data || !schema) return <Skeleton height={320} />;
-  return <Form key={data.resourceVersion} environment={environment} first={data} schema={schema} done={done} />;
+  return <Form key={`${environment.uid} ${data.resourceVersion}`} environment={environment} first={data} schema={schema} done={done} />;
 }
 
 /** What was changed here, and of what: somebody else may change it before whoever has left the form is back. */
@@ -51,11 +51,13 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
   const tell = useSetAtom(tellAtom);
   const before = useMemo(() => own(schema, base), [schema, base]);
   const kept = useKept(environment.uid) as Draft | undefined;
-  const [others, setOthers] = useState(() => kept && meanwhile(kept.before, before, kept.mine));
   const [begun] = useState(() => changed(before, kept?.mine ?? []));
   const form = useSpec(schema, begun);
   const mine = useMemo(() => differences(before, form.spec), [before, form.spec]);
-  useKeeping(environment.uid, useMemo<Draft | undefined>(() => (mine.length > 0 ? { before, mine } : undefined), [before, mine]));
+  /** What one's own changes began with; `others` is what has changed since. */
+  const [since, setSince] = useState(kept?.before);
+  const others = useMemo(() => since && meanwhile(since, before, mine), [since, before, mine]);
+  useKeeping(environment.uid, useMemo<Draft | undefined>(() => (mine.length > 0 ? { before: since ?? before, mine } : undefined), [since, before, mine]));
   const leave = () => {
     forget(environment.uid);
     done();
@@ -64,7 +66,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
     if (!form.check()) { goToFirstError(); return; }
     setSaving(true);
     setError(undefined);
-    setOthers(undefined);
+    setSince(undefined);
     try {
       const fresh = await send(environment, base, schema, form.spec);
       if (fresh) catchUp(fresh);
@@ -85,7 +87,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
     const now = own(schema, fresh);
     setBase(fresh);
     form.change(changed(now, mine));
-    setOthers(meanwhile(before, now, mine));
+    setSince(before);
     goToFirstError();
   };
   return (
@@ -97,7 +99,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
         void save();
       }}
     >
-      {others && <MeanwhileAlert schema={schema} {...others} />}
+      {others && mine.length > 0 && <MeanwhileAlert schema={schema} {...others} />}
       {error !== undefined && <ProblemAlert title={mayBeDone(error) ? 'It is not known whether it was changed: look at it before you try again' : 'The change was refused'} error={error} />}
       {/* Fields that hold a text of their own begin anew with what was taken in. */}
       <SchemaForm key={base.resourceVersion} schema={schema} data={form.data} faults={form.faults} current={before} onChange={form.change} onLeave={form.leave} />

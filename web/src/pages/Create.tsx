@@ -62,11 +62,11 @@ function WithKeys({ kind, asked: { data, error, again } }: { kind: Kind; asked: 
   );
 }
 
-/** Where the kind is known and what it is described by is not; it is asked for again. */
+/** Where the kind is known and what it is described by is not. */
 function Undescribed() {
   return (
     <p className="quiet" role="status">
-      What can be said of it cannot be read just now. Another attempt is made by itself, again and again.
+      What can be said of it cannot be read just now. Try again in a while, or ask your platform team.
     </p>
   );
 }

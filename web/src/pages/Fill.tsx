@@ -39,8 +39,10 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
   const kept = useKept(path) as Draft | undefined;
   // Until somebody names it, it is called as nothing is by now: what there is may be known later than this begins.
   const [named, setName] = useState(kept?.name);
+  // What was sent once keeps its name: it may have been made.
+  const [sent, setSent] = useState<string>();
   const free = useMemo(() => suggestion(me?.login ?? '', known(kind.kind).short, new Set(rows.map((row) => row.name))), [me, kind, rows]);
-  const name = named ?? free;
+  const name = named ?? sent ?? free;
   const [placed, setNamespace] = useState(kept?.namespace);
   const namespace = placed ?? kind.namespace ?? me?.namespaces[0] ?? '';
   const [blank] = useState(() => beginning(schema, { login: me?.login ?? '', keys }));
@@ -74,7 +76,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
       goToFirstError();
       return;
     }
-    setName(name);
+    setSent(name);
     setMaking(true);
     setError(undefined);
     try {
@@ -101,6 +103,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
           void make();
         }}
       >
+        {kept && <p className="note">This is what you typed before. Cancel forgets it.</p>}
         {refusal && doubted === refusal && <ProblemAlert title="It was not made, as it would be refused then; make it again to ask for it all the same" error={refusal} />}
         {error !== undefined && <ProblemAlert title={mayBeDone(error) ? 'It is not known whether it was made: look for it before you try again' : 'It was not made'} error={error} />}
         <div className="fields names">

@@ -7,7 +7,7 @@ import { Icon } from '../parts/Icon';
 import { focusTitle, Page } from '../parts/Page';
 import { ProblemAlert } from '../parts/ProblemAlert';
 import { useAsked } from '../state/asked';
-import { useKeeping, useKept } from '../state/kept';
+import { forget, useKeeping, useKept } from '../state/kept';
 import { tellAtom } from '../state/notices';
 
 /** My SSH public keys. */
@@ -28,7 +28,8 @@ function Keys({ first }: { first: string[] }) {
   const kept = useKept('keys');
   const [stored, setStored] = useState(first);
   const [draft, setDraft] = useState(typeof kept === 'string' ? kept : '');
-  useKeeping('keys', draft || undefined);
+  // A private one, pasted by mistake, is kept nowhere.
+  useKeeping('keys', draft === '' || draft.includes('PRIVATE KEY') ? undefined : draft);
   const [refused, setRefused] = useState<string>();
   const [saving, setSaving] = useState(false);
   const tell = useSetAtom(tellAtom);
@@ -53,6 +54,7 @@ function Keys({ first }: { first: string[] }) {
     }
     try {
       await save((keys) => [...keys, ...lines], (before, after) => (after > before ? 'Your key was added' : 'Your key was there already'));
+      forget('keys');
       setDraft('');
     } catch (error) {
       setRefused(error instanceof Refused && error.fields[0] ? error.fields[0].message : words(error));

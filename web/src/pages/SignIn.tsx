@@ -11,7 +11,7 @@ export function signIn(): string {
 }
 
 /** For whoever is not signed in; `told` is what did not work of signing in, or out, and `elsewhere` whether they have just signed out in another place. */
-export function SignInPage({ told, elsewhere }: { told?: Told; elsewhere: boolean }) {
+export function SignInPage({ told, elsewhere }: { told?: Told; elsewhere?: true }) {
   return (
     <main className="sign-in">
       <title>Sign in · Paved Road</title>

@@ -33,6 +33,9 @@ export class Portal {
     let ended = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const off = onSignedOut(() => this.lose('expired'));
+    // Also where nobody looks: no line stands there that would tell.
+    const told = new BroadcastChannel(SIGNED_OUT);
+    told.onmessage = () => this.lose('signed-out');
     window.addEventListener('pageshow', renew);
     const ask = async (attempt: number) => {
       try {
@@ -53,6 +56,7 @@ export class Portal {
       clearTimeout(timer);
       clearTimeout(this.learning);
       off();
+      told.close();
       window.removeEventListener('pageshow', renew);
       this.hangUp();
     };
@@ -133,7 +137,6 @@ export class Portal {
 
   /** Asks for the kinds, until there are some, and each is described: a portal that has just begun knows none yet. Why they do not come is kept for whoever waits for them. */
   private async learn(asked = kindsThere(), attempt = 0): Promise<void> {
-    if (attempt === 0) clearTimeout(this.learning);
     const { kinds: told, error } = await asked;
     const known = this.store.get(kindsAtom);
     // What a kind was described by is not forgotten where the portal does not know it just now.
@@ -142,19 +145,22 @@ export class Portal {
     this.store.set(kindsErrorAtom, (before: unknown) => (error && before && words(error) === words(before) ? before : error));
     // The same again is no news for forms that are being filled in.
     if (kinds && JSON.stringify(kinds) !== JSON.stringify(known)) startTransition(() => this.store.set(kindsAtom, kinds));
-    if ((!kinds?.length || told?.some(({ schema }) => !schema)) && this.line) this.learning = setTimeout(() => void this.learn(undefined, attempt + 1), backoff(attempt));
+    const undescribed = told?.some(({ schema }) => !schema) && attempt < ATTEMPTS;
+    clearTimeout(this.learning);
+    if ((!kinds?.length || undescribed) && this.line) this.learning = setTimeout(() => void this.learn(undefined, attempt + 1), backoff(attempt));
   }
 
   private lose(why: 'signed-out' | 'expired'): void {
-    this.hangUp();
     if (why === 'signed-out') {
-      this.leave({ why });
+      // Whoever has signed out here hears of it as well, and knows it better.
+      if (this.store.get(meAtom)) this.leave({ elsewhere: true });
       return;
     }
+    this.hangUp();
     const told = this.refused && { title: 'You are not signed in', error: this.refused };
     this.store.set(sessionAtom, (session) => {
       if (session.state === 'out') return session;
-      return session.state === 'in' ? { state: 'out', me: session.me, why } : { state: 'out', told };
+      return session.state === 'in' ? { state: 'out', me: session.me } : { state: 'out', told };
     });
   }
 
@@ -166,6 +172,7 @@ export class Portal {
       await answer(api.POST('/auth/sign-out'));
     } catch (refused) {
       if (await isOut()) {
+        tellSignedOut();
         this.leave({ told: { title: 'You are signed out here, and perhaps not everywhere', error: refused } });
         return;
       }
@@ -173,19 +180,33 @@ export class Portal {
       throw refused;
     }
     this.leave();
+    tellSignedOut();
     window.location.assign('/');
   }
 
   /** Takes away what was shown of whoever has signed out: browsers keep a page as it was left, for whoever goes back to it. */
-  private leave(says: { told?: Told; why?: 'signed-out' } = {}): void {
+  private leave(says: { told?: Told; elsewhere?: true } = {}): void {
+    this.hangUp();
     this.store.set(sessionAtom, { state: 'out', ...says });
     forgetOthers();
   }
 }
 
+/** How often kinds that are there are asked for again because something describes them not: perhaps nothing ever does. */
+const ATTEMPTS = 4;
+
 /** The kinds, or why the portal does not say them. */
 function kindsThere(): Promise<{ kinds?: Kind[]; error?: unknown }> {
   return answer(api.GET('/api/v1/kinds')).then((kinds) => ({ kinds }), (error: unknown) => ({ error }));
+}
+
+/** Where the pages of one browser tell each other that somebody has signed out. */
+const SIGNED_OUT = 'paved-signed-out';
+
+function tellSignedOut(): void {
+  const channel = new BroadcastChannel(SIGNED_OUT);
+  channel.postMessage(undefined);
+  channel.close();
 }
 
 /** Whether the session has ended, although signing out was refused: the portal takes it from this browser even where it cannot tell the others. */
