@@ -106,6 +106,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(cli::a_pipeline_applies_waits_and_gets_its_outputs),
     scenario!(cli::what_is_slow_has_not_failed),
     scenario!(cli::a_refused_part_ends_the_wait_and_is_named),
+    scenario!(cli::a_refused_change_ends_the_wait_and_is_named),
     scenario!(cli::what_recovers_during_the_wait_is_ready),
     scenario!(cli::a_wait_ends_when_its_time_is_over),
     scenario!(cli::an_invalid_spec_ends_the_wait_at_once),

@@ -272,9 +272,8 @@ impl Environment {
 
     /// What stands in the way and may go on doing so: parts that were refused, else Crossplane's own trouble with the whole.
     pub(crate) fn blockers(&self) -> Vec<Blocker> {
-        let refused = |part: &&ResourceStatus| {
-            !part.ready && part.reason.as_deref().is_some_and(|why| ["Failed", "NotAccepted"].contains(&why))
-        };
+        // One that was ready before stays so while a change of it is refused.
+        let refused = |part: &&ResourceStatus| is_refused(part);
         // What was refused of an older spec says nothing of the newest.
         let tried = self.parts.iter().filter(|_| !self.is_overdue);
         let parts: Vec<Blocker> = tried.filter(refused).cloned().map(Blocker::Part).collect();
@@ -318,6 +317,11 @@ impl Blocker {
             Self::Whole(_) | Self::Uncomposed(_) => "",
         }
     }
+}
+
+/// Whether a part was refused: by its provider, or by the API server.
+pub(crate) fn is_refused(part: &ResourceStatus) -> bool {
+    part.reason.as_deref().is_some_and(|why| ["Failed", "NotAccepted"].contains(&why))
 }
 
 /// The entries of a list that can be read.

@@ -190,7 +190,8 @@ fn excuse(leaves: &mut [Leaf]) {
         "no matches for kind",
     ];
     // These no sibling will ever bring: they come from Settings.
-    const FOREIGN: [&str; 4] = ["InvalidAMIID", "InvalidSubnetID", "InvalidVpcID", "global/networks"];
+    const FOREIGN: [&str; 5] =
+        ["InvalidAMIID", "InvalidSubnetID", "InvalidVpcID", "DBSubnetGroupNotFound", "global/networks"];
     let says = |leaf: &Leaf, words: &[&str]| {
         let message = leaf.status.message.as_deref().unwrap_or_default();
         words.iter().any(|words| message.contains(words))
@@ -201,7 +202,7 @@ fn excuse(leaves: &mut [Leaf]) {
         leaf.state == State::Failed && named(leaf) && says(leaf, &MISSING) && !says(leaf, &FOREIGN)
     };
     let to_blame = leaves.iter().any(|leaf| leaf.counted && !leaf.status.ready && !blames(leaf));
-    for leaf in leaves.iter_mut().filter(|leaf| to_blame && !leaf.status.ready && blames(leaf)) {
+    for leaf in leaves.iter_mut().filter(|leaf| to_blame && blames(leaf)) {
         leaf.state = State::Waiting;
         leaf.status.reason = Some("Waiting".to_owned());
     }
@@ -245,4 +246,47 @@ pub(super) fn common(leaves: &[Leaf], exists: bool) -> CommonStatus {
 pub(super) fn known(mut object: Object) -> Object {
     object.retain(|_, value| !(value.is_null() || value.as_str() == Some("")));
     object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaf(slot: &str, ready: bool, refusal: Option<&str>) -> Leaf {
+        let state = match refusal {
+            Some(_) => State::Failed,
+            None if ready => State::Available,
+            None => State::Creating,
+        };
+        let status = ResourceStatus {
+            slot: slot.to_owned(),
+            ready,
+            message: refusal.map(str::to_owned),
+            ..ResourceStatus::default()
+        };
+        Leaf { status, state, counted: true }
+    }
+
+    #[test]
+    fn who_misses_a_sibling_waits_for_it_and_who_misses_something_else_has_failed() {
+        let profile = "Invalid IAM Instance Profile name";
+        for (ready, message, sibling, state) in [
+            (false, profile, false, State::Waiting),
+            // A change of what is ready, that names what is made just now.
+            (true, profile, false, State::Waiting),
+            (false, profile, true, State::Failed),
+            (
+                false,
+                "InvalidSubnetID.NotFound: The subnet ID 'subnet-1' does not exist",
+                false,
+                State::Failed,
+            ),
+            (false, "DBSubnetGroupNotFoundFault: DB subnet group 'db' not found", false, State::Failed),
+            (false, "VcpuLimitExceeded: quota", false, State::Failed),
+        ] {
+            let mut leaves = [leaf("a", ready, Some(message)), leaf("b", sibling, None)];
+            excuse(&mut leaves);
+            assert!(leaves[0].state == state, "{message}, beside what is ready: {sibling}");
+        }
+    }
 }

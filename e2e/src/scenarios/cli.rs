@@ -100,6 +100,8 @@ pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) 
         paved.run(&["delete", &address, "--wait", "--timeout", "8m"]).await?.is(0, &["gone after"])?;
         ensure!(ada.found().await?.is_none(), "it is said to be gone, and is there");
         paved.run(&["wait", &address, "--for=deleted"]).await?.is(0, &[])?;
+        let again = ["delete", &address, "--yes", "--ignore-not-found"];
+        paved.run(&again).await?.is(0, &["there is no environment"])?;
         paved.run(&["status", &address]).await?.is(1, &["there is no environment"])
     })
     .await
@@ -124,6 +126,24 @@ pub(super) async fn a_refused_part_ends_the_wait_and_is_named(stage: Stage) -> R
         let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
         let words = ["has failed: instance (Instance", "VcpuLimitExceeded", "quota"];
         paved.apply(&poor, &flags).await?.is(4, &words)
+    })
+    .await
+}
+
+pub(super) async fn a_refused_change_ends_the_wait_and_is_named(stage: Stage) -> Result<()> {
+    let paved = Paved::of(&stage)?;
+    in_both_flavours(async |flavour| {
+        let small = workspace(&stage, flavour, "grown", json!({}))?;
+        paved.apply(&small, &["--wait", "--timeout", "8m"]).await?.is(0, &["is ready after"])
+    })
+    .await?;
+    rule(&stage, Rule { update: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
+    in_both_flavours(async |flavour| {
+        let change = json!({"spec": {"parameters": {"instanceType": "g4dn.2xlarge"}}});
+        let large = workspace(&stage, flavour, "grown", change)?;
+        let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
+        let words = ["has failed: instance (Instance", "VcpuLimitExceeded", "quota"];
+        paved.apply(&large, &flags).await?.is(4, &words)
     })
     .await
 }

@@ -222,6 +222,11 @@ fn what_was_refused_stands_in_the_way_and_what_is_made_does_not() {
     assert!(environment(&half_made(&creating())).blockers().is_empty());
     let blockers = environment(&half_made(&refused_leaf())).blockers();
     assert_eq!(blockers.iter().map(Blocker::key).collect::<Vec<_>>(), ["instance"]);
+    // A change of what is ready leaves it ready.
+    let mut object = half_made(&refused_leaf());
+    object["status"]["resources"].as_array_mut().unwrap()[1]["ready"] = json!(true);
+    let blockers = environment(&object).blockers();
+    assert_eq!(blockers.iter().map(Blocker::key).collect::<Vec<_>>(), ["instance"]);
     let whole = environment(&unsynced()).blockers();
     assert!(
         matches!(&whole[..], [Blocker::Whole(why)] if why.contains("cannot select a Composition")),

@@ -76,7 +76,7 @@ const CAUSES: &[(&[&str], &str)] = &[
         "The provider's identity may not do this: the platform team has to grant it.",
     ),
     (
-        &["invalidamiid", "invalidsubnetid", "invalidvpcid", "global/networks"],
+        &["invalidamiid", "invalidsubnetid", "invalidvpcid", "dbsubnetgroupnotfound", "global/networks"],
         "The platform's Settings name something that does not exist there: the platform team has to correct them.",
     ),
 ];

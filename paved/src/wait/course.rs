@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::advice;
 use super::watched::Seen;
 use crate::cli::Goal;
-use crate::environment::{Blocker, Environment};
+use crate::environment::{Blocker, Environment, is_refused};
 use crate::failure::Failure;
 
 /// How long a status that may be that of an older spec has to stay the same before it is believed.
@@ -128,6 +128,10 @@ impl Course {
             self.made = (made.0.max(self.made.0), made.1.max(self.made.1));
             self.refused.clear();
         }
+        // What was ready and is again moves nothing by that.
+        let mended =
+            |slot: &str| seen.parts.iter().any(|part| part.slot == slot && part.ready && !is_refused(part));
+        self.refused.retain(|slot, _| !mended(slot));
         let mut longest: Option<(Blocker, Duration)> = None;
         // While an older spec is what was refused, the newer one has not been tried; that it was not is about the newer one.
         let current = seen.is_current() || seen.condition("Synced").is_none();
@@ -263,6 +267,25 @@ mod tests {
         }
         ends = ends.or(play.after(20, &half_made(&refused_leaf())));
         assert_eq!(ends, Some(4));
+    }
+
+    #[test]
+    fn a_change_that_is_refused_for_a_moment_now_and_then_has_not_failed() {
+        let mut play = Play::new(Goal::Ready);
+        let late = |refused: bool| {
+            let mut object = half_made(&creating());
+            let resources = object["status"]["resources"].as_array_mut().unwrap();
+            if refused {
+                resources[0]["reason"] = json!("Failed");
+            }
+            object
+        };
+        for _ in 0..5 {
+            assert_eq!(play.after(100, &late(true)), None);
+            assert_eq!(play.after(1, &late(false)), None);
+        }
+        assert_eq!(play.after(1, &late(true)), None);
+        assert_eq!(play.after(180, &late(true)), Some(4));
     }
 
     #[test]

@@ -151,7 +151,7 @@ fn lines(before: Option<&Environment>, now: &Seen) -> Vec<String> {
         // At first only what is not as it should be is worth a line.
         let news = match old {
             Some(old) => told(old) != told(part),
-            None => before.is_some() || !part.ready,
+            None => before.is_some() || !part.ready || environment::is_refused(part),
         };
         if news {
             lines.push(format!("{title} {}", part_line(part)));
@@ -174,7 +174,8 @@ fn part_line(part: &ResourceStatus) -> String {
 /// How it stands, in one line: the phase, and the parts that are not ready.
 pub(super) fn state(seen: &Environment) -> String {
     const SHOWN: usize = 5;
-    let late: Vec<&ResourceStatus> = seen.parts.iter().filter(|part| !part.ready).collect();
+    let late: Vec<&ResourceStatus> =
+        seen.parts.iter().filter(|part| !part.ready || environment::is_refused(part)).collect();
     let mut told: Vec<String> = late.iter().take(SHOWN).map(|part| part_line(part)).collect();
     if late.len() > SHOWN {
         told.push(format!("{} more", late.len() - SHOWN));
