@@ -8,6 +8,7 @@ use kube::core::Status;
 use simulator::schema::Violation;
 
 use crate::failure::Failure;
+use crate::subject::discreet::struck_from;
 
 /// What somebody does who lacks the rights to kinds of ours.
 pub(crate) const ASK: &str =
@@ -100,13 +101,15 @@ fn of_status(status: &Status, server: &str, act: &str) -> Failure {
 
 /// Everything that the API server finds wrong with an object, a line for each field.
 pub(crate) fn refusal(what: &str, status: &Status) -> Failure {
+    // It quotes what it was sent, and a URL may hold a secret.
+    let words = |message: &str| struck_from(&one_line(message));
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let mut violations: Vec<Violation> = causes
         .filter(|cause| !cause.message.is_empty())
-        .map(|cause| Violation { path: cause.field.clone(), message: one_line(&cause.message) })
+        .map(|cause| Violation { path: cause.field.clone(), message: words(&cause.message) })
         .collect();
     if violations.is_empty() {
-        violations.push(Violation { path: String::new(), message: one_line(&status.message) });
+        violations.push(Violation { path: String::new(), message: words(&status.message) });
     }
     Failure::Refused { what: what.to_owned(), violations }
 }
@@ -222,6 +225,14 @@ mod tests {
         let Failure::Refused { violations, .. } = refusal("a.yaml: X a", &status) else { panic!() };
         assert_eq!(violations.len(), 1);
         assert_eq!(violations[0].to_string(), "spec.parameters.diskGB: should be greater");
+        let quoted = serde_json::from_value(
+            json!({"code": 422, "message": "all of it", "details": {"causes": [
+                {"field": "spec.gitops.repoURL", "message": "Invalid value: \"https://u:tok@h.org/a\": should match"},
+            ]}}),
+        );
+        let Failure::Refused { violations, .. } = refusal("x", &quoted.unwrap()) else { panic!() };
+        let told = violations[0].to_string();
+        assert!(told.contains("\"https://…@h.org/a\": should match"), "{told}");
         let bare = serde_json::from_value(json!({"code": 400, "message": "no"})).unwrap();
         assert_eq!(refusal("x", &bare).code(), 2);
     }

@@ -1,6 +1,9 @@
 //! What a refusal shows of a value: nothing that may be a secret.
 
+use std::sync::LazyLock;
+
 use function_paved_road::check::{Refused, location};
+use regex_lite::{Captures, Regex};
 use serde_json::Value;
 use simulator::schema::Violation;
 
@@ -59,7 +62,8 @@ pub(crate) fn struck(value: &str) -> String {
     };
     let is_url = !scheme.is_empty();
     let (user, rest) = match rest.rsplit_once('@') {
-        Some((user, rest)) if is_url || user.contains(':') => ("…@", rest),
+        // An image's digest stands behind an @ as well.
+        Some((user, rest)) if is_url || (user.contains(':') && !rest.starts_with("sha256:")) => ("…@", rest),
         _ => ("", rest),
     };
     match rest.find(['?', '#']).filter(|_| is_url) {
@@ -68,9 +72,42 @@ pub(crate) fn struck(value: &str) -> String {
     }
 }
 
+/// A text of others, which may quote any value, with that struck from every URL in it.
+pub(crate) fn struck_from(text: &str) -> String {
+    static VALUE: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#""((?:[^"\\]|\\.)*)"|[^\s"]+"#).ok());
+    let shown = |found: &Captures<'_>| match found.get(1) {
+        Some(quoted) => format!("\"{}\"", struck(quoted.as_str())),
+        // What a value should look like holds no secret.
+        None if found[0].starts_with("'^") => found[0].to_owned(),
+        None => struck(&found[0]),
+    };
+    VALUE.as_ref().map_or_else(|| struck(text), |value| value.replace_all(text, shown).into_owned())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::struck;
+    use super::{struck, struck_from};
+
+    #[test]
+    fn secrets_are_struck_from_what_others_quote() {
+        for (text, shown) in [
+            (
+                r#"Invalid value: "https://user:tok@git.example.org/a.git": should match '^https://[a-z]'"#,
+                r#"Invalid value: "https://…@git.example.org/a.git": should match '^https://[a-z]'"#,
+            ),
+            (
+                r#"Invalid value: "https://u:pa,s s\"'[x]@h.org/a": should match '^https?://[^@]+$'"#,
+                r#"Invalid value: "https://…@h.org/a": should match '^https?://[^@]+$'"#,
+            ),
+            ("map[url:https://u:t@h.org/a?sig=a,token=b]", "map[url:https://…@h.org/a?…"),
+            ("image ghcr.io/a/b:1.2@sha256:0a", "image ghcr.io/a/b:1.2@sha256:0a"),
+            ("found user:tok@h.org:a  and é", "found …@h.org:a  and é"),
+            ("", ""),
+        ] {
+            assert_eq!(struck_from(text), shown);
+        }
+    }
 
     #[test]
     fn secrets_are_struck_from_urls_and_nothing_else() {
