@@ -18,7 +18,10 @@ const AT_ONCE: usize = 8;
 const VERBS: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
 const LOOKS: usize = 3;
 
-/// A line for each difference between kinds, and whether the caller may look at none of them.
+/// What it takes to ask for an environment.
+const ASKS: [&str; 3] = ["get", "create", "patch"];
+
+/// A line for each difference between kinds, and whether the caller may ask for none of them.
 pub(super) async fn check(cluster: &Cluster, kinds: &Kinds) -> Result<(Vec<Check>, bool), Failure> {
     let questions = kinds.all().iter().flat_map(|kind| VERBS.map(|verb| (kind, verb)));
     let answers: Vec<bool> = stream::iter(questions)
@@ -28,8 +31,13 @@ pub(super) async fn check(cluster: &Cluster, kinds: &Kinds) -> Result<(Vec<Check
         .await
         .map_err(|error| cluster.explain(&error, "ask what you may do"))?;
     let rows: Vec<&[bool]> = answers.chunks(VERBS.len()).collect();
-    let denied = !rows.is_empty() && rows.iter().all(|row| !row[..LOOKS].iter().all(|may| *may));
-    Ok((tell(kinds.all(), &rows, &cluster.namespace), denied))
+    Ok((tell(kinds.all(), &rows, &cluster.namespace), is_denied(&rows)))
+}
+
+/// Whether the caller may ask for no kind.
+fn is_denied(rows: &[&[bool]]) -> bool {
+    let may_ask = |row: &&[bool]| VERBS.iter().zip(*row).all(|(verb, may)| *may || !ASKS.contains(verb));
+    !rows.is_empty() && !rows.iter().any(may_ask)
 }
 
 async fn may(cluster: &Cluster, kind: &Kind, verb: &str) -> kube::Result<bool> {
@@ -49,8 +57,11 @@ async fn may(cluster: &Cluster, kind: &Kind, verb: &str) -> kube::Result<bool> {
     Ok(answer.status.is_some_and(|status| status.allowed))
 }
 
-/// One line where all kinds are alike, else one for each kind.
+/// One line where all kinds are alike, else one for each kind. What one may not is bad where nothing is left to ask for, else a choice of the
+/// platform team's.
 fn tell(kinds: &[Kind], rows: &[&[bool]], namespace: &str) -> Vec<Check> {
+    let denied = is_denied(rows);
+    let line = |what, may: &[bool], kind: &str| line(what, may, kind, denied);
     let alike = rows.windows(2).all(|pair| pair[0] == pair[1]);
     match rows.first() {
         None => Vec::new(),
@@ -65,17 +76,18 @@ fn tell(kinds: &[Kind], rows: &[&[bool]], namespace: &str) -> Vec<Check> {
     }
 }
 
-fn line(what: String, may: &[bool], kind: &str) -> Check {
+fn line(what: String, may: &[bool], kind: &str, denied: bool) -> Check {
     let missing: Vec<&str> = VERBS.iter().zip(may).filter(|(_, may)| !**may).map(|(verb, _)| *verb).collect();
     if missing.is_empty() {
         Check::good(what, format!("{} {kind}", VERBS.join(", ")))
-    } else if may[..LOOKS].iter().all(|may| *may) {
-        Check::open(
-            what,
-            format!("you may look at {kind}, not {}: the role paved-road-user may", missing.join(", ")),
-        )
     } else {
-        Check::bad(what, format!("you may not {} {kind}", missing.join(", ")), ASK)
+        let missing = missing.join(", ");
+        let said = if may[..LOOKS].iter().all(|may| *may) {
+            format!("you may look at {kind}, not {missing}")
+        } else {
+            format!("you may not {missing} {kind}")
+        };
+        if denied { Check::bad(what, said, ASK) } else { Check::open(what, format!("{said}: {ASK}")) }
     }
 }
 
@@ -93,8 +105,10 @@ mod tests {
             tell(all.all(), &rows, "team").iter().map(|check| check.mark).collect::<Vec<_>>()
         };
         assert_eq!(marks([&user, &user, &user]), [Mark::Good]);
-        assert_eq!(marks([&viewer, &viewer, &viewer]), [Mark::Busy]);
-        assert_eq!(marks([&nobody, &user, &viewer]), [Mark::Bad, Mark::Good, Mark::Busy]);
+        assert_eq!(marks([&viewer, &viewer, &viewer]), [Mark::Bad]);
+        assert_eq!(marks([&nobody, &viewer, &viewer]), [Mark::Bad, Mark::Bad, Mark::Bad]);
+        assert_eq!(marks([&nobody, &user, &viewer]), [Mark::Busy, Mark::Good, Mark::Busy]);
+        assert!(is_denied(&[&viewer, &nobody]) && !is_denied(&[&viewer, &user]) && !is_denied(&[]));
         assert!(tell(&[], &[], "team").is_empty());
     }
 }
