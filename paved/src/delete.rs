@@ -14,7 +14,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::Console;
 use crate::cli::Delete;
-use crate::cluster::{Cluster, Found, Kinds, find_all};
+use crate::cluster::{Cluster, Found, Kinds, find_each};
 use crate::environment::{Environment, spell};
 use crate::failure::Failure;
 use crate::live::Live;
@@ -33,7 +33,19 @@ const LONGEST: Duration = Duration::from_secs(30);
 pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), Failure> {
     let cluster = Cluster::connect(&args.access).await?;
     let kinds = Kinds::discover(&cluster).await?;
-    let found = find_all(&cluster, &kinds, &args.names).await?;
+    let mut found = Vec::new();
+    let mut failures = Vec::new();
+    for one in find_each(&cluster, &kinds, &args.names, |object| object).await? {
+        match one {
+            Ok(one) => found.push(one),
+            Err(Failure::Absent(message)) if args.ignore_not_found => writeln!(console.out, "{message}")?,
+            Err(failure) => failures.push(failure),
+        }
+    }
+    Failure::of_all(failures)?;
+    if found.is_empty() {
+        return Ok(());
+    }
     if !(args.yes || agreed(&found, console)?) {
         return Err(Failure::Usage("nothing was deleted".to_owned()));
     }

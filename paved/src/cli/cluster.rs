@@ -243,6 +243,10 @@ pub(crate) struct Delete {
     #[arg(short, long)]
     pub(crate) yes: bool,
 
+    /// Take what is not there for what is gone already, as whoever runs a step again needs it.
+    #[arg(long)]
+    pub(crate) ignore_not_found: bool,
+
     /// Wait until they are gone, and show what holds them.
     #[arg(long)]
     pub(crate) wait: bool,

@@ -24,26 +24,8 @@ pub(crate) struct Found<O = DynamicObject> {
     pub(crate) listed: Option<String>,
 }
 
-/// The environments that the names mean, each `NAME` or `KIND/NAME`; all that cannot be found are told at once.
-pub(crate) async fn find_all(
-    cluster: &Cluster,
-    kinds: &Kinds,
-    names: &[String],
-) -> Result<Vec<Found>, Failure> {
-    let mut found = Vec::new();
-    let mut failures = Vec::new();
-    for one in find_each(cluster, kinds, names, |object| object).await? {
-        match one {
-            Ok(one) => found.push(one),
-            Err(failure) => failures.push(failure),
-        }
-    }
-    Failure::of_all(failures)?;
-    Ok(found)
-}
-
-/// The same, each with its own failure, and of each what `read` makes of it: of thousands nobody needs the whole. Few are asked for one
-/// by one; for many each kind is listed once.
+/// The environments that the names mean, each `NAME` or `KIND/NAME`, or why there is none, and of each what `read` makes of it: of thousands
+/// nobody needs the whole. Few are asked for one by one; for many each kind is listed once.
 pub(crate) async fn find_each<O>(
     cluster: &Cluster,
     kinds: &Kinds,
