@@ -12,7 +12,7 @@ mod trouble;
 mod watch;
 
 use std::fs::File;
-use std::io::{IsTerminal, stderr, stdin};
+use std::io::{ErrorKind, IsTerminal, stderr, stdin};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(crate) use composition::{Composition, compositions};
 pub(crate) use contact::Contact;
 pub(crate) use kinds::{Kind, Kinds, MARK};
 pub(crate) use reference::Reference;
-pub(crate) use search::{Found, find, find_all, find_each, pages};
+pub(crate) use search::{Found, find, find_each, pages};
 pub(crate) use trouble::{ASK, explain, is_denied, lacks_rights, refusal};
 pub(crate) use watch::{Seen, anew, cause, watch, watch_since, while_allowed};
 
@@ -128,7 +128,7 @@ async fn configuration(access: &Access) -> Result<Config, Failure> {
     };
     let kubeconfig = match file {
         Ok(kubeconfig) => kubeconfig,
-        Err(KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath) if may_be_in_a_pod(access) => {
+        Err(error) if is_nowhere(&error) && may_be_in_a_pod(access) => {
             let pod = Pod::here().ok_or_else(|| Failure::NoAccess {
                 message: "no kubeconfig, and this pod has no service account".to_owned(),
                 check: "whether the pod's automountServiceAccountToken is off".to_owned(),
@@ -162,11 +162,21 @@ fn of_environment() -> Result<Kubeconfig, KubeconfigError> {
     let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
     let listed: Vec<PathBuf> =
         std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect();
-    let there: Vec<&PathBuf> = listed.iter().filter(|path| path.exists()).collect();
+    let there: Vec<&PathBuf> = listed.iter().filter(|path| !matches!(path.try_exists(), Ok(false))).collect();
     if listed.len() < 2 || there.is_empty() {
         return Kubeconfig::read();
     }
     there.into_iter().try_fold(Kubeconfig::default(), |all, path| all.merge(Kubeconfig::read_from(path)?))
+}
+
+/// Whether there is no kubeconfig. One that `$KUBECONFIG` names is meant also where it cannot be read.
+fn is_nowhere(error: &KubeconfigError) -> bool {
+    let is_named = || std::env::var_os("KUBECONFIG").is_some_and(|named| !named.is_empty());
+    match error {
+        KubeconfigError::FindPath => true,
+        KubeconfigError::ReadConfig(why, _) => why.kind() == ErrorKind::NotFound || !is_named(),
+        _ => false,
+    }
 }
 
 fn may_be_in_a_pod(access: &Access) -> bool {

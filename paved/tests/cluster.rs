@@ -146,6 +146,12 @@ async fn a_pod_without_a_service_account_is_told_so() {
     let told = run(Path::new(PAVED), &["list"], &variables).await;
     assert_eq!((told.code, told.err.lines().count()), (6, 1), "{}", told.err);
     assert!(told.err.contains("no kubeconfig, and this pod has no service account"), "{}", told.err);
+    // One that is named and there is not passed over.
+    let folder = tempfile::tempdir().unwrap();
+    let named = [&variables[..], &[("KUBECONFIG", folder.path().to_str().unwrap())]].concat();
+    let told = run(Path::new(PAVED), &["list"], &named).await;
+    assert_eq!(told.code, 6, "{}", told.err);
+    assert!(told.err.contains(folder.path().to_str().unwrap()), "{}", told.err);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -241,6 +247,29 @@ async fn what_is_not_deleted_is_named() {
     let told = paved(&["delete", "shop", "other", "--yes"], &cluster.kubeconfig()).await;
     assert_eq!((told.code, told.out.as_str()), (6, "StockPool team/shop is being deleted\n"), "{}", told.err);
     assert!(told.err.starts_with("note: not deleted: StockPool team/other\n"), "{}", told.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_there_can_be_taken_for_gone_and_holds_up_nothing_else() {
+    let cluster = Cluster::with(pool(), &[]).await;
+    let kubeconfig = cluster.kubeconfig();
+    let absent = ["delete", "none", "shop", "--yes"];
+    let told = paved(&absent, &kubeconfig).await;
+    assert!(told.code == 1 && told.err.contains("there is no environment none"), "{}", told.err);
+    assert!(cluster.has_it(), "one name was wrong");
+    for (others, words) in [
+        (&[][..], &["StockPool team/shop is being deleted"][..]),
+        (
+            &["a", "b", "c", "d", "e", "f", "g", "h"],
+            &["there is no environment a", "there is no environment h"],
+        ),
+    ] {
+        let told = paved(&[&absent[..], &["--ignore-not-found"], others].concat(), &kubeconfig).await;
+        assert_eq!(told.code, 0, "{}", told.err);
+        for word in [&["there is no environment none"], words].concat() {
+            assert!(told.out.contains(word), "{word}: {}", told.out);
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
