@@ -1,8 +1,10 @@
 //! What a person may see and do: the API server says so, and is asked again every few seconds.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, ResourceRule, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
     SelfSubjectRulesReview, SelfSubjectRulesReviewSpec,
@@ -16,6 +18,7 @@ use tokio::time::timeout;
 use super::answers::Answers;
 use super::clients::Clients;
 use super::kinds::Catalog;
+use super::live::Entry;
 use super::problem::Problem;
 use super::who::{Credential, Naming, Person};
 use crate::cluster::Kind;
@@ -29,6 +32,9 @@ const MANY: usize = 200_000;
 /// How many questions are open at once.
 const AT_ONCE: usize = 16;
 
+/// How many of them one look asks at once: others have room beside.
+const SIDE_BY_SIDE: usize = AT_ONCE / 2;
+
 /// How long one waits for whoever asks the same, for one's turn to ask, and for the answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -39,6 +45,8 @@ pub(super) struct Access {
     own: Person,
     catalog: Arc<Catalog>,
     answers: Answers<Question, bool>,
+    /// Where the rules of a person are not all that counts, by their key and the namespace.
+    partial: Answers<([u8; 32], String), ()>,
     open: Semaphore,
     /// Questions that went to the API server.
     pub(super) asked: Counter,
@@ -62,6 +70,7 @@ impl Access {
             own: Person::of_kubernetes(&Naming::default(), "", Vec::new(), Credential::Own),
             catalog,
             answers: Answers::new(TTL, MANY),
+            partial: Answers::new(TTL, MANY),
             open: Semaphore::new(AT_ONCE),
             asked: Counter::default(),
         }
@@ -77,6 +86,30 @@ impl Access {
             return Ok(true);
         }
         self.answers.of(&here, self.rules(person, kind, &here)).await
+    }
+
+    /// Asks what somebody sees of all these, a few namespaces at a time: whoever asks for one of them from then on is answered at once.
+    pub(super) async fn ask_ahead(&self, person: &Person, entries: &[Arc<Entry>]) -> Result<(), Problem> {
+        let mut places: BTreeMap<String, BTreeMap<String, Arc<Kind>>> = BTreeMap::new();
+        for Entry { key, kind, .. } in entries.iter().map(Arc::as_ref) {
+            let kinds = places.entry(key.namespace.clone()).or_default();
+            kinds.entry(key.kind.clone()).or_insert_with(|| Arc::clone(kind));
+        }
+        let asked = places.into_iter().map(|(namespace, kinds)| self.look_at(person, namespace, kinds));
+        stream::iter(asked.collect::<Vec<_>>()).buffer_unordered(SIDE_BY_SIDE).try_collect().await
+    }
+
+    /// The kinds of one namespace are answered together.
+    async fn look_at(
+        &self,
+        person: &Person,
+        namespace: String,
+        kinds: BTreeMap<String, Arc<Kind>>,
+    ) -> Result<(), Problem> {
+        for kind in kinds.values() {
+            self.sees(person, kind, &namespace).await?;
+        }
+        Ok(())
     }
 
     /// Whether a person may create a kind in a namespace.
@@ -129,7 +162,8 @@ impl Access {
     /// The same question for a namespace. All rules there come with one answer, which counts where it is complete: many kinds in
     /// many namespaces would be many questions.
     async fn rules(&self, person: &Person, kind: &Kind, here: &Question) -> Result<bool, Problem> {
-        {
+        let is_partial = self.partial.known(&(here.person, here.namespace.clone())).is_some();
+        if !is_partial {
             let _turn = self.turn().await?;
             self.asked.inc();
             let review = SelfSubjectRulesReview {
@@ -145,6 +179,7 @@ impl Access {
                 }
                 return Ok(allowed(kind));
             }
+            self.partial.keep((here.person, here.namespace.clone()), ());
         }
         self.ask(person, here).await
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::world::api_server::{ApiServer, at, environment};
-use crate::world::portal::Portal;
+use crate::world::api_server::{ApiServer, CAROL, at, environment};
+use crate::world::portal::{Answer, Portal};
 
 async fn both() -> (ApiServer, Portal) {
     let cluster = ApiServer::start().await;
@@ -98,6 +98,30 @@ async fn an_operator_changes_what_is_anothers_and_it_stays_anothers() {
     let there = cluster.get(&at("stockpools", "team-vision", "spare")).unwrap();
     let labels = &there["metadata"]["labels"];
     assert_eq!((&labels["owner"], &labels["wave"]), (&json!("ada"), &json!("2")));
+}
+
+#[tokio::test]
+async fn rules_that_are_not_all_that_counts_are_asked_for_once_and_not_believed() {
+    let (cluster, portal) = both().await;
+    for namespace in ["team-vision", "team-sound"] {
+        cluster.put(&at("stockpools", namespace, "spare"), environment("StockPool", "ada"));
+        cluster
+            .put(&at("gpudevworkspaceclaims", namespace, "ada"), environment("GpuDevWorkspaceClaim", "ada"));
+    }
+    let all = |answer: &Answer| answer.json()["items"].as_array().is_some_and(|items| items.len() == 4);
+    portal.until_as("operator", "/api/v1/environments", all).await;
+    cluster.asked();
+    for _ in 0..2 {
+        let seen = portal.get(CAROL, "/api/v1/environments").await.json();
+        let places: Vec<&str> =
+            seen["items"].as_array().unwrap().iter().map(|one| one["namespace"].as_str().unwrap()).collect();
+        assert_eq!(places, ["team-vision", "team-vision"]);
+    }
+    let asked = cluster.asked();
+    let times =
+        |what: &str| asked.iter().filter(|(who, _, path)| who == CAROL && path.ends_with(what)).count();
+    // Both kinds everywhere, and then in each of two namespaces.
+    assert_eq!((times("selfsubjectrulesreviews"), times("selfsubjectaccessreviews")), (2, 6));
 }
 
 #[tokio::test]

@@ -98,9 +98,12 @@ pub(in crate::portal) async fn visible(
     fits: impl Fn(&Entry) -> bool,
 ) -> Result<Vec<Arc<Entry>>, Problem> {
     portal.live.seen_whole()?;
+    let mut entries = portal.live.all();
+    entries.retain(|entry| fits(entry));
+    portal.access.ask_ahead(person, &entries).await?;
     let mut answers: HashMap<(String, String), bool> = HashMap::new();
     let mut visible = Vec::new();
-    for entry in portal.live.all().into_iter().filter(|entry| fits(entry)) {
+    for entry in entries {
         let place = (entry.key.kind.clone(), entry.key.namespace.clone());
         let sees = if let Some(sees) = answers.get(&place) {
             *sees

@@ -120,6 +120,7 @@ impl Reader {
             due: false,
             _slot: slot,
         };
+        portal.access.ask_ahead(person, &entries).await?;
         let mut visible: Vec<Arc<Entry>> = Vec::new();
         for beside in entries.chunk_by(|one, next| one.key.place() == next.key.place()) {
             if reader.may_see(&beside[0]).await? {
