@@ -58,11 +58,13 @@ pub(crate) struct Publish {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Files that never change under one name, such as 'assets/**': kept for a year, whatever they are called.
+    /// Files that never change under one name, such as 'assets/**': kept for a year, whatever they are called. With --all this
+    /// counts for what is there already.
     #[arg(long, value_name = "GLOB")]
     pub(crate) immutable: Vec<Glob>,
 
-    /// Files that do change although their names look as if they carried a hash: asked for anew each time.
+    /// Files that do change although their names look as if they carried a hash: asked for anew each time. With --all this counts
+    /// for what is there already.
     #[arg(long, value_name = "GLOB")]
     pub(crate) revalidate: Vec<Glob>,
 

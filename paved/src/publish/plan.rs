@@ -38,7 +38,7 @@ pub(super) struct Plan {
 pub(super) struct Upload {
     pub(super) file: File,
     pub(super) headers: Headers,
-    /// Whether the bucket has had another under its key.
+    /// Whether the bucket is known to have had another under its key.
     replaces: bool,
 }
 
@@ -61,7 +61,7 @@ impl Plan {
             let upload = Upload {
                 file: file.clone(),
                 headers: rules.headers(&file.key),
-                replaces: stored.contains_key(&file.key),
+                replaces: !args.all && stored.contains_key(&file.key),
             };
             turns[rules.turn(&file.key) as usize].push(upload);
         }
@@ -102,7 +102,7 @@ impl Plan {
             writeln!(
                 console.err,
                 "note: kept by browsers for a year, and yet uploaded anew under the same name: {names}{more}; \
-                 --revalidate GLOB has them asked for each time"
+                 --all --revalidate GLOB has them asked for each time"
             )?;
         }
         Ok(())
