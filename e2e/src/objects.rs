@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use futures::TryStreamExt;
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, WatchEvent, WatchParams};
-use kube::core::{GroupVersionKind, TypeMeta};
+use kube::core::{GroupVersionKind, ObjectMeta, TypeMeta};
 use kube::discovery::{ApiCapabilities, ApiGroup, ApiResource, Discovery, Scope, pinned_kind, verbs};
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -147,6 +147,11 @@ impl Objects {
     /// Every object there is, as `kind.group namespace/name`: what is compared before and after. Kinds that only an older version of
     /// their group has are among them. Events and leases come and go by themselves.
     pub async fn everything(&self) -> Result<BTreeSet<String>> {
+        self.everything_that(|_| true).await
+    }
+
+    /// The same of those of which something is so.
+    pub async fn everything_that(&self, is: impl Fn(&ObjectMeta) -> bool) -> Result<BTreeSet<String>> {
         let discovery = Discovery::new(self.client.clone()).run().await.context("discovering the kinds")?;
         let mut names = BTreeSet::new();
         for (resource, capabilities) in discovery.groups().flat_map(ApiGroup::resources_by_stability) {
@@ -161,12 +166,13 @@ impl Objects {
                 Err(kube::Error::Api(answer)) if answer.is_not_found() => continue,
                 answer => answer.with_context(|| format!("listing {}", resource.kind))?,
             };
-            let name = |meta: &kube::core::ObjectMeta| {
+            let name = |meta: &ObjectMeta| {
                 let namespace = meta.namespace.as_deref().unwrap_or_default();
                 let name = meta.name.as_deref().unwrap_or_default();
                 format!("{}.{} {namespace}/{name}", resource.kind, resource.group)
             };
-            names.extend(list.items.iter().map(|object| name(&object.metadata)));
+            let those = list.items.iter().filter(|object| is(&object.metadata));
+            names.extend(those.map(|object| name(&object.metadata)));
         }
         Ok(names)
     }

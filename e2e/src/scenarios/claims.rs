@@ -1,5 +1,7 @@
 //! Somebody applies an example; it becomes Ready, and tells what its owner needs.
 
+mod guest;
+
 use std::net::IpAddr;
 
 use anyhow::{Context, Result, ensure};
@@ -8,6 +10,7 @@ use function_paved_road::compose::spec_hash;
 use futures::future::try_join_all;
 use serde_json::Value;
 
+pub(super) use self::guest::Guest;
 use crate::environment::Environment;
 use crate::stage::{Stage, eventually};
 
@@ -154,16 +157,31 @@ fn cells(table: &str) -> Result<Vec<(&str, &str)>> {
     Ok(cells)
 }
 
-/// The connection details are in a Secret of the owner's namespace, under all their keys.
+/// The connection details are in a Secret of the owner's namespace, under all their keys; those of a database let in whoever has them.
 async fn hands_over_its_secret(
     stage: &Stage,
     api: &dyn AnyApi,
     environment: &Environment,
     flavour: Flavour,
 ) -> Result<()> {
+    let secret = connection_secret(stage, api, flavour, environment).await?;
+    let has_database = api.info().name == "unified-environment" && stage.plane.postgres.is_some();
+    match secret.filter(|_| has_database) {
+        Some(secret) => Guest::with(&secret).await.map(drop),
+        None => Ok(()),
+    }
+}
+
+/// Waits until the connection secret has all keys; none where an API has no connection details.
+pub(super) async fn connection_secret(
+    stage: &Stage,
+    api: &dyn AnyApi,
+    flavour: Flavour,
+    environment: &Environment,
+) -> Result<Option<Value>> {
     let keys = api.info().connection_keys;
     if keys.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let name = match flavour {
         Flavour::Claims => environment.manifest["spec"]["writeConnectionSecretToRef"]["name"]
@@ -179,7 +197,7 @@ async fn hands_over_its_secret(
         }))
     })
     .await
-    .map(drop)
+    .map(Some)
 }
 
 #[cfg(test)]

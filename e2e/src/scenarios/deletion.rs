@@ -1,6 +1,7 @@
 //! What is deleted goes, in the order that the Usages demand, and leaves nothing.
 
 mod order;
+mod traces;
 
 use std::time::Duration;
 
@@ -11,8 +12,10 @@ use serde_json::{Value, json};
 
 pub(super) use self::order::usages;
 use self::order::{Order, is_usage};
+use self::traces::Traces;
+use super::claims::{self, Guest};
 use super::in_both_flavours;
-use crate::environment::{Environment, reference, resource, slot};
+use crate::environment::{Environment, condition, reference, resource, slot};
 use crate::examples;
 use crate::kubectl::Refusal;
 use crate::stage::{Stage, eventually, merge};
@@ -22,20 +25,57 @@ use crate::stand_in::behaviour::Rule;
 pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()> {
     let (examples, clusters) = try_join(stage.standing_examples(), stage.standing_clusters()).await?;
     let examples = examples.iter().map(async |(api, flavour, environment)| {
+        let traces = Traces::of(environment).await?;
+        let usages = usages(api.info().name, *flavour);
+        let goes = goes_by_its_usages(&stage, environment, &usages);
         if api.info().name == "unified-environment" {
-            environment.edit(&json!({"spec": {"frontend": {"retainFiles": false}}})).await?;
-            eventually("files go with their site", async || {
-                let bucket = environment.slot("frontend-bucket").await?;
-                Ok((bucket["spec"]["forProvider"]["forceDestroy"] == true).then_some(()))
-            })
-            .await?;
+            files_go_with_their_site(environment).await?;
+            try_join(goes, somebody_leaves_late(&stage, *api, *flavour, environment)).await?;
+        } else {
+            goes.await?;
         }
-        goes_by_its_usages(&stage, environment, &usages(api.info().name, *flavour)).await
+        anyhow::Ok(traces)
     });
     let clusters = clusters.iter().map(async |(cluster, flavour, environment)| {
-        goes_by_its_usages(&stage, environment, &usages(cluster, *flavour)).await
+        let traces = Traces::of(environment).await?;
+        goes_by_its_usages(&stage, environment, &usages(cluster, *flavour)).await?;
+        anyhow::Ok(traces)
     });
-    try_join(try_join_all(examples), try_join_all(clusters)).await.map(drop)
+    let (mut traces, others) = try_join(try_join_all(examples), try_join_all(clusters)).await?;
+    traces.extend(others);
+    Traces::are_gone(&traces, &stage.objects).await
+}
+
+async fn files_go_with_their_site(environment: &Environment) -> Result<()> {
+    environment.edit(&json!({"spec": {"frontend": {"retainFiles": false}}})).await?;
+    eventually("files go with their site", async || {
+        let bucket = environment.slot("frontend-bucket").await?;
+        Ok((bucket["spec"]["forProvider"]["forceDestroy"] == true).then_some(()))
+    })
+    .await
+}
+
+/// Somebody works in the database with its connection details, and leaves only once its server has refused to let it go.
+async fn somebody_leaves_late(
+    stage: &Stage,
+    api: &dyn AnyApi,
+    flavour: Flavour,
+    environment: &Environment,
+) -> Result<()> {
+    let secret = claims::connection_secret(stage, api, flavour, environment).await?;
+    let (Some(_), Some(secret)) = (&stage.plane.postgres, secret) else { return Ok(()) };
+    let database = environment.slot("postgres-db").await?;
+    let guest = Guest::with(&secret).await?;
+    eventually("the server refuses to let go a database that somebody works in", async || {
+        let namespace = database["metadata"]["namespace"].as_str().unwrap_or_default();
+        let found = stage.objects.referred(&reference(&database), namespace).await?;
+        let found = found.context("the database has gone, and somebody works in it")?;
+        let refused = condition(&found, "Synced")["message"].to_string();
+        Ok(refused.contains("is being accessed by other users").then_some(()))
+    })
+    .await?;
+    drop(guest);
+    Ok(())
 }
 
 /// It has these Usages, and goes in the order that they and its others demand.
@@ -69,11 +109,13 @@ pub(super) async fn everything_goes_when_it_is_half_made(stage: Stage) -> Result
         })
         .await?;
         tokio::time::sleep(Duration::from_secs(1)).await;
+        let traces = Traces::of(&environment).await?;
         let order = Order::of_half_made(&stage.objects, &environment).await?;
         let freed = leaves_nothing(&stage, &environment, stage.gone_or_freed(&environment)).await?;
-        order.but_for(&freed).was_kept().await.with_context(|| environment.resource())
+        order.but_for(&freed).was_kept().await.with_context(|| environment.resource())?;
+        anyhow::Ok(traces)
     });
-    try_join_all(gone).await.map(drop)
+    Traces::are_gone(&try_join_all(gone).await?, &stage.objects).await
 }
 
 pub(super) async fn everything_goes_when_the_clouds_refuse(stage: Stage) -> Result<()> {
@@ -95,9 +137,11 @@ pub(super) async fn everything_goes_when_the_clouds_refuse(stage: Stage) -> Resu
         let environment = stage.example(api.info().name, flavour, change)?;
         environment.apply().await?;
         fails(api.info().name, &environment).await?;
-        goes_in_order(&stage, &environment).await
+        let traces = Traces::of(&environment).await?;
+        goes_in_order(&stage, &environment).await?;
+        anyhow::Ok(traces)
     });
-    try_join_all(gone).await.map(drop)
+    Traces::are_gone(&try_join_all(gone).await?, &stage.objects).await
 }
 
 /// What an API whose parts no cloud refuses cannot have: a version that its chart does not have, or more memory than any node has.

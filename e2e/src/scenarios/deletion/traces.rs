@@ -1,0 +1,100 @@
+//! What an environment could leave behind, whatever kind it has and whether or not its composite names it.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result};
+use kube::core::ObjectMeta;
+use serde_json::Value;
+
+use crate::environment::Environment;
+use crate::objects::Objects;
+use crate::stage::eventually;
+
+/// The label by which Crossplane marks what it composes.
+const COMPOSITE: &str = "crossplane.io/composite";
+
+/// By what an environment's objects are known.
+pub(super) struct Traces {
+    composite: String,
+    /// None for a claim's composite: its name is nobody else's.
+    namespace: Option<String>,
+    /// Those of the environment, of its composite and of its parts.
+    uids: BTreeSet<String>,
+}
+
+impl Traces {
+    /// Of one that is not deleted yet.
+    pub(super) async fn of(environment: &Environment) -> Result<Self> {
+        let (object, composite) = (environment.object().await?, environment.composite().await?);
+        let composed = environment.composed().await?;
+        let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        let text = |key: &str| composite["metadata"][key].as_str().map(str::to_owned);
+        Ok(Self {
+            composite: text("name").context("a composite has no name")?,
+            namespace: text("namespace"),
+            uids: composed.iter().chain([&object, &composite]).map(uid).collect(),
+        })
+    }
+
+    /// Whether an object is the environment's, belongs to what is, or is called after it.
+    fn lead_to(&self, meta: &ObjectMeta) -> bool {
+        let owners = meta.owner_references.iter().flatten().map(|owner| &owner.uid);
+        let label =
+            meta.labels.iter().flatten().any(|(key, value)| key == COMPOSITE && *value == self.composite);
+        let called = || {
+            let names = [meta.name.as_deref(), meta.namespace.as_deref()];
+            names.into_iter().flatten().any(|name| name.contains(&self.composite))
+        };
+        meta.uid.iter().chain(owners).any(|uid| self.uids.contains(uid))
+            || match &self.namespace {
+                Some(_) => label && meta.namespace == self.namespace,
+                None => label || called(),
+            }
+    }
+
+    /// Waits until there is no object of any kind that these lead to: what Kubernetes takes along goes a moment later.
+    pub(super) async fn are_gone(all: &[Self], objects: &Objects) -> Result<()> {
+        let mut left = BTreeSet::new();
+        let gone = eventually("nothing of any kind is left of what was deleted", async || {
+            left = objects.everything_that(|meta| all.iter().any(|traces| traces.lead_to(meta))).await?;
+            Ok(left.is_empty().then_some(()))
+        });
+        gone.await.with_context(|| format!("still there: {left:?}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by it")]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_an_environment_is_found_by_owner_label_and_name() {
+        let claim = Traces {
+            composite: "ada-x7k2p".to_owned(),
+            namespace: None,
+            uids: BTreeSet::from(["u-1".to_owned()]),
+        };
+        let direct = Traces {
+            composite: "ada".to_owned(),
+            namespace: Some("team".to_owned()),
+            uids: BTreeSet::from(["u-2".to_owned()]),
+        };
+        let owner = |uid: &str| json!([{"apiVersion": "v1", "kind": "A", "name": "a", "uid": uid}]);
+        for (meta, of_claim, of_direct) in [
+            (json!({"name": "a", "uid": "u-1"}), true, false),
+            (json!({"name": "a", "ownerReferences": owner("u-2")}), false, true),
+            (json!({"name": "a", "labels": {COMPOSITE: "ada-x7k2p"}}), true, false),
+            (json!({"name": "a", "namespace": "team", "labels": {COMPOSITE: "ada"}}), false, true),
+            (json!({"name": "a", "namespace": "other", "labels": {COMPOSITE: "ada"}}), false, false),
+            (json!({"name": "site-ada-x7k2p-files"}), true, false),
+            (json!({"name": "a", "namespace": "team-ada-x7k2p"}), true, false),
+            (json!({"name": "ada-conn", "namespace": "team"}), false, false),
+        ] {
+            let object: ObjectMeta = serde_json::from_value(meta.clone()).unwrap();
+            assert_eq!((claim.lead_to(&object), direct.lead_to(&object)), (of_claim, of_direct), "{meta}");
+        }
+    }
+}
