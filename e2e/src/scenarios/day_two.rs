@@ -15,7 +15,7 @@ pub(super) use self::settings::{
     new_networks_reach_what_runs, new_settings_leave_alone_what_runs, new_tags_and_publishers_reach_what_runs,
 };
 use super::in_both_flavours;
-use crate::control_plane::Function;
+use crate::control_plane::{Breakers, Function};
 use crate::environment::{Desired, Environment, is_ready};
 use crate::examples;
 use crate::paved::Paved;
@@ -205,6 +205,8 @@ const SEVERAL: f64 = 20.0;
 /// Starts Crossplane anew, and waits until it has looked at every composite.
 pub(super) async fn crossplane_looks_again(stage: &Stage) -> Result<()> {
     let core = stage.plane.process("crossplane")?;
+    // What it has counted goes with it.
+    Breakers::of(&stage.plane).await?.have_not_opened_since(&Breakers::default())?;
     core.stop().await;
     core.start_again()?;
     eventually("Crossplane has looked at every composite again", async || {

@@ -3,7 +3,7 @@
 use std::slice;
 
 use anyhow::{Result, ensure};
-use futures::future::{try_join, try_join_all};
+use futures::future::{try_join_all, try_join3};
 use serde_json::{Value, json};
 
 use crate::environment::{Desired, Environment};
@@ -182,6 +182,14 @@ fn of_virtual() -> Vec<Edit> {
     ]
 }
 
+/// Of GKE, the only managed cluster whose nodes may become others.
+fn of_gke() -> Edit {
+    Edit::new(
+        parameters(&json!({"size": "large"})),
+        [("node-pool", "/spec/forProvider/nodeConfig/machineType", json!("e2-standard-8"))],
+    )
+}
+
 /// Of add-ons, which are there.
 fn of_add_ons() -> Edit {
     let other = ["https://git.example.org/team-shop/other.git", "deploy/other", "other-branch"];
@@ -196,9 +204,13 @@ pub(in crate::scenarios) async fn what_may_change_changes(stage: Stage) -> Resul
     let standing = stage.standing_examples().await?;
     let (hosts, others): (Vec<_>, Vec<_>) =
         standing.iter().partition(|(api, _, _)| api.info().name == "virtual-environment");
-    let others = others.iter().map(|(api, _, environment)| changes(api.info().name, environment));
+    let others = others.iter().map(|(api, _, environment)| changes(environment, edits(api.info().name)));
+    let mut clusters = stage.standing_clusters().await?;
+    clusters.retain(|(cluster, _, _)| *cluster == "gke");
+    let clusters = clusters.iter().map(|(_, _, environment)| changes(environment, vec![of_gke()]));
     let hosts = async {
-        try_join_all(hosts.iter().map(|(api, _, environment)| changes(api.info().name, environment))).await?;
+        try_join_all(hosts.iter().map(|(api, _, environment)| changes(environment, edits(api.info().name))))
+            .await?;
         // The claim's may have add-ons: it has the first turn, and whoever looks on next gives them back to it.
         for (api, _, environment) in hosts {
             let add_ons = stage.add_ons().await?;
@@ -209,7 +221,7 @@ pub(in crate::scenarios) async fn what_may_change_changes(stage: Stage) -> Resul
         }
         Ok(())
     };
-    try_join(try_join_all(others), hosts).await?;
+    try_join3(try_join_all(others), try_join_all(clusters), hosts).await?;
     for (_, _, environment) in &standing {
         // What a provider refuses of the last edit, it refuses by then.
         environment.rests().await?;
@@ -218,11 +230,11 @@ pub(in crate::scenarios) async fn what_may_change_changes(stage: Stage) -> Resul
     Ok(())
 }
 
-/// Whatever may change of an API's example changes, and nothing is lost by it.
-async fn changes(api: &str, environment: &Environment) -> Result<()> {
-    for edit in edits(api) {
+/// Whatever is edited changes, and nothing is lost by it.
+async fn changes(environment: &Environment, edits: Vec<Edit>) -> Result<()> {
+    for edit in &edits {
         let before = environment.desired().await?;
-        let after = arrives(environment, &edit).await?;
+        let after = arrives(environment, edit).await?;
         nothing_is_lost(environment, &before, &after)?;
     }
     Ok(())

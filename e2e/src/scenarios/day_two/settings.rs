@@ -1,12 +1,15 @@
 //! The platform team changes its Settings while environments run.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, ensure};
 use function_paved_road::apis::Flavour;
+use function_paved_road::models::{KINDS, Kind, Scope};
 use futures::future::{try_join, try_join_all};
 use serde_json::{Value, json};
 
 use super::{desired, settled};
-use crate::environment::{Desired, Environment, is_ready};
+use crate::environment::{Desired, Environment, is_ready, slot};
 use crate::examples;
 use crate::scenarios::deletion;
 use crate::stage::{Stage, eventually, is_part};
@@ -38,6 +41,13 @@ async fn new_ones(stage: &Stage) -> Result<(Vec<Environment>, Vec<Desired>)> {
         let environment = stage.ready("unified-environment", flavour, change).await?;
         let server = environment.slot("postgres-instance").await?;
         ensure!(server["spec"]["forProvider"]["region"] == "eu-west-1", "a server elsewhere: {server}");
+        environment.edit(&json!({"spec": {"database": {"size": "large"}}})).await?;
+        eventually("the server is a larger one", async || {
+            let class =
+                environment.slot("postgres-instance").await?["spec"]["forProvider"]["instanceClass"].clone();
+            Ok((class == "db.m7g.large" && environment.is_settled().await?).then_some(()))
+        })
+        .await?;
         let runs = environment.rests().await?;
         anyhow::Ok((environment, runs))
     });
@@ -116,27 +126,49 @@ async fn lets_in(workspaces: &[Environment], clusters: &[Environment], wanted: b
         })
         .await?;
     }
-    Ok(())
+    // No provider refuses it.
+    settled(clusters).await
 }
 
-/// Waits until machines have the tag and sites the publisher, or neither.
+/// Waits until all that can carry tags has the tag and sites have the publisher, or neither.
 async fn says(environments: &[Environment], wanted: bool) -> Result<()> {
     try_join_all(environments.iter().map(Environment::poke)).await?;
+    let mut carriers = BTreeSet::new();
     for environment in environments {
-        for (slot, value) in [("instance", TAG), ("frontend-bucket-policy", PUBLISHER)] {
-            if !is_part(&environment.object().await?, slot) {
-                continue;
-            }
-            eventually(&format!("{slot} says {value}: {wanted}"), async || {
-                let says = environment.slot(slot).await?["spec"].to_string().contains(value);
-                Ok((says == wanted).then_some(()))
-            })
-            .await?;
-        }
+        let what = format!("{} says {TAG}, and {PUBLISHER}: {wanted}", environment.resource());
+        let slots = eventually(&what, async || {
+            let composed = environment.composed().await?;
+            let tagged: Vec<_> = composed.iter().filter_map(|part| Some((slot(part), tag(part)?))).collect();
+            let policies = composed.iter().filter(|part| slot(part) == "frontend-bucket-policy");
+            let says = policies.map(|policy| policy["spec"].to_string().contains(PUBLISHER));
+            let all = tagged.iter().map(|(_, tag)| *tag == TAG).chain(says).all(|says| says == wanted);
+            let slots = tagged.iter().map(|(slot, _)| (*slot).to_owned());
+            Ok(all.then(|| slots.collect::<Vec<_>>()))
+        })
+        .await?;
+        carriers.extend(slots);
+    }
+    for slot in ["instance", "frontend-bucket", "bucket", "cloudsql-instance", "node-pool", "cluster"] {
+        ensure!(carriers.contains(slot), "{slot} carries no tags: {carriers:?}");
     }
     settled(environments).await
 }
 
+/// What a part has for the tag, empty where it has none; nothing where its kind carries no tags.
+fn tag(part: &Value) -> Option<&str> {
+    let is_its = |kind: &&Kind| {
+        part["kind"] == kind.kind
+            && [Scope::LegacyCluster, Scope::Namespaced].iter().any(|scope| {
+                let group = part["apiVersion"].as_str().and_then(|version| version.split_once('/'));
+                group.is_some_and(|(group, _)| group == kind.group(*scope))
+            })
+    };
+    let path = KINDS.iter().map(|info| &info.kind).find(is_its)?.tags?.replace('.', "/");
+    let tag = part.pointer(&format!("/spec/forProvider/{path}/{TAG_KEY}"));
+    Some(tag.and_then(Value::as_str).unwrap_or_default())
+}
+
+const TAG_KEY: &str = "cost-center";
 const TAG: &str = "4711";
 const PUBLISHER: &str = "arn:aws:iam::123456789012:role/another-publisher";
 const SSH_FROM: &str = "192.0.2.0/28";
@@ -144,7 +176,7 @@ const API_FROM: &str = "192.0.2.16/28";
 
 /// Settings that reach what runs.
 fn followed_settings() -> Value {
-    json!({"tags": {"cost-center": TAG}, "unifiedEnvironment": {"publisherRoleArns": [PUBLISHER]}})
+    json!({"tags": {TAG_KEY: TAG}, "unifiedEnvironment": {"publisherRoleArns": [PUBLISHER]}})
 }
 
 /// Settings that reach what runs where its owner leaves it to them.
