@@ -114,17 +114,23 @@ async fn leave_behind(stage: &Stage, object: &Value, flavour: Flavour) -> Result
     let guide = std::fs::read_to_string(workspace::root().join("docs/operations.md"))?;
     let kind = if object["kind"] == "Object" { "objects.kubernetes" } else { "releases.helm" };
     let group = if flavour == Flavour::Claims { "crossplane.io" } else { "m.crossplane.io" };
-    let begins = format!("kubectl patch {kind}.{group} ");
-    let line = guide.lines().find(|line| line.starts_with(&begins));
-    let line = line.with_context(|| format!("docs/operations.md has no line {begins}…"))?;
+    let line = |begins: &str| {
+        let line = guide.lines().find(|line| line.starts_with(begins));
+        line.with_context(|| format!("docs/operations.md has no line {begins}…"))
+    };
+    let list = line(&format!("kubectl get releases.helm.{group},"))?;
+    let patch = line(&format!("kubectl patch {kind}.{group} "))?;
     let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
     let operator = stage.operator().person.context("the operator is nobody")?;
-    let line = line.replace("NAMESPACE", text("namespace")).replace("NAME", text("name"));
-    let line = line.replacen("kubectl ", &format!("kubectl --as={operator} "), 1);
+    let patch = patch.replace("NAMESPACE", text("namespace")).replace("NAME", text("name"));
+    let lines = [list, &patch].map(|line| line.replacen("kubectl ", &format!("kubectl --as={operator} "), 1));
     let programs = stage.plane.kubectl_path().with_file_name("");
-    let script = format!("kubectl() {{ {} \"$@\"; }}\n{line}", stage.plane.kubectl_path().display());
+    let script =
+        format!("kubectl() {{ {} \"$@\"; }}\n{}", stage.plane.kubectl_path().display(), lines.join("\n"));
     let environment = [("KUBECONFIG", stage.plane.kubeconfig())];
-    operations::run(&script, workspace::root(), &programs, &environment).await.map(drop)
+    let printed = operations::run(&script, workspace::root(), &programs, &environment).await?;
+    ensure!(printed.contains(text("name")), "{list} does not show it:\n{printed}");
+    Ok(())
 }
 
 /// An object that was seen before, as it stands.
