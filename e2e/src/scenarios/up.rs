@@ -1,11 +1,13 @@
 //! `cargo xtask up`, as contributors use it daily: it runs, says how it is used, and leaves nothing behind.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -13,21 +15,19 @@ use xtask::tools;
 
 use crate::control_plane::ports;
 use crate::kubectl::Kubectl;
-use crate::stage::{PATIENCE, Stage};
-
-/// Crossplane without our packages: what is looked at here is how it begins and ends.
-const UP: [&str; 2] = ["up", "--no-install"];
+use crate::stage::{PATIENCE, Stage, eventually};
 
 pub(super) async fn it_runs_until_ctrl_c(stage: Stage) -> Result<()> {
     let contributor = Contributor::new(&stage)?;
-    let mut up = contributor.command(&UP).stdout(Stdio::piped()).spawn()?;
+    // Crossplane without our packages: what is looked at here is how it begins and ends.
+    let mut up = contributor.command(&["up", "--no-install"]).stdout(Stdio::piped()).spawn()?;
     let kubeconfig = timeout(PATIENCE, usage(&mut up)).await.context("it does not come up")??;
     contributor.uses(&kubeconfig).await?;
     let pid = up.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("it has ended by itself")?;
     kill_process(pid, Signal::INT)?;
     let status = timeout(PATIENCE, up.wait()).await.context("it does not end")??;
     ensure!(status.success(), "Ctrl-C ends it with {status}");
-    nothing_is_left_of(&kubeconfig)
+    contributor.nothing_is_left()
 }
 
 pub(super) async fn it_listens_on_loopback_alone(stage: Stage) -> Result<()> {
@@ -41,17 +41,17 @@ pub(super) async fn it_listens_on_loopback_alone(stage: Stage) -> Result<()> {
 
 pub(super) async fn it_stays_in_the_background_until_down(stage: Stage) -> Result<()> {
     let contributor = Contributor::new(&stage)?;
-    let detach = [&UP[..], &["--detach"]].concat();
+    let detach = ["up", "--detach"];
     let result = async {
         let printed =
             contributor.types(&detach).await?.map_err(|said| anyhow!("it does not start: {said}"))?;
         let kubeconfig = printed.lines().find_map(exported).context("it does not say how it is used")?;
-        contributor.uses(&kubeconfig).await?;
+        contributor.follows(&printed, &kubeconfig).await?;
         let Err(said) = contributor.types(&detach).await? else { anyhow::bail!("there are two") };
         ensure!(said.contains("runs already") && said.contains("cargo xtask down"), "a second one: {said}");
         contributor.uses(&kubeconfig).await?;
         contributor.types(&["down"]).await?.map_err(|said| anyhow!("it does not end: {said}"))?;
-        nothing_is_left_of(&kubeconfig)
+        contributor.nothing_is_left()
     };
     result.await?;
     let again = contributor.types(&["down"]).await?;
@@ -62,6 +62,8 @@ pub(super) async fn it_stays_in_the_background_until_down(stage: Stage) -> Resul
 /// Whoever works on this, with a target folder of their own, in which `up` leaves word of itself.
 struct Contributor {
     target: PathBuf,
+    /// Where it keeps what it needs while it runs.
+    temporary: TempDir,
     /// What was built already.
     tools: PathBuf,
     kubectl: PathBuf,
@@ -70,14 +72,17 @@ struct Contributor {
 impl Contributor {
     fn new(stage: &Stage) -> Result<Self> {
         let target = stage.plane.ground().subfolder(&stage.namespace)?;
-        Ok(Self { target, tools: tools::folder()?, kubectl: stage.admin.program.clone() })
+        // PostgreSQL is another user than root.
+        let mut temporary = tempfile::Builder::new();
+        let temporary = temporary.prefix("up-").permissions(Permissions::from_mode(0o755)).tempdir()?;
+        Ok(Self { target, temporary, tools: tools::folder()?, kubectl: stage.admin.program.clone() })
     }
 
     fn command(&self, args: &[&str]) -> Command {
         // This very program, of which `cargo xtask up` is made.
         let mut command = Command::new("/proc/self/exe");
         command.args(args).env("CARGO_TARGET_DIR", &self.target).env("PAVED_ROAD_TOOLS", &self.tools);
-        command.stdin(Stdio::null()).kill_on_drop(true);
+        command.env("TMPDIR", self.temporary.path()).stdin(Stdio::null()).kill_on_drop(true);
         command
     }
 
@@ -89,14 +94,46 @@ impl Contributor {
         Ok(if status.success() { Ok(text(&stdout)) } else { Err(text(&stderr)) })
     }
 
+    fn kubectl(&self, kubeconfig: &Path) -> Kubectl {
+        Kubectl { program: self.kubectl.clone(), kubeconfig: kubeconfig.to_owned(), person: None }
+    }
+
     async fn uses(&self, kubeconfig: &Path) -> Result<()> {
-        let kubectl =
-            Kubectl { program: self.kubectl.clone(), kubeconfig: kubeconfig.to_owned(), person: None };
-        let kinds = kubectl.run(&["get", "crds", "--output=name"]).await?;
+        let kinds = self.kubectl(kubeconfig).run(&["get", "crds", "--output=name"]).await?;
         ensure!(
             kinds.contains("compositions.apiextensions.crossplane.io"),
             "there is no Crossplane: {kinds}"
         );
+        Ok(())
+    }
+
+    /// Types the commands that it prints, until the environment that they make is ready.
+    async fn follows(&self, printed: &str, kubeconfig: &Path) -> Result<()> {
+        let kubectl = self.kubectl(kubeconfig);
+        let commands: Vec<Vec<&str>> = printed
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("kubectl "))
+            .map(|command| command.split(' ').collect())
+            .collect();
+        let [apply, get] = &commands[..] else { bail!("it says otherwise how it is used: {printed}") };
+        kubectl.run(apply).await?;
+        eventually("what was applied is ready", async || {
+            let table = kubectl.run(get).await?;
+            Ok((table.contains("render") && table.contains("Available")).then_some(()))
+        })
+        .await
+    }
+
+    /// None of its files is there any more, nor a process that has to do with them.
+    fn nothing_is_left(&self) -> Result<()> {
+        let folder = self.temporary.path();
+        let files: Vec<_> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
+        ensure!(files.is_empty(), "files are left: {files:?}");
+        for process in fs::read_dir("/proc")? {
+            let line = fs::read(process?.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            ensure!(!line.contains(&*folder.to_string_lossy()), "a process is left: {line}");
+        }
         Ok(())
     }
 }
@@ -125,16 +162,4 @@ async fn usage(up: &mut Child) -> Result<PathBuf> {
         }
     }
     Err(anyhow!("it has ended before it ran"))
-}
-
-/// Neither its folder is there any more nor a process that has to do with it.
-fn nothing_is_left_of(kubeconfig: &Path) -> Result<()> {
-    let folder = kubeconfig.parent().context("a folder")?;
-    ensure!(!folder.exists(), "{} is left", folder.display());
-    for process in fs::read_dir("/proc")? {
-        let line = fs::read(process?.path().join("cmdline")).unwrap_or_default();
-        let line = String::from_utf8_lossy(&line).replace('\0', " ");
-        ensure!(!line.contains(&*folder.to_string_lossy()), "a process is left: {line}");
-    }
-    Ok(())
 }
