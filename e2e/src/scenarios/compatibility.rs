@@ -27,9 +27,10 @@ async fn come_and_go(stage: &Stage) -> Result<()> {
         claims::becomes_ready(stage, *api, Flavour::Claims, change).await
     });
     let environments = try_join_all(ready).await?;
-    let held =
-        try_join_all(environments.iter().map(|environment| deletion::held(stage, environment))).await?;
-    ensure!(held.iter().any(|slots| !slots.is_empty()), "no claim has Usages");
-    try_join_all(environments.iter().map(|environment| deletion::goes(stage, environment))).await?;
+    let gone = environments.iter().zip(APIS).map(async |(environment, api)| {
+        let usages = deletion::usages(api.info().name, Flavour::Claims);
+        deletion::goes_by_its_usages(stage, environment, &usages).await
+    });
+    try_join_all(gone).await?;
     bulk::nothing_is_left(stage, &before).await
 }

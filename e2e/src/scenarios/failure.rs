@@ -41,7 +41,7 @@ async fn named_and_recovers(stage: &Stage, flavour: Flavour) -> Result<()> {
     let late = told_after(&workspace).await?;
     ensure!(late < AT_ONCE, "its owner was told {} s after the refusal", late.as_secs());
     let message = workspace.provisioned("Failed").await?;
-    for part in ["instance", REFUSAL] {
+    for part in ["instance (Instance)", REFUSAL] {
         ensure!(message.contains(part), "Provisioned does not say {part}: {message}");
     }
     stage.no_rule(&name).await?;

@@ -119,7 +119,11 @@ fn built(block: &str, here: &str, folder: &Path) -> Result<String> {
 pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) -> Result<()> {
     for (api, flavour, environment) in stage.standing_examples().await? {
         let composite = environment.composite().await?;
-        ensure!(!composition(&composite).is_null(), "{} in {flavour:?} has none", api.info().name);
+        let name = composition(&composite)["name"].as_str().unwrap_or_default();
+        let found = stage.objects.get("apiextensions.crossplane.io/v1", "Composition", "", name).await?;
+        let provider = found.unwrap_or_default()["metadata"]["labels"]["provider"].clone();
+        let info = api.info();
+        ensure!(provider == info.provider, "{} in {flavour:?} has {name} of {provider}", info.name);
     }
     // A claim has no word of it but `paved`'s.
     let claim =

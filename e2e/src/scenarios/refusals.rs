@@ -81,6 +81,13 @@ fn fixed() -> [(&'static str, Value, &'static str); 10] {
 }
 
 pub(super) async fn what_cannot_change_is_refused(stage: Stage) -> Result<()> {
+    let larger = json!({"spec": {"parameters": {"size": "large"}}});
+    for (cluster, _, environment) in stage.standing_clusters().await? {
+        if cluster != "gke" {
+            let refusal = environment.refuses(&larger).await?;
+            ensure!(refusal.contains("size cannot be changed on eks and aks"), "{cluster}: {refusal}");
+        }
+    }
     in_both_flavours(async |flavour| {
         for (api, change, rule) in fixed() {
             let environment = stage.example(api, flavour, json!({}))?;
