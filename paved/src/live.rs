@@ -84,11 +84,11 @@ fn cut(line: &str, columns: usize) -> Cow<'_, str> {
     const LEAST: usize = 8;
     let plain = console::strip_ansi_codes(line);
     let visible = console::truncate_str(&plain, columns, "");
-    let before = visible.rfind("  ").map(|gap| console::measure_text_width(&visible[..gap]));
-    match before {
-        Some(before) if visible.len() < plain.len() && columns - before < LEAST + 2 => {
-            console::truncate_str(line, before, "")
-        }
+    let rest = &plain[visible.len()..];
+    let ends_with_a_cell = rest.starts_with("  ") || (rest.starts_with(' ') && visible.ends_with(' '));
+    let end = if ends_with_a_cell { Some(visible.trim_end().len()) } else { visible.rfind("  ") };
+    match end.map(|end| console::measure_text_width(&visible[..end])) {
+        Some(end) if !rest.is_empty() && columns - end < LEAST + 2 => console::truncate_str(line, end, ""),
         _ => console::truncate_str(line, columns, "…"),
     }
 }
@@ -117,6 +117,8 @@ mod tests {
         let line = "├─ \u{1b}[32m✓\u{1b}[0m egress  Ready  6s  \u{1b}[2msgr-0123456789\u{1b}[0m";
         let shown = |columns| plain(&[cut(line, columns).into_owned()]).remove(0);
         assert_eq!(shown(28), "├─ ✓ egress  Ready  6s");
+        assert_eq!([22, 23, 24].map(shown), ["├─ ✓ egress  Ready  6s"; 3], "what ends at the edge is whole");
+        assert_eq!(shown(21), "├─ ✓ egress  Ready");
         assert_eq!(shown(34), "├─ ✓ egress  Ready  6s  sgr-01234…");
         assert_eq!(shown(80), "├─ ✓ egress  Ready  6s  sgr-0123456789");
     }
