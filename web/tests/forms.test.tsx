@@ -78,7 +78,7 @@ describe('a form', () => {
     expect(screen.getByLabelText(/^Disk \(GiB\)/)).toHaveAccessibleDescription('Size of the disk in GiB. It can grow, never shrink.');
     expect(screen.getByText(/More choices/).closest('details')).not.toHaveAttribute('open');
     const labels = [...document.querySelectorAll('.schema-form .field')].map((field) => (field as HTMLElement).dataset['name']);
-    expect(labels.filter((name) => name !== 'parameters')).toEqual(['owner', 'instanceType', 'opencvVersion', 'sshPublicKeys', 'diskGB', 'allowedCidrs', 'region']);
+    expect(labels.filter((name) => name !== 'parameters')).toEqual(['owner', 'instanceType', 'opencvVersion', 'sshPublicKeys', 'allowedCidrs', 'diskGB', 'region']);
   });
 
   it('says what is wrong with a field once it was left', async () => {
@@ -94,8 +94,7 @@ describe('a form', () => {
 
   it('says which line of a list is wrong once the list was left', async () => {
     const { user } = open(GPU);
-    await user.click(await screen.findByText(/More choices/));
-    const cidrs = screen.getByLabelText(/^Allowed CIDRs/);
+    const cidrs = await screen.findByLabelText(/^Allowed CIDRs/);
     await user.type(cidrs, `10.0.0.0/8{Enter}${'1'.repeat(44)}`);
     expect(cidrs).not.toHaveAttribute('aria-invalid');
     await user.tab();
@@ -113,16 +112,19 @@ describe('a form', () => {
     const errors = [
       { field: 'spec.parameters.allowedCidrs', message: 'found 17; at most 16 are allowed' },
       { field: 'spec.parameters.allowedCidrs[0]', message: 'found "10.0.0.1/8"; host bits are set' },
+      { field: 'spec.parameters.region', message: 'found "mars-1"; there is no such region' },
       { field: 'spec', message: 'it is too large' },
     ];
     world.refuse('POST', /environments$/, { status: 422, detail: 'GpuDevWorkspaceClaim "x" is invalid', errors });
     await user.click(screen.getByRole('button', { name: 'Make it' }));
-    const field = await screen.findByLabelText(/^Allowed CIDRs/);
-    await waitFor(() => expect(field).toHaveAccessibleDescription(/found 17; at most 16 are allowed; Line 1: found "10.0.0.1\/8"; host bits are set/));
+    await waitFor(() => expect(screen.getByLabelText(/^Allowed CIDRs/)).toHaveAccessibleDescription(/found 17; at most 16 are allowed; Line 1: found "10.0.0.1\/8"; host bits are set/));
+    const field = screen.getByLabelText(/^Region/);
+    expect(field).toHaveAccessibleDescription(/found "mars-1"/);
     expect(field.closest('details')).toHaveAttribute('open');
     expect(screen.getAllByRole('alert').map(({ textContent }) => textContent)).toEqual([expect.stringContaining('GpuDevWorkspaceClaim "x" is invalid'), 'it is too large']);
     await expectAccessible();
-    await user.type(field, '10.0.0.0/8');
+    await user.clear(field);
+    await user.type(field, 'eu-west-1');
     await waitFor(() => expect(field).not.toHaveAttribute('aria-invalid'));
     // It does not fold up under the hands of whoever mends it.
     expect(field.closest('details')).toHaveAttribute('open');
@@ -205,6 +207,26 @@ describe('a form', () => {
     await user.clear(namespace);
     await user.type(namespace, 'team-robotics');
     expect(await within(preview).findByText(/\d+ parts?, by the Composition/, undefined, { timeout: 5000 })).toBeVisible();
+  });
+
+  it('asks those where it goes for whom nothing says it', async () => {
+    const world = new World();
+    world.me = { ...world.me!, namespaces: [] };
+    const { user } = open('/new', world);
+    await user.click(await screen.findByRole('link', { name: 'GPU stock pool' }));
+    expect(screen.queryByText(/You may not make one/)).toBeNull();
+    const namespace = await screen.findByLabelText(/^Namespace/);
+    expect(namespace).toBeRequired();
+    await user.click(screen.getByRole('button', { name: 'Make it' }));
+    await waitFor(() => expect(namespace).toHaveFocus());
+    expect(namespace).toHaveAccessibleDescription(/Needed/);
+    expect(world.asked).not.toContain('POST /api/v1/preview');
+    await expectAccessible();
+    await user.type(namespace, 'team-shop');
+    await fill(user, 'stock-pool');
+    await user.click(screen.getByRole('button', { name: 'Make it' }));
+    expect(await screen.findByRole('region', { name: 'What it is made of' })).toBeVisible();
+    expect([...world.environments.keys()]).toEqual([expect.stringContaining('team-shop')]);
   });
 
   it('asks nothing about where a claim’s connection details go', () => {

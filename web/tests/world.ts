@@ -199,7 +199,8 @@ export class World {
 
   private shown(kind: Kind, chosen: string | undefined): Kind {
     const namespace = this.goesTo(chosen);
-    return { ...kind, mayCreate: namespace !== undefined, ...((namespace ?? chosen) !== undefined && { namespace: namespace ?? chosen }) };
+    const isUnknown = chosen === undefined && this.me?.namespaces.length === 0;
+    return { ...kind, mayCreate: isUnknown ? undefined : namespace !== undefined, ...((namespace ?? chosen) !== undefined && { namespace: namespace ?? chosen }) };
   }
 
   private called(text: string): Kind {

@@ -18,7 +18,6 @@ use tokio::time::timeout;
 use super::answers::Answers;
 use super::clients::Clients;
 use super::kinds::Catalog;
-use super::live::Entry;
 use super::problem::Problem;
 use super::who::{Credential, Naming, Person};
 use crate::cluster::Kind;
@@ -89,13 +88,16 @@ impl Access {
     }
 
     /// Asks what somebody sees of all these, a few namespaces at a time: whoever asks for one of them from then on is answered at once.
-    pub(super) async fn ask_ahead(&self, person: &Person, entries: &[Arc<Entry>]) -> Result<(), Problem> {
-        let mut places: BTreeMap<String, BTreeMap<String, Arc<Kind>>> = BTreeMap::new();
-        for Entry { key, kind, .. } in entries.iter().map(Arc::as_ref) {
-            let kinds = places.entry(key.namespace.clone()).or_default();
-            kinds.entry(key.kind.clone()).or_insert_with(|| Arc::clone(kind));
+    pub(super) async fn ask_ahead(
+        &self,
+        person: &Person,
+        places: impl IntoIterator<Item = (&Kind, &str)>,
+    ) -> Result<(), Problem> {
+        let mut namespaces: BTreeMap<&str, BTreeMap<String, &Kind>> = BTreeMap::new();
+        for (kind, namespace) in places {
+            namespaces.entry(namespace).or_default().entry(kind.full_name()).or_insert(kind);
         }
-        let asked = places.into_iter().map(|(namespace, kinds)| self.look_at(person, namespace, kinds));
+        let asked = namespaces.into_iter().map(|(namespace, kinds)| self.look_at(person, namespace, kinds));
         stream::iter(asked.collect::<Vec<_>>()).buffer_unordered(SIDE_BY_SIDE).try_collect().await
     }
 
@@ -103,16 +105,16 @@ impl Access {
     async fn look_at(
         &self,
         person: &Person,
-        namespace: String,
-        kinds: BTreeMap<String, Arc<Kind>>,
+        namespace: &str,
+        kinds: BTreeMap<String, &Kind>,
     ) -> Result<(), Problem> {
         for kind in kinds.values() {
-            self.sees(person, kind, &namespace).await?;
+            self.sees(person, kind, namespace).await?;
         }
         Ok(())
     }
 
-    /// Whether a person may create a kind in a namespace.
+    /// Whether a person may create a kind in a namespace; where that is empty, in every one.
     pub(super) async fn may_create(
         &self,
         person: &Person,

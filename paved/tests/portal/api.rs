@@ -283,11 +283,13 @@ async fn kinds_say_what_can_be_made_and_whether_i_may() {
     let elsewhere = portal.get("ada", "/api/v1/kinds/stockpools?namespace=team-sound").await.json();
     assert_eq!(elsewhere["mayCreate"], false);
     cluster.grant("eve", "create team-vision", true);
-    assert_eq!(
-        portal.get("eve", "/api/v1/kinds/stockpools").await.json()["mayCreate"],
-        false,
-        "no group, no namespace"
-    );
+    let pools = portal.get("eve", "/api/v1/kinds/stockpools").await.json();
+    assert!(pools["mayCreate"].is_null() && pools["namespace"].is_null(), "no group, no namespace: {pools}");
+    let there = portal.get("eve", "/api/v1/kinds/stockpools?namespace=team-vision").await.json();
+    assert_eq!((&there["mayCreate"], &there["namespace"]), (&json!(true), &json!("team-vision")));
+    cluster.grant("eve", "create ", true);
+    let anywhere = portal.get("eve", "/api/v1/kinds/environmentclaims").await.json();
+    assert!(anywhere["mayCreate"] == true && anywhere["namespace"].is_null(), "in every one: {anywhere}");
     assert_eq!(portal.get("ada", "/api/v1/kinds/nothing").await.status, 404);
 }
 

@@ -543,8 +543,11 @@ export interface components {
             /** @description What it is, as its schema says. */
             description: string;
             kind: string;
-            /** @description Whether I may create one in `namespace`. */
-            mayCreate: boolean;
+            /**
+             * @description Whether I may create one in `namespace`. Absent where no namespace was asked for, nothing says where mine would go, and I may not
+             *     create it in every one: then it is known once I name one.
+             */
+            mayCreate?: boolean | null;
             /** @description The namespace that was asked for, or the first of mine where I may create one. */
             namespace?: string | null;
             /** @description As it stands in paths. */

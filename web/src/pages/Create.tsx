@@ -94,12 +94,18 @@ function Coming() {
 }
 
 function Choose({ kinds, unknown }: { kinds: readonly Kind[]; unknown: string | null }) {
+  const isTwice = (kind: Kind) => kinds.some((other) => other !== kind && known(other.kind).title === known(kind.kind).title);
+  const lead = [
+    unknown !== null && `There is no kind called ${unknown} here.`,
+    'What do you need?',
+    kinds.some(isTwice) && 'What is here twice is the same in two flavours: take the first, unless your platform team says otherwise.',
+  ];
   return (
-    <Page title="New environment" lead={unknown === null ? 'What do you need?' : `There is no kind called ${unknown} here. What do you need?`}>
+    <Page title="New environment" lead={lead.filter(Boolean).join(' ')}>
       {kinds.length === 0 && <p className="quiet">Nothing can be made here yet: the platform team installs the kinds.</p>}
       <ul className="cards kinds">
         {inOrder(kinds).map((kind) => (
-          <li key={kindPath(kind)} className="card kind" data-off={!kind.mayCreate || undefined}>
+          <li key={kindPath(kind)} className="card kind" data-off={kind.mayCreate === false || undefined}>
             <Picture kind={kind.kind} size={64} />
             <h2>
               <Link href={`/new?kind=${kindPath(kind)}`} className="whole">
@@ -107,8 +113,12 @@ function Choose({ kinds, unknown }: { kinds: readonly Kind[]; unknown: string | 
               </Link>
             </h2>
             <p>{kind.description}</p>
-            {!kind.mayCreate && <p className="small">You may not make one where yours would go: name another namespace, or ask your platform team.</p>}
-            {kinds.some((other) => other !== kind && known(other.kind).title === known(kind.kind).title) && <p className="small">{kind.apiVersion}</p>}
+            {kind.mayCreate === false && <p className="small">You may not make one where yours would go: name another namespace, or ask your platform team.</p>}
+            {isTwice(kind) && (
+              <p className="small">
+                {kind.claim ? 'A claim' : 'Without a claim'}: {kind.apiVersion}
+              </p>
+            )}
           </li>
         ))}
       </ul>

@@ -44,7 +44,11 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
   const free = useMemo(() => suggestion(me?.login ?? '', known(kind.kind).short, new Set(rows.map((row) => row.name))), [me, kind, rows]);
   const name = named ?? sent ?? free;
   const [placed, setNamespace] = useState(kept?.namespace);
-  const namespace = placed ?? kind.namespace ?? me?.namespaces[0] ?? '';
+  const usual = kind.namespace ?? me?.namespaces[0];
+  const namespace = placed ?? usual ?? '';
+  // Somebody for whom nothing says where it goes has to say it.
+  const isLed = me === undefined || usual !== undefined;
+  const isPlaced = isLed || namespace !== '';
   const [blank] = useState(() => beginning(schema, { login: me?.login ?? '', keys }));
   const [first] = useState(() => changed(blank, kept?.mine ?? []));
   const form = useSpec(schema, first);
@@ -60,7 +64,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
   const nameSays = !nameFits ? 'Small letters, digits and dashes, at most 63' : place === taken ? 'There is one of this name already' : said('metadata.name');
 
   const document = useMemo(() => documentOf(kind, name, namespace, form.spec), [kind, name, namespace, form.spec]);
-  const ready = form.valid && nameFits;
+  const ready = form.valid && nameFits && isPlaced;
   const settled = useSettled(ready ? document : undefined, 400);
   const preview = useAsked(settled && JSON.stringify(settled), (signal) => answer(api.POST('/api/v1/preview', { body: settled!, signal })));
 
@@ -69,7 +73,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
   const [doubted, setDoubted] = useState<Refused>();
 
   const make = async () => {
-    if (!form.check() || !nameFits) { goToFirstError(); return; }
+    if (!form.check() || !nameFits || !isPlaced) { goToFirstError(); return; }
     if (refusal && doubted !== refusal) {
       setDoubted(refusal);
       form.refuse(refusal);
@@ -108,7 +112,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
         {error !== undefined && <ProblemAlert title={mayBeDone(error) ? 'It is not known whether it was made: look for it before you try again' : 'It was not made'} error={error} />}
         <div className="fields names">
           <TextInput label="Name" description="What you will call it." required value={name} error={name === '' ? 'Needed' : nameSays} onChange={(event) => setName(event.currentTarget.value)} spellCheck={false} autoComplete="off" maxLength={63} />
-          <TextInput label="Namespace" description="Where it goes: your team’s, usually." list="namespaces" value={namespace} error={said('metadata.namespace')} placeholder="Chosen for you" onChange={(event) => setNamespace(event.currentTarget.value)} spellCheck={false} autoComplete="off" />
+          <TextInput label="Namespace" description="Where it goes: your team’s, usually." list="namespaces" value={namespace} error={isPlaced ? said('metadata.namespace') : 'Needed'} required={!isLed} placeholder={isLed ? 'Chosen for you' : 'Your team’s'} onChange={(event) => setNamespace(event.currentTarget.value)} spellCheck={false} autoComplete="off" />
           <datalist id="namespaces">{me?.namespaces.map((one) => <option key={one} value={one} />)}</datalist>
         </div>
         <SchemaForm schema={schema} data={form.data} faults={form.faults} onChange={form.change} onLeave={form.leave} />

@@ -100,7 +100,7 @@ pub(in crate::portal) async fn visible(
     portal.live.seen_whole()?;
     let mut entries = portal.live.all();
     entries.retain(|entry| fits(entry));
-    portal.access.ask_ahead(person, &entries).await?;
+    portal.access.ask_ahead(person, entries.iter().map(|entry| entry.place())).await?;
     let mut answers: HashMap<(String, String), bool> = HashMap::new();
     let mut visible = Vec::new();
     for entry in entries {

@@ -29,8 +29,10 @@ pub(in crate::portal) struct Kind {
     description: String,
     /// Whether it is a claim: then its connection details go to a Secret that it names.
     claim: bool,
-    /// Whether I may create one in `namespace`.
-    may_create: bool,
+    /// Whether I may create one in `namespace`. Absent where no namespace was asked for, nothing says where mine would go, and I may not
+    /// create it in every one: then it is known once I name one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    may_create: Option<bool>,
     /// The namespace that was asked for, or the first of mine where I may create one.
     #[serde(skip_serializing_if = "Option::is_none")]
     namespace: Option<String>,
@@ -94,6 +96,11 @@ async fn shown(
             break;
         }
     }
+    let may_create = if candidates.is_empty() {
+        portal.access.may_create(person, kind, "").await?.then_some(true)
+    } else {
+        Some(namespace.is_some())
+    };
     let seen = portal.catalog.seen();
     let schema = seen.schema(kind);
     let text = |path: &str| schema.and_then(|schema| schema.pointer(path)?.as_str()).map(str::to_owned);
@@ -104,7 +111,7 @@ async fn shown(
         plural: kind.resource.plural.clone(),
         description: description.unwrap_or_default(),
         claim: is_claim(kind),
-        may_create: namespace.is_some(),
+        may_create,
         namespace: namespace.or_else(|| chosen.map(str::to_owned)),
         schema: schema
             .and_then(|schema| schema.pointer("/properties/spec"))

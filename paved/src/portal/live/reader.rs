@@ -120,7 +120,7 @@ impl Reader {
             due: false,
             _slot: slot,
         };
-        portal.access.ask_ahead(person, &entries).await?;
+        portal.access.ask_ahead(person, entries.iter().map(|entry| entry.place())).await?;
         let mut visible: Vec<Arc<Entry>> = Vec::new();
         for beside in entries.chunk_by(|one, next| one.key.place() == next.key.place()) {
             if reader.may_see(&beside[0]).await? {
@@ -195,17 +195,20 @@ impl Reader {
             return Some(End::Unavailable);
         }
         let seen = self.portal.catalog.seen();
-        let old: Vec<_> = self.sees.iter().filter(|(_, (_, since))| since.elapsed() >= TTL).collect();
-        let old: Vec<_> = old.into_iter().map(|(place, answer)| (place.clone(), *answer)).collect();
-        for (place, (before, since)) in old {
-            let Some(kind) = seen.all().iter().find(|kind| kind.full_name() == place.0) else { continue };
+        let named: HashMap<_, _> = seen.all().iter().map(|kind| (kind.full_name(), kind)).collect();
+        let old = self.sees.iter().filter(|(_, (_, since))| since.elapsed() >= TTL);
+        let old: Vec<_> =
+            old.filter_map(|(place, answer)| Some((*named.get(&place.0)?, place.clone(), *answer))).collect();
+        // What is not answered now would not be for the others either: they wait for the next beat.
+        let places = old.iter().map(|(kind, place, _)| (*kind, place.1.as_str()));
+        if let Err(problem) = self.portal.access.ask_ahead(&self.person, places).await {
+            return old.iter().find_map(|(.., (_, since))| without_answer(&problem, *since));
+        }
+        for (kind, place, (before, since)) in old {
             match self.portal.access.sees(&self.person, kind, &place.1).await {
                 Ok(now) if now != before => return Some(End::AccessChanged),
                 Ok(now) => drop(self.sees.insert(place, (now, Instant::now()))),
-                Err(problem) if problem.status() == 401 => return Some(End::Expired),
-                Err(_) if since.elapsed() > STALE => return Some(End::Unavailable),
-                // Nor would the others be just now: they wait for the next beat.
-                Err(_) => break,
+                Err(problem) => return without_answer(&problem, since),
             }
         }
         None
@@ -270,6 +273,14 @@ impl Reader {
         }
         None
     }
+}
+
+/// Whether a stream ends, of which nobody says what it may see since then.
+fn without_answer(problem: &Problem, since: Instant) -> Option<End> {
+    if problem.status() == 401 {
+        return Some(End::Expired);
+    }
+    (since.elapsed() > STALE).then_some(End::Unavailable)
 }
 
 impl Action {

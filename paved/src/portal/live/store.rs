@@ -133,6 +133,11 @@ impl Key {
 }
 
 impl Entry {
+    /// Where it is, of which kind: whoever may see one there sees all of them.
+    pub(in crate::portal) fn place(&self) -> (&Kind, &str) {
+        (&self.kind, &self.key.namespace)
+    }
+
     pub(in crate::portal) fn of(object: &DynamicObject, kind: &Arc<Kind>, left: Option<Left>) -> Self {
         let mut view = View::of(object, &kind.resource.plural);
         if let Some(left) = &left {
