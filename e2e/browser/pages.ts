@@ -30,7 +30,6 @@ export async function make(page: Page, name: string): Promise<void> {
 export async function makeWorkspace(page: Page, name: string, group?: Kind['group']): Promise<void> {
   await begin(page, { title: 'GPU workspace', group }, name);
   await page.getByRole('textbox', { name: 'SSH public keys' }).fill(KEY);
-  await page.getByText('More choices').click();
   await page.getByRole('textbox', { name: 'Allowed CIDRs' }).fill('203.0.113.0/24');
   await make(page, name);
 }

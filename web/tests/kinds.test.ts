@@ -72,6 +72,14 @@ describe('causes', () => {
     expect(causesOf([refused], Date.now())[0]).toMatchObject({ words: 'spec.memory: found "lots"', kinds: ['StockPool'] });
   });
 
+  it('are dated by whoever is dated', () => {
+    const [one, two] = [failing('late', 'team'), failing('undated', 'team')];
+    two.parts = two.parts.map((part) => ({ ...part, since: '' }));
+    const since = one.parts.find(({ reason }) => reason === 'Failed')!.since;
+    expect(since).not.toBe('');
+    expect([[one, two], [two, one], [two]].map((some) => causesOf(some, Date.now())[0]!.since)).toEqual([since, since, '']);
+  });
+
   it('hold what Crossplane cannot compose, or says nothing of, and what it has just begun with not yet', () => {
     const now = Date.parse('2026-11-21T12:00:00Z');
     const waits = (name: string, over: object) => world.add('stock-pool', { name, namespace: 'team', ready: false, createdAt: '2026-11-21T11:00:00Z', ...over });

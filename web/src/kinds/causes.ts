@@ -10,7 +10,7 @@ export interface Cause {
   words: string;
   kinds: string[];
   hits: { environment: Environment; part?: Part }[];
-  /** Since when the first of them fails (RFC 3339). */
+  /** Since when the first of them fails (RFC 3339), empty where none says so. */
   since: string;
 }
 
@@ -23,7 +23,7 @@ export function causesOf(environments: readonly Environment[], now: number): Cau
     const cause = causes.get(key) ?? { key, words, kinds: [], hits: [], since };
     if (!cause.kinds.includes(kind)) cause.kinds.push(kind);
     cause.hits.push(hit);
-    if (since < cause.since) cause.since = since;
+    if (since !== '' && (cause.since === '' || since < cause.since)) cause.since = since;
     causes.set(key, cause);
   };
   for (const environment of environments) {

@@ -38,6 +38,9 @@ export function takesKeys({ properties = {} }: Schema): boolean {
 /** The field with SSH public keys, whatever kind it stands in. */
 const KEYS = 'sshPublicKeys';
 
+/** The networks from which those count: without one nobody gets in by them. */
+const NETWORKS = 'allowedCidrs';
+
 /** By what sort of field something is filled in. */
 export type Sort = 'group' | 'optional-group' | 'lines' | 'pairs' | 'free' | 'plain';
 
@@ -52,7 +55,7 @@ export function sortOf(schema: Schema, required: boolean): Sort {
 }
 
 /** Names of optional fields that people choose often, whatever kind they stand in. */
-const COMMON = /^(type|size|instanceType|memory|sshPublicKeys|.*[vV]ersion)$/;
+const COMMON = /^(type|size|instanceType|memory|sshPublicKeys|allowedCidrs|.*[vV]ersion)$/;
 
 /** Whether a field is folded away at first: it has a default, and few ever change it. */
 export function isAdvanced(name: string, schema: Schema, required: boolean): boolean {
@@ -68,7 +71,7 @@ export function orderOf(schema: Schema): string[] {
   const rank = (name: string) => {
     const one = schema.properties![name]!;
     const group = sortOf(one, required.has(name)).endsWith('group') ? 2 : 0;
-    return group + (required.has(name) ? 0 : isAdvanced(name, one, false) ? 4 : COMMON.test(name) ? 0.5 : 1);
+    return group + (required.has(name) ? 0 : isAdvanced(name, one, false) ? 4 : name === NETWORKS ? 0.75 : COMMON.test(name) ? 0.5 : 1);
   };
   return Object.keys(schema.properties ?? {}).map((name, index) => ({ name, index })).sort((a, b) => rank(a.name) - rank(b.name) || a.index - b.index).map(({ name }) => name);
 }

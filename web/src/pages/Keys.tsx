@@ -14,7 +14,7 @@ import { tellAtom } from '../state/notices';
 export default function KeysPage() {
   const { data, error, again } = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
   return (
-    <Page title="SSH keys" lead="New GPU workspaces let in whoever holds one of these keys. Machines that exist already keep theirs.">
+    <Page title="SSH keys" lead="New GPU workspaces let in whoever holds one of these keys, from the networks that they allow. Machines that exist already keep theirs.">
       {error !== undefined && <ProblemAlert title="Your keys cannot be read" error={error} again={again} />}
       {!data && error === undefined && <Skeleton height={120} />}
       {data && <Keys first={data.keys} />}
@@ -68,7 +68,7 @@ function Keys({ first }: { first: string[] }) {
   };
   return (
     <>
-      {stored.length === 0 && <p className="quiet">You have no key here yet. Without one, a GPU workspace is reached by an AWS session only.</p>}
+      {stored.length === 0 && <p className="quiet">You have no key here yet. Without one, as without a network that is allowed, a GPU workspace is reached by an AWS session only.</p>}
       <ul className="keys" aria-label="Your keys">
         {stored.map((key) => (
           <KeyLine key={key} line={key} disabled={saving} remove={() => remove(key)} />

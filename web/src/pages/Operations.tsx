@@ -78,7 +78,13 @@ function CauseItem({ cause: { words, kinds, hits, since } }: { cause: Cause }) {
       <div className="cause-head">
         <strong>{count(new Set(hits.map(({ environment }) => environment.uid)).size, 'environment')}</strong>
         <span className="small">
-          {kinds.join(', ')} · since <Ago at={since} />
+          {kinds.join(', ')}
+          {since !== '' && (
+            <>
+              {' '}
+              · since <Ago at={since} />
+            </>
+          )}
         </span>
       </div>
       <blockquote className="words">{words}</blockquote>
