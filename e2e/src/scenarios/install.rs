@@ -8,8 +8,7 @@ use clap::Parser;
 use function_paved_road::apis::{APIS, Flavour};
 use futures::future::try_join_all;
 use serde_json::{Value, json};
-use xtask::package::providers::Package;
-use xtask::package::{self, Args, Part, composed, names};
+use xtask::package::{self, Args, Part, names};
 use xtask::yaml;
 
 use super::operations;
@@ -20,26 +19,80 @@ use crate::stage::Stage;
 
 const PACKAGES: &str = "pkg.crossplane.io/v1";
 
+/// Where the providers' packages are.
+const PROVIDERS: &str = "xpkg.crossplane.io/crossplane-contrib";
+
+/// What every Configuration depends on: the function of its own release, or a later one.
+const FUNCTION: &str = "Function xpkg.crossplane.io/paved-road/function-paved-road >=v0.1.0-0";
+
+/// Configurations depend on what README says. That is installed; and besides it clouds' families, and what only some choices need.
 pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) -> Result<()> {
     packages::healthy(&stage.plane.outer).await?;
-    let mut wanted = BTreeSet::new();
+    let lock = stage.objects.get("pkg.crossplane.io/v1beta1", "Lock", "", "lock").await?;
+    let lock = lock.context("Crossplane has no Lock")?;
+    let mut wanted = BTreeSet::from(["provider-family-aws", "provider-family-gcp"]);
+    wanted.extend(["provider-aws-rds", "provider-aws-eks", "provider-azure-containerservice"]);
     for (api, flavour) in examples::all() {
-        for package in composed::by(api, flavour)?.needed() {
-            // The provider configs of a cloud come with its family.
-            wanted.extend(Package::family(package.cloud()).map(|family| family.reference()));
-            wanted.insert(package.reference());
-        }
+        let needed = providers(api.info().name, flavour)?;
+        let of_provider = |(name, versions): (&str, &str)| format!("Provider {PROVIDERS}/{name} {versions}");
+        let mut lines: BTreeSet<_> = needed.iter().copied().map(of_provider).collect();
+        lines.insert(FUNCTION.to_owned());
+        let name = names::configuration(api, flavour);
+        let told = dependencies(&stage, &lock, &name).await?;
+        ensure!(told == lines, "{name} depends on {told:?}; wanted: {lines:?}");
+        wanted.extend(needed.into_iter().map(|(name, _)| name));
     }
-    let optional = packages::optional(&Args::default())?;
+    let wanted: BTreeSet<_> = wanted.into_iter().map(|name| format!("{PROVIDERS}/{name}")).collect();
     let package = |provider: &Value| {
         let (package, _) = provider["spec"]["package"].as_str()?.rsplit_once(':')?;
         Some(package.to_owned())
     };
-    wanted.extend(optional.iter().filter_map(package));
-    let providers = stage.objects.list(PACKAGES, "Provider", "").await?;
-    let installed: BTreeSet<_> = providers.iter().filter_map(package).collect();
+    let installed = stage.objects.list(PACKAGES, "Provider", "").await?;
+    let installed: BTreeSet<_> = installed.iter().filter_map(package).collect();
     ensure!(installed == wanted, "installed: {installed:?}; wanted: {wanted:?}");
     Ok(())
+}
+
+/// README's table of providers: what comes with an API, and in which versions. It is written by hand, as what is computed would only
+/// agree with itself.
+fn providers(api: &str, flavour: Flavour) -> Result<Vec<(&'static str, &'static str)>> {
+    const AWS: &str = ">=v2.6.0, <v3.0.0";
+    const GCP: &str = ">=v3.0.0, <v4.0.0";
+    let kubernetes = ("provider-kubernetes", ">=v1.2.0, <v2.0.0");
+    let mut needed = match api {
+        "gpu-workspace" => vec![("provider-aws-ec2", AWS), ("provider-aws-iam", AWS)],
+        "application-environment" => {
+            vec![("provider-gcp-container", GCP), ("provider-gcp-sql", GCP), ("provider-gcp-storage", GCP)]
+        }
+        "unified-environment" => vec![
+            ("provider-aws-cloudfront", AWS),
+            ("provider-aws-s3", AWS),
+            ("provider-sql", ">=v0.16.0, <v1.0.0"),
+        ],
+        "stock-pool" => vec![],
+        "virtual-environment" => vec![("provider-helm", ">=v1.0.0, <v2.0.0"), kubernetes],
+        _ => bail!("no scenario knows the providers of {api}"),
+    };
+    // Namespaced, these two are made of Kubernetes' own objects.
+    if flavour == Flavour::Claims && ["unified-environment", "stock-pool"].contains(&api) {
+        needed.push(kubernetes);
+    }
+    Ok(needed)
+}
+
+/// What a Configuration that is installed depends on, by Crossplane's Lock: a line each, with kind, package and versions.
+async fn dependencies(stage: &Stage, lock: &Value, name: &str) -> Result<BTreeSet<String>> {
+    let configuration = stage.objects.get(PACKAGES, "Configuration", "", name).await?;
+    let configuration = configuration.with_context(|| format!("{name} is not installed"))?;
+    let revision = &configuration["status"]["currentRevision"];
+    let mut locked = lock["packages"].as_array().into_iter().flatten();
+    let locked = locked.find(|package| package["name"] == *revision);
+    let locked = locked.with_context(|| format!("Crossplane's Lock has no {revision}: {lock}"))?;
+    let line = |dependency: &Value| {
+        let text = |key: &str| dependency[key].as_str().unwrap_or_default();
+        format!("{} {} {}", text("kind"), text("package"), text("constraints"))
+    };
+    Ok(locked["dependencies"].as_array().into_iter().flatten().map(line).collect())
 }
 
 /// `cargo xtask package`, as README has it.
@@ -188,7 +241,8 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
         paved.run(&["status", &address]).await?.is(0, &["Ready "])?;
         // What runs has what Crossplane wrote into it: the flavour is the cluster's own word.
         environment.manifest["metadata"]["labels"]["edited"] = "true".into();
-        let compared = paved.by(None).apply(&environment, &["--dry-run=server", "--diff"]).await?;
+        let operator = paved.by(stage.operator().person.as_deref());
+        let compared = operator.apply(&environment, &["--dry-run=server", "--diff"]).await?;
         compared.is(0, &["its parts"])?;
         paved.run(&["list", &address[..address.len() - "/own".len()]]).await?.is(0, &["own"])?;
         paved.run(&["delete", &address, "--yes", "--wait", "--timeout", "10m"]).await?.is(0, &["gone after"])

@@ -59,8 +59,30 @@ impl Package {
         format!("{REGISTRY}/{}", self.name)
     }
 
-    /// The versions that will do, as Crossplane has constraints.
+    /// The versions that will do, as Crossplane has constraints. The next major version may have dropped API versions that we compose.
     pub fn versions(&self) -> String {
-        format!(">=v{}.0", self.since)
+        let major = self.since.split('.').next().and_then(|major| major.parse::<u32>().ok());
+        format!(">=v{}.0, <v{}.0.0", self.since, major.unwrap_or_default() + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_next_major_version_will_not_do() {
+        for (group, versions) in [
+            ("ec2.aws.upbound.io", ">=v2.6.0, <v3.0.0"),
+            ("sql.gcp.m.upbound.io", ">=v3.0.0, <v4.0.0"),
+            ("containerservice.azure.upbound.io", ">=v2.7.0, <v3.0.0"),
+            ("kubernetes.m.crossplane.io", ">=v1.2.0, <v2.0.0"),
+            ("helm.crossplane.io", ">=v1.0.0, <v2.0.0"),
+            ("postgresql.sql.crossplane.io", ">=v0.16.0, <v1.0.0"),
+        ] {
+            assert_eq!(Package::serving(group).unwrap().versions(), versions, "{group}");
+        }
     }
 }
