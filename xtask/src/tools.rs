@@ -7,6 +7,7 @@
 use std::{
     env, fs,
     io::ErrorKind,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
     time::Instant,
@@ -257,7 +258,7 @@ pub struct Args {
     names: Vec<String>,
 }
 
-/// Builds what is not there yet; prints a line per tool.
+/// Builds what is not there yet; prints a line per tool. Each is found by its plain name, too.
 pub fn run(args: &Args) -> Result<()> {
     if let Some(unknown) = args.names.iter().find(|name| TOOLS.iter().all(|tool| tool.name != *name)) {
         let names: Vec<_> = TOOLS.iter().map(|tool| tool.name).collect();
@@ -266,6 +267,7 @@ pub fn run(args: &Args) -> Result<()> {
     let wanted = |tool: &&&Tool| args.names.is_empty() || args.names.iter().any(|name| name == tool.name);
     for tool in TOOLS.iter().filter(wanted) {
         ensure(tool)?;
+        tool.link(&folder()?)?;
     }
     Ok(())
 }
@@ -323,6 +325,14 @@ impl Tool {
         let hash: [u8; 32] = Sha256::digest(recipe).into();
         let start = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
         format!("{}-{}-{start:08x}", self.name, self.version)
+    }
+
+    /// Makes the tool's plain name, which people type, a link to the program that is kept; at no moment is there none.
+    fn link(&self, folder: &Path) -> Result<()> {
+        let aside = tempfile::Builder::new().prefix(".linking-").tempdir_in(folder)?;
+        let (new, link) = (aside.path().join(self.name), folder.join(self.name));
+        symlink(self.key(), &new)?;
+        fs::rename(&new, &link).with_context(|| format!("making {}", link.display()))
     }
 
     fn build(&self, folder: &Path, program: &Path) -> Result<()> {
@@ -397,7 +407,21 @@ fn go(folder: &Path, args: &[&str]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
+
+    #[test]
+    fn a_plain_name_leads_to_the_program_of_todays_recipe() {
+        let folder = tempfile::tempdir().unwrap();
+        for tool in [Tool { ldflags: "-s", ..CORE }, CORE, CORE] {
+            fs::write(folder.path().join(tool.key()), tool.key()).unwrap();
+            tool.link(folder.path()).unwrap();
+            assert_eq!(fs::read_to_string(folder.path().join("crossplane-core")).unwrap(), tool.key());
+        }
+        // Two programs and the link: nothing else is left.
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
 
     #[test]
     fn a_changed_recipe_gives_another_file() {
