@@ -1,6 +1,6 @@
 //! What the clouds refuse: changes in place, and deletions of what something else needs. Per kind, as data.
 //!
-//! What cannot change is what the Terraform providers behind upjet mark ForceNew; the words are the clouds' own.
+//! What cannot change is what the Terraform providers behind upjet mark ForceNew, or refuse; the words are the clouds' own, or theirs.
 
 use serde_json::Value;
 
@@ -15,6 +15,8 @@ pub struct Law {
     immutable: &'static [&'static str],
     /// Paths below `spec.forProvider` of sizes that cannot shrink.
     grows: &'static [&'static str],
+    /// What changes only by way of something else.
+    replaced: &'static [Replaced],
     /// What must be gone before it can go.
     needed_by: &'static [Dependent],
     /// What of its own parameters forbids its deletion: the words, in which `{}` is its name.
@@ -30,6 +32,17 @@ struct Dependent {
     /// Whether it is in the way only while it is itself being made or deleted.
     only_busy: bool,
     /// What the cloud says; `{}` is the name of what was to be deleted.
+    words: &'static str,
+}
+
+/// A field that changes only where another one names what stands in meanwhile.
+#[derive(Clone, Copy)]
+struct Replaced {
+    /// Its path, below `spec.forProvider`.
+    path: &'static str,
+    /// That of the other.
+    by: &'static str,
+    /// What the provider says where that is missing.
     words: &'static str,
 }
 
@@ -51,6 +64,11 @@ pub fn of(group: &str, kind: &str) -> Law {
                 "defaultNodePool.name",
                 "networkProfile",
             ],
+            replaced: &[Replaced {
+                path: "defaultNodePool.vmSize",
+                by: "defaultNodePool.temporaryNameForRotation",
+                words: "`temporary_name_for_rotation` must be specified when updating any of the following properties [\"default_node_pool.0.vm_size\"]",
+            }],
             ..Law::default()
         },
         _ => Law::default(),
@@ -287,6 +305,10 @@ impl Law {
                 snake(path)
             ));
         }
+        let is_stuck = |one: &&Replaced| changed(&&one.path) && at(wanted, one.by).is_none();
+        if let Some(one) = self.replaced.iter().find(is_stuck) {
+            return Some(one.words.to_owned());
+        }
         let shrinks = |path: &&&str| {
             let sizes = at(wanted, path).and_then(Value::as_f64).zip(at(there, path).and_then(Value::as_f64));
             sizes.is_some_and(|(wanted, there)| wanted < there)
@@ -415,6 +437,19 @@ mod tests {
         let why = changed(json!({"rootBlockDevice": {"encrypted": false}})).unwrap_or_default();
         assert!(why.contains(r#""root_block_device.encrypted" from "true" to "false""#), "{why}");
         assert!(changed(json!({"rootBlockDevice": {"volumeSize": 50}})).is_some());
+    }
+
+    #[test]
+    fn an_aks_clusters_machine_type_changes_only_by_way_of_another_pool() {
+        let law = of("containerservice.azure.upbound.io", "KubernetesCluster");
+        let pool = |pool: Value| json!({"defaultNodePool": pool});
+        let there = pool(json!({"name": "nodes", "vmSize": "a", "nodeCount": 2}));
+        let changed = |wanted| law.forbids_change(&there, &pool(wanted));
+        assert_eq!(changed(json!({"name": "nodes", "vmSize": "a", "nodeCount": 3})), None);
+        let why = changed(json!({"name": "nodes", "vmSize": "b"})).unwrap_or_default();
+        assert!(why.starts_with("`temporary_name_for_rotation` must be specified"), "{why}");
+        let rotated = json!({"name": "nodes", "vmSize": "b", "temporaryNameForRotation": "meanwhile"});
+        assert_eq!(changed(rotated), None);
     }
 
     #[test]
