@@ -49,6 +49,7 @@ pub use self::{
     runtime::Runtime,
 };
 use self::{crossplane::Core, postgres::Postgres};
+use crate::kubeconfig;
 
 /// The namespace of Crossplane, its packages and their secrets.
 pub const NAMESPACE: &str = "crossplane-system";
@@ -97,7 +98,7 @@ impl Default for Options {
 pub struct ControlPlane {
     /// The cluster that Crossplane runs in, where claims are applied.
     pub outer: Cluster,
-    /// The cluster that all virtual clusters share.
+    /// The cluster that all virtual clusters share, and those of EKS.
     pub inner: Cluster,
     /// Where packages are.
     pub registry: Registry,
@@ -187,8 +188,8 @@ impl ControlPlane {
 
     /// How another one is started that a scenario has for itself: small and quiet, and what this one leaves behind is left of it too.
     pub fn beside(&self) -> Options {
-        let Options { keep, logs, .. } = self.options.clone();
-        Options { replicas: 1, quiet: true, keep, logs, ..Options::default() }
+        let Options { packages, keep, logs, .. } = self.options.clone();
+        Options { packages, replicas: 1, quiet: true, keep, logs, ..Options::default() }
     }
 
     /// Copies its logs to where they outlive it, if somebody asked for that, into a folder of this name; says where they are.
@@ -250,7 +251,9 @@ impl ControlPlane {
     /// Starts what installed providers are here: two programs, and what stands in for clouds, which take `pace` for a round.
     pub async fn run_providers(&self, pace: Duration) -> Result<()> {
         providers::start(&self.ground, &self.outer, &self.proxy, &self.runtime).await?;
-        clouds::start(&self.ground, &self.outer, pace, self.postgres.as_ref()).await
+        let clusters = self.folder().join("clusters.kubeconfig");
+        fs::write(&clusters, kubeconfig::through(&self.proxy.url, &self.inner).to_string())?;
+        clouds::start(&self.ground, &self.outer, pace, self.postgres.as_ref(), &clusters).await
     }
 }
 

@@ -5,6 +5,7 @@ pub mod control_plane;
 pub mod edge;
 pub mod environment;
 pub mod examples;
+pub mod kubeconfig;
 pub mod kubectl;
 pub mod later;
 pub mod objects;

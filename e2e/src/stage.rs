@@ -174,12 +174,13 @@ impl Stage {
         Ok(self.environment(manifest))
     }
 
-    /// A virtual environment on a managed cluster, not applied yet. Nothing is inside: no way leads into clusters that are pretended.
+    /// A virtual environment on a managed cluster, not applied yet. On EKS the app is inside; a way into the others takes an identity
+    /// of their clouds.
     pub fn cluster(&self, cluster: &str, flavour: Flavour) -> Result<Environment> {
-        let mut change = json!({
-            "metadata": {"name": cluster},
-            "spec": {"parameters": {"type": cluster, "app": null}},
-        });
+        let mut change = json!({"metadata": {"name": cluster}, "spec": {"parameters": {"type": cluster}}});
+        if cluster != "eks" {
+            change["spec"]["parameters"]["app"] = Value::Null;
+        }
         if flavour == Flavour::Claims {
             change["spec"]["writeConnectionSecretToRef"] = json!({"name": format!("{cluster}-conn")});
         }

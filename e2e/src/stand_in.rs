@@ -18,7 +18,8 @@ mod secrets;
 mod upjet;
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
@@ -51,6 +52,8 @@ pub struct Options {
     pub retry: Duration,
     /// The PostgreSQL server, as a connection string with a superuser; none: its kinds are not played.
     pub postgres: Option<String>,
+    /// The kubeconfig, without an address, of the cluster that is behind all of EKS'; none: nothing is behind them.
+    pub clusters: Option<Value>,
 }
 
 /// The command line of the stand-in.
@@ -71,6 +74,9 @@ pub struct Args {
     /// The PostgreSQL server, such as postgres://postgres:password@127.0.0.1:5432; without it PostgreSQL's kinds are not played
     #[arg(long, value_name = "URL", env = POSTGRES, hide_env_values = true)]
     pub postgres: Option<String>,
+    /// A kubeconfig in JSON: what clusters of EKS are reached with; without it nothing is behind them
+    #[arg(long, value_name = "FILE")]
+    pub clusters: Option<PathBuf>,
 }
 
 /// What keeps a resource from going further.
@@ -96,12 +102,18 @@ pub async fn main(args: Args) -> anyhow::Result<()> {
         round: if args.instant { Duration::ZERO } else { Duration::from_secs_f64(args.round) },
         poll: Duration::from_secs_f64(args.poll),
         postgres: args.postgres,
+        clusters: args.clusters.as_deref().map(json_file).transpose()?,
         ..Options::default()
     };
     tokio::select! {
         ended = run(Client::try_from(config)?, options) => ended,
         interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
     }
+}
+
+fn json_file(path: &Path) -> anyhow::Result<Value> {
+    let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_slice(&content).with_context(|| format!("{} is no JSON", path.display()))
 }
 
 /// Plays every managed resource of ours, in both flavours, until the future is dropped. A kind is played from when its CRD
@@ -134,6 +146,7 @@ impl Default for Options {
             poll: Duration::from_secs(10),
             retry: Duration::from_secs(1),
             postgres: None,
+            clusters: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The stand-in for providers whose clouds are not here, as a process and a service account of its own.
 
-use std::{sync::Arc, time::Duration, time::Instant};
+use std::{path::Path, sync::Arc, time::Duration, time::Instant};
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Namespace;
@@ -16,12 +16,14 @@ const NAME: &str = "stand-in";
 /// The longest that it may take until its clouds are there.
 const STARTING: Duration = Duration::from_mins(2);
 
-/// Starts the stand-in under the rights that the RBAC manager gives to the providers that it plays, and those of test equipment.
+/// Starts the stand-in under the rights that the RBAC manager gives to the providers that it plays, and those of test equipment; the
+/// kubeconfig `clusters` is the way into clusters of EKS.
 pub async fn start(
     ground: &Arc<Ground>,
     cluster: &Cluster,
     round: Duration,
     postgres: Option<&Postgres>,
+    clusters: &Path,
 ) -> Result<()> {
     let start = Instant::now();
     providers::bound(cluster, NAME).await?;
@@ -31,7 +33,8 @@ pub async fn start(
     let mut program = Program::new(NAME, &std::env::current_exe()?)
         .args(["stand-in", "--kubeconfig"])
         .arg(account.display().to_string())
-        .arg(format!("--round={}", round.as_secs_f64()));
+        .arg(format!("--round={}", round.as_secs_f64()))
+        .arg(format!("--clusters={}", clusters.display()));
     if let Some(postgres) = postgres {
         program = program.env(stand_in::POSTGRES, postgres.url());
     }

@@ -20,6 +20,7 @@ use super::{
     ports,
     process::{Process, Program},
 };
+use crate::kubeconfig::SERVER_NAME;
 use crate::kubectl;
 
 /// How long an API server may take until it is ready, on a busy machine.
@@ -27,9 +28,6 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 /// How long a token of a service account is good: longer than any control plane on a developer's machine.
 const TOKEN_SECONDS: i64 = 30 * 24 * 3600;
-
-/// The name in every API server's certificate, beside its addresses, by which it is checked where it is reached by another name.
-pub const SERVER_NAME: &str = "kubernetes.default.svc";
 
 /// An API server with RBAC, and its controllers.
 pub struct Cluster {

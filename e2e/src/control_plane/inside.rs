@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use base64::{Engine, prelude::BASE64_STANDARD};
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
     core::v1::{Secret, Service},
@@ -19,7 +18,8 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::sleep};
 
-use super::cluster::{Cluster, SERVER_NAME};
+use super::cluster::Cluster;
+use crate::kubeconfig;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
@@ -37,9 +37,8 @@ pub struct Inside {
 struct Part {
     outer: Client,
     inner: Client,
-    authority: String,
-    token: String,
-    proxy: String,
+    /// How virtual clusters are reached, but for the address.
+    kubeconfig: Value,
 }
 
 impl Inside {
@@ -48,9 +47,7 @@ impl Inside {
         let part = Part {
             outer: outer.client.clone(),
             inner: inner.client.clone(),
-            authority: inner.authority.clone(),
-            token: inner.token.clone(),
-            proxy: proxy.to_owned(),
+            kubeconfig: kubeconfig::through(proxy, inner),
         };
         let task = tokio::spawn(async move {
             loop {
@@ -87,7 +84,7 @@ impl Part {
             }
             let secret = json!({
                 "metadata": {"name": name, "ownerReferences": set.owner_ref(&()).into_iter().collect::<Vec<_>>()},
-                "stringData": {"config": self.kubeconfig(server).to_string()},
+                "stringData": {"config": kubeconfig::at(server, &self.kubeconfig).to_string()},
             });
             secrets.create(&PostParams::default(), &serde_json::from_value(secret)?).await?;
         }
@@ -112,24 +109,6 @@ impl Part {
                 .await?;
         }
         Ok(())
-    }
-
-    /// The kubeconfig with the address that was asked for. The proxy knows where it leads, and the server there has a name of
-    /// its own.
-    fn kubeconfig(&self, server: &str) -> Value {
-        json!({
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "my-vcluster", "cluster": {
-                "server": server,
-                "certificate-authority-data": BASE64_STANDARD.encode(&self.authority),
-                "proxy-url": self.proxy,
-                "tls-server-name": SERVER_NAME,
-            }}],
-            "users": [{"name": "my-vcluster", "user": {"token": self.token}}],
-            "contexts": [{"name": "my-vcluster", "context": {"cluster": "my-vcluster", "user": "my-vcluster"}}],
-            "current-context": "my-vcluster",
-        })
     }
 
     /// Applications are in sync as soon as they are seen; deleted ones lose Argo CD's finalizer.

@@ -1,8 +1,8 @@
 //! The way out of this machine, which there is none of: a proxy that answers for every host that programs ask for.
 //!
 //! Hosts of chart repositories are answered with charts of ours, under a certificate that the programs are told to trust. Addresses
-//! within the cluster (`<service>.<namespace>.svc`) are those of virtual clusters: they lead to a real API server. So nothing
-//! that is tested has to know that it is not in a cluster, with the internet around it.
+//! within the cluster (`<service>.<namespace>.svc`) are those of virtual clusters, those of AWS' (`<id>.eks.amazonaws.com`) of managed
+//! ones: they lead to a real API server. So nothing that is tested has to know that it is not in a cluster, with the internet around it.
 
 use std::{
     collections::BTreeSet,
@@ -52,7 +52,7 @@ struct Routes {
     sites: PathBuf,
     hosts: BTreeSet<String>,
     tls: TlsAcceptor,
-    /// The port of the API server behind every address within the cluster.
+    /// The port of the API server behind every virtual and managed cluster.
     inside: u16,
     /// Namespaces whose services hang.
     cut: watch::Sender<BTreeSet<String>>,
@@ -93,7 +93,7 @@ impl Drop for Proxy {
 enum Way {
     /// To the chart repository of that host.
     Charts,
-    /// To an API server, by a service of that namespace.
+    /// To an API server, by a service of that namespace; that of a managed cluster by its host.
     Inside(String),
 }
 
@@ -101,6 +101,9 @@ impl Routes {
     fn way(&self, host: &str) -> Option<Way> {
         if self.hosts.contains(host) {
             return Some(Way::Charts);
+        }
+        if host.ends_with(".eks.amazonaws.com") {
+            return Some(Way::Inside(host.to_owned()));
         }
         let (_, namespace) = host.strip_suffix(".svc")?.split_once('.')?;
         Some(Way::Inside(namespace.to_owned()))

@@ -12,17 +12,18 @@ use serde_json::{Value, json};
 
 pub(super) use self::order::usages;
 use self::order::{Order, is_usage};
-use self::traces::Traces;
+pub(super) use self::traces::Traces;
 use super::claims::{self, Guest};
-use super::in_both_flavours;
+use super::{in_both_flavours, inside};
 use crate::environment::{Environment, condition, reference, resource, slot};
 use crate::examples;
 use crate::kubectl::Refusal;
 use crate::stage::{Stage, eventually, merge};
 use crate::stand_in::behaviour::Rule;
 
-/// They have stood until now, and seen whatever happened.
+/// They have stood until now, and seen whatever happened. Some have all that can be inside a cluster.
 pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()> {
+    stage.standing().await?;
     let (examples, clusters) = try_join(stage.standing_examples(), stage.standing_clusters()).await?;
     let examples = examples.iter().map(async |(api, flavour, environment)| {
         let traces = Traces::of(environment).await?;
@@ -39,6 +40,10 @@ pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()>
     let clusters = clusters.iter().map(async |(cluster, flavour, environment)| {
         let traces = Traces::of(environment).await?;
         goes_by_its_usages(&stage, environment, &usages(cluster, *flavour)).await?;
+        if *cluster == "eks" {
+            let left = inside::app(&stage, environment).await?;
+            ensure!(left.is_empty(), "the cluster went before what was inside: {left:?}");
+        }
         anyhow::Ok(traces)
     });
     let (mut traces, others) = try_join(try_join_all(examples), try_join_all(clusters)).await?;
@@ -100,26 +105,46 @@ async fn goes_in_order(stage: &Stage, environment: &Environment) -> Result<()> {
 }
 
 pub(super) async fn everything_goes_when_it_is_half_made(stage: Stage) -> Result<()> {
-    let gone = examples::all().map(async |(api, flavour)| {
-        let environment = stage.example(api.info().name, flavour, named(api, flavour))?;
-        environment.apply().await?;
-        eventually("something is composed", async || {
-            let object = environment.object().await?;
-            Ok(object["status"]["resources"].as_array().filter(|lines| !lines.is_empty()).map(drop))
-        })
-        .await?;
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        let traces = Traces::of(&environment).await?;
-        let order = Order::of_half_made(&stage.objects, &environment).await?;
-        let freed = leaves_nothing(&stage, &environment, stage.gone_or_freed(&environment)).await?;
-        order.but_for(&freed).was_kept().await.with_context(|| environment.resource())?;
-        anyhow::Ok(traces)
-    });
+    let all = every(&stage)?;
+    let gone = all.iter().map(|(_, environment)| half_made_goes(&stage, environment));
     Traces::are_gone(&try_join_all(gone).await?, &stage.objects).await
 }
 
+/// Makes one, and deletes it as soon as something is composed; what could be left of it.
+pub(super) async fn half_made_goes(stage: &Stage, environment: &Environment) -> Result<Traces> {
+    environment.apply().await?;
+    eventually("something is composed", async || {
+        let object = environment.object().await?;
+        Ok(object["status"]["resources"].as_array().filter(|lines| !lines.is_empty()).map(drop))
+    })
+    .await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let traces = Traces::of(environment).await?;
+    let order = Order::of_half_made(&stage.objects, environment).await?;
+    let freed = leaves_nothing(stage, environment, stage.gone_or_freed(environment)).await?;
+    order.but_for(&freed).was_kept().await.with_context(|| environment.resource())?;
+    Ok(traces)
+}
+
+/// Every example and every managed cluster in both flavours, not applied yet, each with its API's name, or its cluster's type.
+fn every(stage: &Stage) -> Result<Vec<(&'static str, Environment)>> {
+    let examples = examples::all().map(|(api, flavour)| {
+        let name = api.info().name;
+        Ok((name, stage.example(name, flavour, named(api, flavour))?))
+    });
+    let clusters =
+        examples::clusters().map(|(cluster, flavour)| Ok((cluster, stage.cluster(cluster, flavour)?)));
+    examples.chain(clusters).collect()
+}
+
 pub(super) async fn everything_goes_when_the_clouds_refuse(stage: Stage) -> Result<()> {
-    for (name, kind) in [("machine", "Instance"), ("cluster", "Cluster"), ("site", "Distribution")] {
+    let refused = [
+        ("machine", "Instance"),
+        ("cluster", "Cluster"),
+        ("aks", "KubernetesCluster"),
+        ("site", "Distribution"),
+    ];
+    for (name, kind) in refused {
         let quota = Rule {
             kind: Some(kind.to_owned()),
             namespace: Some(stage.namespace.clone()),
@@ -131,15 +156,16 @@ pub(super) async fn everything_goes_when_the_clouds_refuse(stage: Stage) -> Resu
         of_claims.labels.insert("crossplane.io/claim-namespace".to_owned(), stage.namespace.clone());
         stage.rule(&format!("{name}-of-claims"), &of_claims).await?;
     }
-    let gone = examples::all().map(async |(api, flavour)| {
-        let mut change = named(api, flavour);
-        merge(&mut change, impossible(api.info().name));
-        let environment = stage.example(api.info().name, flavour, change)?;
-        environment.apply().await?;
-        fails(api.info().name, &environment).await?;
-        let traces = Traces::of(&environment).await?;
-        goes_in_order(&stage, &environment).await?;
-        anyhow::Ok(traces)
+    let gone = every(&stage)?.into_iter().map(|(api, mut environment)| {
+        merge(&mut environment.manifest, impossible(api));
+        let stage = &stage;
+        async move {
+            environment.apply().await?;
+            fails(api, &environment).await?;
+            let traces = Traces::of(&environment).await?;
+            goes_in_order(stage, &environment).await?;
+            anyhow::Ok(traces)
+        }
     });
     Traces::are_gone(&try_join_all(gone).await?, &stage.objects).await
 }
@@ -178,12 +204,16 @@ pub(super) async fn a_site_whose_files_are_retained_keeps_its_bucket(stage: Stag
         environment.delete().await?;
         environment.gone().await?;
         let left = stage.in_the_clouds(&composite).await?;
+        let mut kinds: Vec<_> = left.iter().filter_map(|one| one.split(' ').next()).collect();
+        kinds.sort_unstable();
         // The bucket, and what protects it.
-        ensure!(
-            left.iter().all(|one| one.starts_with("Bucket"))
-                && left.iter().any(|one| one.starts_with("Bucket ")),
-            "{flavour:?}: left in the clouds: {left:?}"
-        );
+        let protected = [
+            "Bucket",
+            "BucketOwnershipControls",
+            "BucketPublicAccessBlock",
+            "BucketServerSideEncryptionConfiguration",
+        ];
+        ensure!(kinds == protected, "{flavour:?}: left in the clouds: {left:?}");
         Ok(())
     })
     .await

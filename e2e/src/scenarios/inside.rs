@@ -9,7 +9,7 @@ use crate::environment::{Environment, condition, reference, resource};
 use crate::objects::Objects;
 use crate::stage::{AddOns, Stage, eventually};
 
-use super::{in_both_flavours, operations};
+use super::{deletion, in_both_flavours, operations};
 
 const API: &str = "virtual-environment";
 
@@ -46,8 +46,10 @@ pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(stage: Stage
         let release = environment.slot("vcluster").await?;
         let namespace = release["spec"]["forProvider"]["namespace"].as_str().context("a namespace")?;
         stage.plane.proxy.cut(namespace);
-        environment.delete().await?;
-        environment.gone().await
+        deletion::goes(&stage, &environment).await?;
+        let host = stage.objects.get("v1", "Namespace", "", namespace).await?;
+        ensure!(host.is_none(), "{flavour:?}: the cluster is gone, and its namespace {namespace} is left");
+        Ok(())
     })
     .await
 }
@@ -146,7 +148,7 @@ fn is_deleted(object: &Value) -> bool {
 }
 
 /// The app's Deployments inside.
-async fn app(stage: &Stage, environment: &Environment) -> Result<Vec<Value>> {
+pub(super) async fn app(stage: &Stage, environment: &Environment) -> Result<Vec<Value>> {
     let namespace = environment.manifest["spec"]["parameters"]["app"]["namespace"].as_str();
     let namespace = namespace.context("the example's app has no namespace")?;
     let inside = Objects::new(stage.plane.inner.client.clone());

@@ -144,7 +144,7 @@ async fn look<O: Outside>(found: Arc<DynamicObject>, context: Arc<Context<O>>) -
     let mut object = serde_json::to_value(&*found).context("an object that is no JSON")?;
     object["apiVersion"] = json!(context.resource.api_version);
     object["kind"] = json!(context.resource.kind);
-    let secrets = Secrets::read(client.clone(), &object).await?;
+    let secrets = Secrets::read(client.clone(), &object, options.clusters.as_ref()).await?;
     let mut world = World::new(json!({"metadata": {"name": text(&object, "/metadata/name")}}));
     world.set_now(super::resource::seconds(jiff::Timestamp::now()));
     secrets.documents().for_each(|secret| world.put_secret(secret));

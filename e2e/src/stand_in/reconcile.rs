@@ -62,7 +62,7 @@ pub async fn reconcile(
     resource: &mut Resource,
     outside: &impl Outside,
     configs: &Configs,
-    secrets: &Secrets,
+    secrets: &Secrets<'_>,
     rule: &Rule,
 ) -> Result<Next, Trouble> {
     let next = match step(resource, outside, configs, secrets, rule).await {
@@ -82,7 +82,7 @@ async fn step(
     resource: &mut Resource,
     outside: &impl Outside,
     configs: &Configs,
-    secrets: &Secrets,
+    secrets: &Secrets<'_>,
     rule: &Rule,
 ) -> Result<Next, Trouble> {
     if resource.is_paused() {
@@ -135,7 +135,7 @@ async fn create(resource: &mut Resource, outside: &impl Outside, rule: &Rule) ->
 async fn settle(
     resource: &mut Resource,
     outside: &impl Outside,
-    secrets: &Secrets,
+    secrets: &Secrets<'_>,
     policies: Policies,
     rule: &Rule,
     seen: Seen,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
@@ -9,19 +10,22 @@ use serde_json::{Value, json};
 
 use super::resource::{Resource, text};
 use super::{MANAGER, Trouble, written};
+use crate::kubeconfig;
 
 const CONNECTION: &str = "connection.crossplane.io/v1alpha1";
 
 /// The Secrets that a resource names, as they were found.
-pub struct Secrets {
+pub struct Secrets<'o> {
     client: Client,
     /// By namespace and name.
     found: BTreeMap<(String, String), Value>,
+    /// What leads to the cluster behind those of EKS.
+    clusters: Option<&'o Value>,
 }
 
-impl Secrets {
+impl<'o> Secrets<'o> {
     /// Reads the Secret that a resource writes its connection details to, and all that its parameters refer to.
-    pub async fn read(client: Client, object: &Value) -> Result<Self, Trouble> {
+    pub async fn read(client: Client, object: &Value, clusters: Option<&'o Value>) -> Result<Self, Trouble> {
         let mut found = BTreeMap::new();
         for (namespace, name) in named(object) {
             let api: Api<Secret> = Api::namespaced(client.clone(), &namespace);
@@ -32,7 +36,7 @@ impl Secrets {
                 found.insert((namespace, name), secret);
             }
         }
-        Ok(Self { client, found })
+        Ok(Self { client, found, clusters })
     }
 
     /// The Secrets as documents.
@@ -43,6 +47,7 @@ impl Secrets {
     /// Writes those Secrets of the resource's world whose data are new.
     pub async fn publish(&self, resource: &Resource) -> Result<(), Trouble> {
         for secret in resource.world.secrets() {
+            let secret = &self.leading_somewhere(secret, resource)?;
             let key =
                 (text(secret, "/metadata/namespace").to_owned(), text(secret, "/metadata/name").to_owned());
             let before = self.found.get(&key);
@@ -56,6 +61,21 @@ impl Secrets {
             self.write(&key, secret, before.is_some(), is_connection, resource).await?;
         }
         Ok(())
+    }
+
+    /// With credentials where AWS gives some: `ClusterAuth` is what makes a token.
+    fn leading_somewhere(&self, secret: &Value, resource: &Resource) -> Result<Value, Trouble> {
+        let mut secret = secret.clone();
+        let (Some(clusters), "ClusterAuth") = (self.clusters, text(&resource.object, "/kind")) else {
+            return Ok(secret);
+        };
+        let Some(encoded) = secret["data"]["kubeconfig"].as_str() else { return Ok(secret) };
+        let decoded = BASE64_STANDARD.decode(encoded).map_err(anyhow::Error::from)?;
+        let kubeconfig: Value = serde_json::from_slice(&decoded).map_err(anyhow::Error::from)?;
+        let server = text(&kubeconfig, "/clusters/0/cluster/server");
+        let kubeconfig = kubeconfig::at(server, clusters).to_string();
+        secret["data"]["kubeconfig"] = BASE64_STANDARD.encode(kubeconfig).into();
+        Ok(secret)
     }
 
     async fn write(

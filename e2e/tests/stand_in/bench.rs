@@ -46,6 +46,7 @@ impl Bench {
             poll: Duration::from_millis(500),
             retry: Duration::from_millis(200),
             postgres: postgres.as_ref().map(Postgres::url),
+            clusters: None,
         };
         let stand_in = tokio::spawn(run(client.clone(), options.clone()));
         let mut bench =

@@ -15,7 +15,7 @@ use crate::objects::{End, Objects};
 const NEWS: Duration = Duration::from_mins(1);
 
 /// The slots of the Usages of an API's example without add-ons, as far as each of its flavours needs an order; those of a managed
-/// cluster with nothing inside, by its type, and those of a unified environment with a database server of its own as `rds`.
+/// cluster by its type, on EKS with an app inside, and those of a unified environment with a database server of its own as `rds`.
 pub(in crate::scenarios) fn usages(example: &str, flavour: Flavour) -> Vec<&'static str> {
     let mut usages = match example {
         "gpu-workspace" => {
@@ -43,6 +43,7 @@ pub(in crate::scenarios) fn usages(example: &str, flavour: Flavour) -> Vec<&'sta
             "node-pool-by-kubernetes-config",
             "cluster-auth-by-helm-config",
             "cluster-auth-by-kubernetes-config",
+            "helm-config-by-app",
         ],
         "aks" => vec!["cluster-by-helm-config", "cluster-by-kubernetes-config"],
         _ => vec![],

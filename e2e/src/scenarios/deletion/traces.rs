@@ -14,12 +14,14 @@ use crate::stage::eventually;
 const COMPOSITE: &str = "crossplane.io/composite";
 
 /// By what an environment's objects are known.
-pub(super) struct Traces {
+pub(in crate::scenarios) struct Traces {
     composite: String,
     /// None for a claim's composite: its name is nobody else's.
     namespace: Option<String>,
     /// Those of the environment, of its composite and of its parts.
     uids: BTreeSet<String>,
+    /// What provider-kubernetes makes for it in this cluster, by namespace and name.
+    wrapped: BTreeSet<(Option<String>, String)>,
 }
 
 impl Traces {
@@ -33,6 +35,7 @@ impl Traces {
             composite: text("name").context("a composite has no name")?,
             namespace: text("namespace"),
             uids: composed.iter().chain([&object, &composite]).map(uid).collect(),
+            wrapped: composed.iter().filter_map(wrapped).collect(),
         })
     }
 
@@ -46,14 +49,22 @@ impl Traces {
             names.into_iter().flatten().any(|name| name.contains(&self.composite))
         };
         meta.uid.iter().chain(owners).any(|uid| self.uids.contains(uid))
+            || self.holds(meta)
             || match &self.namespace {
                 Some(_) => label && meta.namespace == self.namespace,
                 None => label || called(),
             }
     }
 
+    /// Whether provider-kubernetes made an object for the environment, or the namespace that it is in.
+    fn holds(&self, meta: &ObjectMeta) -> bool {
+        let name = meta.name.clone().unwrap_or_default();
+        let namespace = meta.namespace.iter().map(|namespace| (None, namespace.clone()));
+        namespace.chain([(meta.namespace.clone(), name)]).any(|place| self.wrapped.contains(&place))
+    }
+
     /// Waits until there is no object of any kind that these lead to: what Kubernetes takes along goes a moment later.
-    pub(super) async fn are_gone(all: &[Self], objects: &Objects) -> Result<()> {
+    pub(in crate::scenarios) async fn are_gone(all: &[Self], objects: &Objects) -> Result<()> {
         let mut left = BTreeSet::new();
         let gone = eventually("nothing of any kind is left of what was deleted", async || {
             left = objects.everything_that(|meta| all.iter().any(|traces| traces.lead_to(meta))).await?;
@@ -61,6 +72,14 @@ impl Traces {
         });
         gone.await.with_context(|| format!("still there: {left:?}"))
     }
+}
+
+/// What an Object makes in this cluster, by namespace and name: other provider configs lead into clusters that environments made.
+fn wrapped(part: &Value) -> Option<(Option<String>, String)> {
+    let metadata = part.pointer("/spec/forProvider/manifest/metadata")?;
+    let is_here = part["spec"]["providerConfigRef"]["name"] == "default";
+    let name = metadata["name"].as_str().filter(|_| is_here)?;
+    Some((metadata["namespace"].as_str().map(str::to_owned), name.to_owned()))
 }
 
 #[cfg(test)]
@@ -76,11 +95,13 @@ mod tests {
             composite: "ada-x7k2p".to_owned(),
             namespace: None,
             uids: BTreeSet::from(["u-1".to_owned()]),
+            wrapped: BTreeSet::new(),
         };
         let direct = Traces {
             composite: "ada".to_owned(),
             namespace: Some("team".to_owned()),
             uids: BTreeSet::from(["u-2".to_owned()]),
+            wrapped: BTreeSet::new(),
         };
         let owner = |uid: &str| json!([{"apiVersion": "v1", "kind": "A", "name": "a", "uid": uid}]);
         for (meta, of_claim, of_direct) in [
@@ -95,6 +116,32 @@ mod tests {
         ] {
             let object: ObjectMeta = serde_json::from_value(meta.clone()).unwrap();
             assert_eq!((claim.lead_to(&object), direct.lead_to(&object)), (of_claim, of_direct), "{meta}");
+        }
+    }
+
+    #[test]
+    fn what_an_object_makes_here_is_found_with_all_that_is_in_it() {
+        let object = |config: &str, metadata: Value| json!({"spec": {"forProvider": {"manifest": {"metadata": metadata}}, "providerConfigRef": {"name": config}}});
+        let parts = [
+            object("default", json!({"name": "team-vision-ada"})),
+            object("default", json!({"name": "pool-ada", "namespace": "team"})),
+            object("ada-kubernetes", json!({"name": "inside"})),
+        ];
+        let traces = Traces {
+            composite: "ada".to_owned(),
+            namespace: Some("team".to_owned()),
+            uids: BTreeSet::new(),
+            wrapped: parts.iter().filter_map(wrapped).collect(),
+        };
+        for (meta, is_found) in [
+            (json!({"name": "team-vision-ada"}), true),
+            (json!({"name": "a", "namespace": "team-vision-ada"}), true),
+            (json!({"name": "pool-ada", "namespace": "team"}), true),
+            (json!({"name": "pool-ada", "namespace": "other"}), false),
+            (json!({"name": "inside"}), false),
+        ] {
+            let object: ObjectMeta = serde_json::from_value(meta.clone()).unwrap();
+            assert_eq!(traces.lead_to(&object), is_found, "{meta}");
         }
     }
 }

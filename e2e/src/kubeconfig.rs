@@ -1,0 +1,32 @@
+//! Kubeconfigs that lead to the cluster behind all virtual and managed ones, whatever address each of them is given.
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde_json::{Value, json};
+
+use crate::control_plane::Cluster;
+
+/// The name in every API server's certificate, beside its addresses, by which it is checked where it is reached by another name.
+pub const SERVER_NAME: &str = "kubernetes.default.svc";
+
+/// An administrator's kubeconfig, but for the address: a proxy knows where each one leads.
+pub fn through(proxy: &str, cluster: &Cluster) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "cluster", "cluster": {
+            "certificate-authority-data": BASE64_STANDARD.encode(&cluster.authority),
+            "proxy-url": proxy,
+            "tls-server-name": SERVER_NAME,
+        }}],
+        "users": [{"name": "administrator", "user": {"token": cluster.token}}],
+        "contexts": [{"name": "cluster", "context": {"cluster": "cluster", "user": "administrator"}}],
+        "current-context": "cluster",
+    })
+}
+
+/// The same with an address.
+pub fn at(server: &str, kubeconfig: &Value) -> Value {
+    let mut kubeconfig = kubeconfig.clone();
+    kubeconfig["clusters"][0]["cluster"]["server"] = server.into();
+    kubeconfig
+}
