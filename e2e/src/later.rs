@@ -1,21 +1,61 @@
-//! A release to come, as far as upgrades are concerned: every API says one thing more in its status.
+//! A release to come, as far as upgrades are concerned: every API says one thing more in its status, and makes what is new otherwise.
 
 use std::sync::LazyLock;
 
-use function_paved_road::apis::{APIS, AnyApi, Info, find as today};
+use function_paved_road::apis::{APIS, AnyApi, Info, find as today, sections};
 use function_paved_road::compose::Composition;
 use function_paved_road::error::Error;
 use function_paved_road::manifests::SCHEMA_REVISION;
-use function_paved_road::settings::Settings;
+use function_paved_road::settings::{Settings, merge};
 use function_paved_road::value::Object;
 use schemars::{Schema, SchemaGenerator};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The revision of its status schemas.
 pub const REVISION: u32 = SCHEMA_REVISION + 1;
 
 /// The status field that the revision brought.
 pub const FIELD: &str = "later";
+
+/// The image of its workspaces' machines in us-east-1.
+pub const IMAGE: &str = "ami-0fedcba9876543210";
+
+/// What it decides otherwise than today's. What runs keeps what it was made with: where it follows any of this, an upgrade has changed it.
+fn decisions() -> Value {
+    json!({
+        "gpuWorkspace": {"amis": {"us-east-1": {"default": IMAGE}}},
+        "applicationEnvironment": {
+            "databaseVersion": "POSTGRES_17",
+            "databaseTier": "db-custom-2-7680",
+            "machineTypes": {"small": "e2-standard-2", "medium": "e2-standard-8", "large": "e2-standard-16"},
+        },
+        "unifiedEnvironment": {"resources": {
+            "small": {"cpu": "200m", "memory": "512Mi"},
+            "medium": {"cpu": "1", "memory": "2Gi"},
+            "large": {"cpu": "2", "memory": "4Gi"},
+        }},
+        "stockPool": {"runtimeClassName": "nvidia"},
+        "environment": {
+            "charts": {"vcluster": "0.37.0", "argocd": "10.2.0", "knative": "v1.22.0"},
+            "machineTypes": {
+                "gke": {"small": "n2-standard-2", "medium": "n2-standard-4", "large": "n2-standard-8"},
+                "eks": {"small": "m7i.large", "medium": "m7i.xlarge", "large": "m7i.2xlarge"},
+                "aks": {"small": "Standard_D2s_v6", "medium": "Standard_D4s_v6", "large": "Standard_D8s_v6"},
+            },
+        },
+    })
+}
+
+/// An API's section of Settings with these decisions. They win over the platform team's, which on our control planes are mostly today's
+/// defaults, written out. What all APIs share the composition has already.
+fn decided(settings: &Settings, section: &'static str) -> Result<Settings, Error> {
+    let own: Object = settings.section(section)?;
+    let mut body = Object::from_iter([(section.to_owned(), Value::Object(own))]);
+    if let Value::Object(decisions) = decisions() {
+        merge(&mut body, decisions);
+    }
+    Settings::read(body, &sections())
+}
 
 /// Its APIs.
 static LATER: LazyLock<Vec<Later>> = LazyLock::new(|| APIS.iter().map(|api| Later::of(*api)).collect());
@@ -27,7 +67,7 @@ pub fn find(kind: &str) -> Option<&'static dyn AnyApi> {
     Some(found)
 }
 
-/// An API as it is today, and the field.
+/// An API as it is today, with the field and the decisions.
 struct Later {
     today: &'static dyn AnyApi,
     info: &'static Info,
@@ -47,7 +87,7 @@ impl AnyApi for Later {
     }
 
     fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error> {
-        let mut status = self.today.compose(settings, cx)?;
+        let mut status = self.today.compose(&decided(settings, self.info.settings)?, cx)?;
         status.insert(FIELD.to_owned(), "what the later release says".into());
         Ok(status)
     }
@@ -70,5 +110,25 @@ impl AnyApi for Later {
 
     fn example_settings(&self) -> Value {
         self.today.example_settings()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by it")]
+    use super::*;
+
+    /// That an upgrade changes nothing is shown only by what is otherwise.
+    #[test]
+    fn every_api_is_decided_otherwise() {
+        for api in APIS {
+            let section = api.info().settings;
+            let body = Object::from_iter([(section.to_owned(), api.example_settings())]);
+            let today = Settings::read(body, &sections()).unwrap();
+            let later = decided(&today, section).unwrap();
+            api.check_settings(&later).unwrap();
+            let [today, later] = [&today, &later].map(|all| all.section::<Object>(section).unwrap());
+            assert_ne!(today, later, "{section}");
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! The function and its APIs are upgraded, and taken back, one after the other in either order: what runs does not notice.
 //!
-//! The packages are what is released. The later function is today's with one status field more, which the later APIs' schemas have.
+//! The packages are what is released. The later function is today's with one status field more, which the later APIs' schemas have, and
+//! with other decisions about what it makes.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 use tokio::join;
@@ -13,7 +15,7 @@ use xtask::package::{Args, names};
 use xtask::{tools, workspace};
 
 use crate::control_plane::{ControlPlane, Function, packages};
-use crate::environment::{Environment, condition, is_ready};
+use crate::environment::{Desired, Environment, condition, is_ready};
 use crate::stage::{Stage, eventually};
 use crate::{examples, later};
 
@@ -39,6 +41,7 @@ pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Resu
         ("the function taken back again", Part::Function, Release::Now),
     ];
     let mut installed = State::default();
+    let mut newcomer = None;
     for (step, part, release) in steps {
         installed.change(part, release);
         install(&stage, part, release, &installed).await.context(step)?;
@@ -48,15 +51,35 @@ pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Resu
                 if release == Release::Next { (&later, of_now) } else { (of_now, &later) };
             only(answering, idle).await?;
         }
-        let checks = environments.iter().map(async |(before, environment)| {
-            follows(&stage, environment, installed.in_force).await?;
-            writes_its_status(environment, installed.says_more()).await?;
-            let after = environment.desired().await?;
-            ensure!(*before == after, "{} changed: {before:?}, {after:?}", environment.resource());
-            Ok(())
-        });
+        if newcomer.is_none() && installed.function == Release::Next {
+            newcomer = Some(made_by_the_later(&stage).await.context(step)?);
+        }
+        let all = environments.iter().chain(&newcomer);
+        let checks = all.map(|(before, environment)| runs_on(&stage, &installed, before, environment));
         try_join_all(checks).await.context(step)?;
     }
+    Ok(())
+}
+
+/// What is made while the later function answers is as that decides, and stays so under today's.
+async fn made_by_the_later(stage: &Stage) -> Result<(Desired, Environment)> {
+    let workspace = stage.ready("gpu-workspace", Flavour::Namespaced, json!({})).await?;
+    let image = workspace.slot("instance").await?["spec"]["forProvider"]["ami"].clone();
+    ensure!(image == later::IMAGE, "the later function makes machines of {image}");
+    Ok((workspace.rests().await?, workspace))
+}
+
+/// An environment follows what is installed, and nothing of it is another than before.
+async fn runs_on(
+    stage: &Stage,
+    installed: &State,
+    before: &Desired,
+    environment: &Environment,
+) -> Result<()> {
+    follows(stage, environment, installed.in_force).await?;
+    writes_its_status(environment, installed.says_more()).await?;
+    let after = environment.desired().await?;
+    ensure!(*before == after, "{} changed: {before:?}, {after:?}", environment.resource());
     Ok(())
 }
 
