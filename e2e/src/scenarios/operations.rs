@@ -23,11 +23,11 @@ use crate::{examples, kubectl, later};
 
 /// From nothing but Crossplane: first one flavour comes and goes, then the other, which finds the providers there.
 pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
-    let options = Options { install: false, ..stage.plane.beside() };
+    let options = Options { install: false, packages: None, ..stage.plane.beside() };
     let plane = ControlPlane::start(&options).await.context("a control plane with Crossplane alone")?;
     let plane = Arc::new(plane);
     let stage = Stage::set(plane.clone(), "operations").await?;
-    let team = Team::with(plane.clone()).await?;
+    let team = Team::with(&stage).await?;
     let result = async {
         for flavour in [Flavour::Namespaced, Flavour::Claims] {
             team.follows_the_guide(flavour).await.with_context(|| format!("{flavour}"))?;
@@ -49,6 +49,7 @@ const TEAM: &str = "team-vision";
 
 /// Who has the guide, and a cluster.
 struct Team {
+    stage: Stage,
     plane: Arc<ControlPlane>,
     objects: Objects,
     /// The folder with kubectl.
@@ -59,7 +60,8 @@ struct Team {
 
 impl Team {
     /// With both releases in the registry.
-    async fn with(plane: Arc<ControlPlane>) -> Result<Self> {
+    async fn with(stage: &Stage) -> Result<Self> {
+        let plane = stage.plane.clone();
         packages::providers(plane.ground(), &plane.registry).await?;
         packages::ours(plane.ground(), &plane.registry, None).await?;
         upgrade::publish(&plane).await?;
@@ -67,7 +69,8 @@ impl Team {
         plane.outer.apply(&[plane.registry.image_config()]).await?;
         let programs = plane.ground().subfolder("operations")?;
         std::os::unix::fs::symlink(plane.kubectl_path(), programs.join("kubectl"))?;
-        Ok(Self { objects: Objects::new(plane.client()), plane, programs, _later: later })
+        let objects = stage.objects.clone();
+        Ok(Self { stage: stage.clone(), plane, objects, programs, _later: later })
     }
 
     /// Block by block; what some of them lead to is looked at.
@@ -117,10 +120,25 @@ impl Team {
     /// The APIs are there in the first release, and the providers that came with them begin to work.
     async fn installed(&self, flavour: Flavour) -> Result<()> {
         self.has(flavour, &Args::default().release).await?;
-        if self.plane.process("stand-in").is_ok() {
-            return Ok(());
+        if self.plane.process("stand-in").is_err() {
+            self.plane.run_providers(Duration::ZERO).await?;
         }
-        self.plane.run_providers(Duration::ZERO).await
+        match flavour {
+            Flavour::Namespaced => self.exposes_a_virtual_cluster().await,
+            // Their rights are alone on Crossplane 1.20, where every claim becomes ready.
+            Flavour::Claims => Ok(()),
+        }
+    }
+
+    /// A virtual cluster behind a load balancer comes and goes: its namespace, and a look at its Service, are all that provider-kubernetes
+    /// may do for the namespaced flavour. Elsewhere it has the rights of the claims' flavour, too.
+    async fn exposes_a_virtual_cluster(&self) -> Result<()> {
+        let stage = self.stage.clone().with_rights().await?;
+        let exposed = json!({"spec": {"parameters": {"expose": "loadBalancer"}}});
+        let environment = stage.ready("virtual-environment", Flavour::Namespaced, exposed).await?;
+        environment.slot("vcluster-service").await?;
+        environment.delete().await?;
+        environment.gone().await
     }
 
     /// Function and APIs are those of the later release, and the APIs' new field is there.
