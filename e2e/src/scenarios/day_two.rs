@@ -18,33 +18,61 @@ use super::in_both_flavours;
 use crate::control_plane::{Breakers, Function};
 use crate::environment::{Desired, Environment, is_ready};
 use crate::examples;
+use crate::kubectl::Kubectl;
 use crate::paved::Paved;
 use crate::stage::{PATIENCE, Stage, eventually};
 
-/// Parts of each kind of provider: a managed resource, a Deployment (in the claims flavour an Object that wraps it), a Release.
-const LOST: [(&str, &str); 3] = [
-    ("gpu-workspace", "role-ssm"),
-    ("unified-environment", "backend-deployment"),
-    ("virtual-environment", "app"),
+/// Parts of each kind of provider: a managed resource, a Deployment (in the claims flavour an Object that wraps it), what lets a role
+/// into a database, a Release. (A Usage that is deleted, or a provider config, only goes once nobody needs it.)
+const LOST: [(&str, &[&str]); 3] = [
+    ("gpu-workspace", &["role-ssm"]),
+    ("unified-environment", &["backend-deployment", "postgres-grant"]),
+    ("virtual-environment", &["app"]),
 ];
 
 pub(super) async fn what_was_deleted_by_hand_comes_back(stage: Stage) -> Result<()> {
-    in_both_flavours(async |flavour| {
-        let lost = LOST.into_iter().map(async |(api, slot)| {
+    let parts = in_both_flavours(async |flavour| {
+        let lost = LOST.into_iter().map(async |(api, slots)| {
             let environment = stage.ready(api, flavour, json!({})).await?;
-            let lost = environment.slot(slot).await?["metadata"].clone();
-            stage.operator().delete(&environment.slot(slot).await?).await?;
-            eventually(&format!("{slot} is back"), async || {
-                // Until it is made again, nothing fills the slot.
-                let found = environment.slot(slot).await.unwrap_or_default()["metadata"].clone();
-                Ok((found["name"] == lost["name"] && found["uid"] != lost["uid"]).then_some(()))
-            })
-            .await?;
-            settled(&[environment]).await
+            for slot in slots {
+                comes_back(&environment, slot, &stage.operator()).await?;
+            }
+            Ok(())
         });
         try_join_all(lost).await.map(drop)
+    });
+    try_join(parts, a_connection_secret_comes_back(&stage)).await.map(drop)
+}
+
+/// The slot of the connection details in the namespaced flavour.
+const CONNECTION: &str = "connection";
+
+/// Somebody deletes what fills a slot: it is made again, and everything is in sync.
+async fn comes_back(environment: &Environment, slot: &str, who: &Kubectl) -> Result<()> {
+    let lost = environment.slot(slot).await?;
+    who.delete(&lost).await?;
+    let lost = &lost["metadata"];
+    eventually(&format!("{slot} is back"), async || {
+        // Until it is made again, nothing fills the slot.
+        let found = environment.slot(slot).await.unwrap_or_default()["metadata"].clone();
+        Ok((found["name"] == lost["name"] && found["uid"] != lost["uid"]).then_some(()))
     })
-    .await
+    .await?;
+    settled(std::slice::from_ref(environment)).await
+}
+
+/// With all of its keys, though one of them is a password that nobody else has.
+async fn a_connection_secret_comes_back(stage: &Stage) -> Result<()> {
+    let environment = stage.ready("application-environment", Flavour::Namespaced, json!({})).await?;
+    let keys = async || {
+        let secret = environment.slot(CONNECTION).await?;
+        let data = secret["data"].as_object().context("a Secret without data")?;
+        anyhow::Ok(data.keys().cloned().collect::<Vec<_>>())
+    };
+    let before = keys().await?;
+    // No operator's business: operators see no Secrets.
+    comes_back(&environment, CONNECTION, &stage.admin).await?;
+    eventually("the connection Secret is whole", async || Ok((keys().await? == before).then_some(()))).await
 }
 
 /// Somebody terminates the machine in the cloud's own console.

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use anyhow::{Result, ensure};
 use function_paved_road::apis::Flavour;
 use function_paved_road::models::{KINDS, Kind, Scope};
-use futures::future::{try_join, try_join_all};
+use futures::future::{try_join, try_join_all, try_join3};
 use serde_json::{Value, json};
 
 use super::{desired, settled};
 use crate::environment::{Desired, Environment, is_ready, slot};
 use crate::examples;
-use crate::scenarios::deletion;
+use crate::scenarios::deletion::{self, Traces};
 use crate::stage::{Stage, eventually, is_part};
 
 /// Whatever is changed in Settings, what runs goes on as it is, and what is new has it.
@@ -21,7 +21,8 @@ pub(in crate::scenarios) async fn new_settings_leave_alone_what_runs(stage: Stag
     let old = stage.settings().await?;
     let namespace = environments.first().map(Environment::namespace).unwrap_or_default();
     stage.patch_settings(&json!({"data": other_settings(namespace, &stage.namespace)})).await?;
-    let ((new, before), ()) = try_join(new_ones(&stage), run_on(&environments, &before)).await?;
+    let ((new, before), (), ()) =
+        try_join3(new_ones(&stage), new_parts_have_them(&stage), run_on(&environments, &before)).await?;
     stage.put_settings(&old).await?;
     // Databases are shared again, and a server of one's own goes on.
     run_on(&new, &before).await?;
@@ -56,6 +57,91 @@ async fn new_ones(stage: &Stage) -> Result<(Vec<Environment>, Vec<Desired>)> {
     let class = &deployment["spec"]["template"]["spec"]["runtimeClassName"];
     ensure!(class == "nvidia", "the new pool's runtime class is {class}");
     Ok(servers.into_iter().unzip())
+}
+
+/// What else is made under the other Settings has them; it comes, and goes again. One more with a server of its own goes half-made.
+async fn new_parts_have_them(stage: &Stage) -> Result<()> {
+    let half_made = async {
+        let files_go =
+            json!({"metadata": {"name": "half-made"}, "spec": {"frontend": {"retainFiles": false}}});
+        let half_made = Flavour::ALL.map(async |flavour| {
+            let environment = stage.example("unified-environment", flavour, files_go.clone())?;
+            deletion::half_made_goes(stage, &environment).await
+        });
+        Traces::are_gone(&try_join_all(half_made).await?, &stage.objects).await
+    };
+    let made = made_otherwise().into_iter().map(async |(api, change, seen)| {
+        let environment = stage.ready(api, Flavour::Namespaced, change).await?;
+        for (slot, pointer, wanted) in seen {
+            let part = environment.slot(slot).await?;
+            let found = part["spec"]["forProvider"].pointer(pointer);
+            ensure!(found == Some(&wanted), "{slot} {pointer} is {found:?}, not {wanted}");
+        }
+        environment.delete().await
+    });
+    try_join(half_made, try_join_all(made)).await.map(drop)
+}
+
+/// A slot, a JSON pointer into the parameters of what fills it, and what stands there.
+type Seen = (&'static str, &'static str, Value);
+
+/// Environments, and what is to be seen of the other Settings in each.
+fn made_otherwise() -> Vec<(&'static str, Value, Vec<Seen>)> {
+    let sized = |size: &str| {
+        let app = if size == "medium" { json!({}) } else { Value::Null };
+        json!({"metadata": {"name": size}, "spec": {"parameters": {"size": size, "app": app}}})
+    };
+    vec![
+        (
+            "gpu-workspace",
+            json!({"spec": {"parameters": {"instanceType": "g5.xlarge"}}}),
+            vec![
+                ("instance", "/ami", json!("ami-0fedcba9876543210")),
+                ("instance", "/subnetId", json!("subnet-0123456789abcdef0")),
+                ("security-group", "/vpcId", json!("vpc-0123456789abcdef0")),
+                ("role", "/permissionsBoundary", json!("arn:aws:iam::123456789012:policy/boundary")),
+            ],
+        ),
+        (
+            "application-environment",
+            json!({}),
+            vec![
+                ("gke-cluster", "/network", json!("projects/acme-dev/global/networks/other")),
+                ("gke-cluster", "/nodeLocations", json!(["us-central1-a"])),
+                ("node-pool", "/nodeConfig/machineType", json!("e2-standard-8")),
+                ("cloudsql-instance", "/databaseVersion", json!("POSTGRES_16")),
+                ("cloudsql-instance", "/settings/tier", json!("db-custom-4-15360")),
+            ],
+        ),
+        (
+            "virtual-environment",
+            sized("small"),
+            vec![
+                ("cluster", "/location", json!("us-east1")),
+                ("cluster", "/network", json!("others")),
+                ("node-pool", "/nodeConfig/machineType", json!("n2-standard-2")),
+            ],
+        ),
+        (
+            "virtual-environment",
+            sized("medium"),
+            vec![
+                ("cluster", "/region", json!("us-west-2")),
+                ("cluster", "/roleArn", json!("arn:aws:iam::123456789012:role/others-cluster")),
+                ("node-pool", "/nodeRoleArn", json!("arn:aws:iam::123456789012:role/others-nodes")),
+                ("node-pool", "/instanceTypes", json!(["m7i.xlarge"])),
+            ],
+        ),
+        (
+            "virtual-environment",
+            sized("large"),
+            vec![
+                ("cluster", "/location", json!("northeurope")),
+                ("cluster", "/resourceGroupName", json!("others")),
+                ("cluster", "/defaultNodePool/vmSize", json!("Standard_D8s_v6")),
+            ],
+        ),
+    ]
 }
 
 /// The function is told the new Settings, and asked about all that runs: it runs on as it was before.
