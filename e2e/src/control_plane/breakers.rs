@@ -4,9 +4,15 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
 
-use super::ControlPlane;
+use super::{ControlPlane, CoreVersion};
 
+/// It has no samples before a breaker opens.
 const OPENED: &str = "circuit_breaker_opens_total";
+
+/// What breakers hear; there are samples once they have heard anything.
+const HEARD: &str = "circuit_breaker_events_total";
+
+const RECONCILED: &str = "controller_runtime_reconcile_total";
 
 /// How often each has opened since core was started.
 #[derive(Default)]
@@ -17,8 +23,11 @@ pub struct Breakers {
 }
 
 impl Breakers {
-    /// As they are now.
+    /// As they are now. An error where core does not count: then nobody knows whether one has opened.
     pub async fn of(plane: &ControlPlane) -> Result<Self> {
+        if plane.options.core == CoreVersion::New {
+            do_count(plane).await?;
+        }
         Ok(Self { core: plane.process("crossplane")?.pid(), opened: plane.metrics.samples(OPENED).await? })
     }
 
@@ -32,6 +41,15 @@ impl Breakers {
         ensure!(opened.is_empty(), "circuit breakers of core have opened: {}", opened.join(", "));
         Ok(())
     }
+}
+
+/// Whether core counts at all: a composite is reconciled because a breaker has heard of it. Crossplane 1.20 has none.
+async fn do_count(plane: &ControlPlane) -> Result<()> {
+    // In this order: what is reconciled now was heard before.
+    let reconciled = plane.metrics.sum(RECONCILED, "controller=\"composite/").await?;
+    let heard = plane.metrics.samples(HEARD).await?;
+    ensure!(reconciled < 1.0 || !heard.is_empty(), "core has reconciled composites, and no {HEARD}");
+    Ok(())
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@ mod guest;
 use std::net::IpAddr;
 
 use anyhow::{Context, Result, ensure};
-use function_paved_road::apis::{AnyApi, Flavour};
+use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use function_paved_road::compose::spec_hash;
-use futures::future::try_join_all;
+use futures::future::{try_join, try_join_all};
 use serde_json::Value;
 
 pub(super) use self::guest::Guest;
 use crate::environment::Environment;
+use crate::objects::Objects;
 use crate::stage::{Stage, eventually};
 
 pub(super) async fn every_claim_becomes_ready(stage: Stage) -> Result<()> {
@@ -23,11 +24,13 @@ pub(super) async fn every_namespaced_composite_becomes_ready(stage: Stage) -> Re
 }
 
 async fn all_become_ready(stage: &Stage, flavour: Flavour) -> Result<()> {
-    let mut standing = stage.standing_examples().await?;
-    standing.retain(|(_, of, _)| *of == flavour);
-    try_join_all(standing.iter().map(|(api, _, environment)| tells(stage, *api, flavour, environment)))
-        .await
-        .map(drop)
+    let (mut examples, mut clusters) = try_join(stage.standing_examples(), stage.standing_clusters()).await?;
+    examples.retain(|(_, of, _)| *of == flavour);
+    clusters.retain(|(_, of, _)| *of == flavour);
+    let examples = examples.iter().map(|(api, _, environment)| tells(stage, *api, flavour, environment));
+    let clusters =
+        clusters.iter().map(|(cluster, _, environment)| cluster_tells(stage, cluster, flavour, environment));
+    try_join(try_join_all(examples), try_join_all(clusters)).await.map(drop)
 }
 
 /// An API's example, changed so, becomes Ready and tells what it should; gives it back.
@@ -48,6 +51,40 @@ async fn tells(stage: &Stage, api: &dyn AnyApi, flavour: Flavour, environment: &
     tells_its_status(name, &environment.object().await?)?;
     shows_its_columns(name, environment).await?;
     hands_over_its_secret(stage, api, environment, flavour).await.with_context(|| name)
+}
+
+/// So does a virtual environment on a managed cluster of this type.
+async fn cluster_tells(
+    stage: &Stage,
+    cluster: &str,
+    flavour: Flavour,
+    environment: &Environment,
+) -> Result<()> {
+    let api = APIS.iter().find(|api| api.info().name == "virtual-environment").context("no such API")?;
+    let object = environment.object().await?;
+    tells_its_status(api.info().name, &object).with_context(|| cluster.to_owned())?;
+    let status = &object["status"];
+    ensure!(status["phase"] == "Ready" && status["type"] == cluster, "no {cluster} that is ready: {status}");
+    let endpoint = status["endpoint"].as_str().unwrap_or_default();
+    ensure!(is_endpoint_of(cluster, endpoint), "{cluster} is not reached at {endpoint:?}");
+    ensure!(status["url"] == endpoint, "{cluster} has another url than its endpoint: {status}");
+    let named = |key: &str| status["kubeconfigSecret"][key].as_str().unwrap_or_default();
+    ensure!(named("key") == "kubeconfig", "{cluster} has its kubeconfig under another key: {status}");
+    let secret = stage.objects.get("v1", "Secret", named("namespace"), named("name")).await?;
+    let kubeconfig = secret.unwrap_or_default()["data"]["kubeconfig"].clone();
+    ensure!(kubeconfig.is_string(), "{cluster}: its status names a Secret without kubeconfig: {status}");
+    connection_secret(stage, *api, flavour, environment).await.with_context(|| cluster.to_owned()).map(drop)
+}
+
+/// Whether the API of a managed cluster can be at this URL: its cloud says how that looks.
+fn is_endpoint_of(cluster: &str, url: &str) -> bool {
+    let host = url.strip_prefix("https://").unwrap_or_default();
+    match cluster {
+        "gke" => host.parse::<IpAddr>().is_ok(),
+        "eks" => host.ends_with(".eks.amazonaws.com"),
+        "aks" => host.ends_with(".azmk8s.io:443"),
+        _ => false,
+    }
 }
 
 /// The status fields of apis.md that a ready environment of each kind has.
@@ -172,7 +209,7 @@ async fn hands_over_its_secret(
     }
 }
 
-/// Waits until the connection secret has all keys; none where an API has no connection details.
+/// Waits until the connection secret has all keys, as its owner's role lets that be read; none where an API has no connection details.
 pub(super) async fn connection_secret(
     stage: &Stage,
     api: &dyn AnyApi,
@@ -190,8 +227,11 @@ pub(super) async fn connection_secret(
             .to_owned(),
         Flavour::Namespaced => format!("{}-{}", environment.name(), api.info().name),
     };
+    // The scenario's own user has no rights where those are that stand.
+    let owner = format!("user@{}", environment.namespace());
+    let objects = Objects::new(stage.plane.outer.person(&owner).await?);
     eventually(&format!("Secret {name} has the keys {keys:?}"), async || {
-        let secret = stage.objects.get("v1", "Secret", environment.namespace(), &name).await?;
+        let secret = objects.get("v1", "Secret", environment.namespace(), &name).await?;
         Ok(secret.filter(|secret| {
             keys.iter().all(|key| secret["data"][key].as_str().is_some_and(|value| !value.is_empty()))
         }))

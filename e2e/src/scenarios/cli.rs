@@ -243,11 +243,8 @@ pub(super) async fn another_managers_fields_are_not_taken_by_accident(stage: Sta
     let words = ["spec.parameters.allowedCidrs: is set by kubectl", "--force-conflicts"];
     paved.apply(&theirs, &[]).await?.is(2, &words)?;
     let changes = ["of its parts 1 new, 0 changed, 1 gone", "@@ ssh-198.51.100.0/24 @@"];
-    paved
-        .by(None)
-        .apply(&theirs, &["--force-conflicts", "--dry-run=server", "--diff"])
-        .await?
-        .is(0, &changes)?;
+    let operator = paved.by(stage.operator().person.as_deref());
+    operator.apply(&theirs, &["--force-conflicts", "--dry-run=server", "--diff"]).await?.is(0, &changes)?;
     paved
         .apply(&theirs, &["--force-conflicts", "--diff"])
         .await?
@@ -311,6 +308,7 @@ pub(super) async fn an_interrupted_wait_leaves_what_was_applied(stage: Stage) ->
 
 pub(super) async fn a_deletion_that_hangs_says_what_holds_it(stage: Stage) -> Result<()> {
     let paved = Paved::of(&stage)?;
+    let operator = paved.by(stage.operator().person.as_deref());
     for flavour in Flavour::ALL {
         let held = workspace(&stage, flavour, "held", json!({}))?;
         paved.apply(&held, &["--wait", "--timeout", "8m"]).await?.is(0, &[])?;
@@ -324,7 +322,7 @@ pub(super) async fn a_deletion_that_hangs_says_what_holds_it(stage: Stage) -> Re
         .await?;
         let address = address(&held);
         let words = ["timed out", "instance (Instance", "termination protection"];
-        paved.by(None).run(&["delete", &address, "--wait", "--timeout", "20s"]).await?.is(5, &words)?;
+        operator.run(&["delete", &address, "--wait", "--timeout", "20s"]).await?.is(5, &words)?;
         no_rule(&stage).await?;
         paved.run(&["wait", &address, "--for=deleted", "--timeout", "8m"]).await?.is(0, &["is gone"])?;
     }

@@ -19,9 +19,9 @@ const CLAIM_NAMESPACE: &str = "crossplane.io/claim-namespace";
 const REFUSAL: &str =
     "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
 
-/// The longest that a part's news may take to its owner on a busy machine: core looks at each of composite and claim within 20 s without
-/// being told.
-const AT_ONCE: Duration = Duration::from_secs(40);
+/// The longest that a part's news may take to its owner on a busy machine: a look at the composite, and one at the claim. Core looks at
+/// either after ten minutes only without being told (`--poll-interval`).
+const AT_ONCE: Duration = Duration::from_secs(20);
 
 pub(super) async fn a_refused_leaf_is_named_and_recovers(stage: Stage) -> Result<()> {
     in_both_flavours(async |flavour| named_and_recovers(&stage, flavour).await).await
