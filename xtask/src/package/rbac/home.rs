@@ -61,17 +61,18 @@ fn binding(role: &str, account: &str) -> Value {
 }
 
 /// What provider-kubernetes does with what Objects wrap: it gets it, applies it by patches (which create what is not there),
-/// and deletes it; it watches where an Object says so.
+/// and deletes it; it watches where an Object says so. To compare, it applies by a dry run even what it only observes, and that takes
+/// the right to patch.
 fn objects(api: &Composed, plurals: &Plurals) -> Result<Rights> {
     let mut rights = Rights::default();
     for object in at_home(api, "Object") {
         let wrapped = &object["spec"]["forProvider"]["manifest"];
-        let mut verbs = vec!["get"];
+        let mut verbs = vec!["get", "patch"];
         if object["spec"]["watch"] == true {
             verbs.extend(["list", "watch"]);
         }
         if object["spec"]["managementPolicies"] != json!(["Observe"]) {
-            verbs.extend(["create", "patch", "delete"]);
+            verbs.extend(["create", "delete"]);
         }
         rights.allow(composed::group(wrapped), &plurals.of(wrapped)?, &verbs);
     }
