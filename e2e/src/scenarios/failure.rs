@@ -19,8 +19,8 @@ const CLAIM_NAMESPACE: &str = "crossplane.io/claim-namespace";
 const REFUSAL: &str =
     "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
 
-/// The longest that a part's news may take to its owner on a busy machine: a look at the composite, and one at the claim. Core looks at
-/// either after ten minutes only without being told (`--poll-interval`).
+/// The longest that a part's news may take to its owner on a busy machine. The function has core look again at a composite that is not
+/// ready after 30 s, a tenth more or less: this has to stay below 27 s, or no watch is proven. A claim is looked at only when told.
 const AT_ONCE: Duration = Duration::from_secs(20);
 
 pub(super) async fn a_refused_leaf_is_named_and_recovers(stage: Stage) -> Result<()> {
