@@ -38,9 +38,11 @@ pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()>
         anyhow::Ok(traces)
     });
     let clusters = clusters.iter().map(async |(cluster, flavour, environment)| {
+        let has_app = *cluster == "eks";
+        ensure!(inside::app(&stage, environment).await?.is_empty() != has_app, "the app inside {cluster}");
         let traces = Traces::of(environment).await?;
         goes_by_its_usages(&stage, environment, &usages(cluster, *flavour)).await?;
-        if *cluster == "eks" {
+        if has_app {
             let left = inside::app(&stage, environment).await?;
             ensure!(left.is_empty(), "the cluster went before what was inside: {left:?}");
         }

@@ -19,11 +19,11 @@ use crate::stage::Stage;
 
 const PACKAGES: &str = "pkg.crossplane.io/v1";
 
+/// Where our packages are.
+const OURS: &str = "xpkg.crossplane.io/paved-road";
+
 /// Where the providers' packages are.
 const PROVIDERS: &str = "xpkg.crossplane.io/crossplane-contrib";
-
-/// What every Configuration depends on: the function of its own release, or a later one.
-const FUNCTION: &str = "Function xpkg.crossplane.io/paved-road/function-paved-road >=v0.1.0-0";
 
 /// Configurations depend on what README says. That is installed; and besides it clouds' families, and what only some choices need.
 pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) -> Result<()> {
@@ -32,11 +32,13 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
     let lock = lock.context("Crossplane has no Lock")?;
     let mut wanted = BTreeSet::from(["provider-family-aws", "provider-family-gcp"]);
     wanted.extend(["provider-aws-rds", "provider-aws-eks", "provider-azure-containerservice"]);
+    // The function of their own release, or a later one.
+    let function = format!("Function {OURS}/function-paved-road >={}-0", Args::default().release);
     for (api, flavour) in examples::all() {
         let needed = providers(api.info().name, flavour)?;
         let of_provider = |(name, versions): (&str, &str)| format!("Provider {PROVIDERS}/{name} {versions}");
         let mut lines: BTreeSet<_> = needed.iter().copied().map(of_provider).collect();
-        lines.insert(FUNCTION.to_owned());
+        lines.insert(function.clone());
         let name = names::configuration(api, flavour);
         let told = dependencies(&stage, &lock, &name).await?;
         ensure!(told == lines, "{name} depends on {told:?}; wanted: {lines:?}");

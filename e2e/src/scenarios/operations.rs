@@ -37,11 +37,12 @@ pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
     let result = match result.await {
         Err(error) => {
             let packages = plane.kubectl(&["get", "pkg"]).await.unwrap_or_else(|error| format!("{error:#}"));
-            Err(anyhow!("{error:#}\n{packages}"))
+            let team = stage.in_namespace(TEAM).portrait().await;
+            Err(anyhow!("{error:#}\n{packages}\n{team}"))
         }
         done => done,
     };
-    portrayed(result, &stage.in_namespace(TEAM), "operations").await
+    portrayed(result, &stage, "operations").await
 }
 
 /// The namespace of the guide's team.
@@ -130,8 +131,8 @@ impl Team {
         }
     }
 
-    /// A virtual cluster behind a load balancer comes and goes: its namespace, and a look at its Service, are all that provider-kubernetes
-    /// may do for the namespaced flavour. Elsewhere it has the rights of the claims' flavour, too.
+    /// A virtual cluster behind a load balancer comes and goes: provider-kubernetes has the rights of the namespaced flavour alone, for its
+    /// namespace, and for its Service, which it compares by a dry run. Elsewhere it has those of the claims' flavour, too.
     async fn exposes_a_virtual_cluster(&self) -> Result<()> {
         let stage = self.stage.clone().with_rights().await?;
         let exposed = json!({"spec": {"parameters": {"expose": "loadBalancer"}}});

@@ -66,6 +66,11 @@ async fn new_parts_have_them(stage: &Stage) -> Result<()> {
             json!({"metadata": {"name": "half-made"}, "spec": {"frontend": {"retainFiles": false}}});
         let half_made = Flavour::ALL.map(async |flavour| {
             let environment = stage.example("unified-environment", flavour, files_go.clone())?;
+            environment.apply().await?;
+            eventually("the server is on its way", async || {
+                Ok(environment.slot("postgres-instance").await.ok())
+            })
+            .await?;
             deletion::half_made_goes(stage, &environment).await
         });
         Traces::are_gone(&try_join_all(half_made).await?, &stage.objects).await
@@ -77,7 +82,7 @@ async fn new_parts_have_them(stage: &Stage) -> Result<()> {
             let found = part["spec"]["forProvider"].pointer(pointer);
             ensure!(found == Some(&wanted), "{slot} {pointer} is {found:?}, not {wanted}");
         }
-        environment.delete().await
+        deletion::goes(stage, &environment).await
     });
     try_join(half_made, try_join_all(made)).await.map(drop)
 }
