@@ -1,4 +1,4 @@
-//! Kubeconfigs that lead to the cluster behind all virtual and managed ones, whatever address each of them is given.
+//! Kubeconfigs that lead to the cluster behind all virtual ones and EKS', whatever address each of them is given.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};

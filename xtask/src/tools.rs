@@ -294,6 +294,7 @@ pub fn path(tool: &Tool) -> Result<PathBuf> {
     println!("{name:24} {version:8} building: minutes, the first time");
     let start = Instant::now();
     tool.build(&folder, &program).with_context(|| format!("building {name} {version}"))?;
+    tool.link(&folder)?;
     println!("{name:24} {version:8} {:4} s {}", start.elapsed().as_secs(), program.display());
     Ok(program)
 }

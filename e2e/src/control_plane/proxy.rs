@@ -1,8 +1,8 @@
 //! The way out of this machine, which there is none of: a proxy that answers for every host that programs ask for.
 //!
 //! Hosts of chart repositories are answered with charts of ours, under a certificate that the programs are told to trust. Addresses
-//! within the cluster (`<service>.<namespace>.svc`) are those of virtual clusters, those of AWS' (`<id>.eks.amazonaws.com`) of managed
-//! ones: they lead to a real API server. So nothing that is tested has to know that it is not in a cluster, with the internet around it.
+//! within the cluster (`<service>.<namespace>.svc`) are those of virtual clusters, `<id>.eks.amazonaws.com` is one of
+//! EKS: they lead to a real API server. So nothing that is tested has to know that it is not in a cluster, with the internet around it.
 
 use std::{
     collections::BTreeSet,
@@ -52,7 +52,7 @@ struct Routes {
     sites: PathBuf,
     hosts: BTreeSet<String>,
     tls: TlsAcceptor,
-    /// The port of the API server behind every virtual and managed cluster.
+    /// The port of the API server behind every virtual cluster, and every one of EKS.
     inside: u16,
     /// Namespaces whose services hang.
     cut: watch::Sender<BTreeSet<String>>,
@@ -93,7 +93,7 @@ impl Drop for Proxy {
 enum Way {
     /// To the chart repository of that host.
     Charts,
-    /// To an API server, by a service of that namespace; that of a managed cluster by its host.
+    /// To an API server: a virtual cluster's by its namespace, one of EKS by its host.
     Inside(String),
 }
 
@@ -119,12 +119,12 @@ impl Routes {
                 });
                 http1::Builder::new().serve_connection(TokioIo::new(client), files).await?;
             }
-            Way::Inside(namespace) => {
+            Way::Inside(cluster) => {
                 let mut server = TcpStream::connect((Ipv4Addr::LOCALHOST, self.inside)).await?;
                 let mut cut = self.cut.subscribe();
                 let hangs = async {
                     // Only a proxy that ended could not tell.
-                    let _ = cut.wait_for(|cut| cut.contains(&namespace)).await;
+                    let _ = cut.wait_for(|cut| cut.contains(&cluster)).await;
                 };
                 tokio::select! {
                     () = hangs => swallow(&mut client).await?,

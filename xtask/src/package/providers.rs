@@ -60,9 +60,12 @@ impl Package {
     }
 
     /// The versions that will do, as Crossplane has constraints. The next major version may have dropped API versions that we compose.
+    /// Before 1.0 any minor one may, by the rules of versions; provider-sql's have kept them so far, and are trusted.
     pub fn versions(&self) -> String {
-        let major = self.since.split('.').next().and_then(|major| major.parse::<u32>().ok());
-        format!(">=v{}.0, <v{}.0.0", self.since, major.unwrap_or_default() + 1)
+        let (major, _) = self.since.split_once('.').unwrap_or((self.since, ""));
+        // A version that is none gives a constraint that takes nothing, which tests of all of them would see.
+        let next = major.parse::<u32>().map_or(0, |major| major + 1);
+        format!(">=v{}.0, <v{next}.0.0", self.since)
     }
 }
 
