@@ -31,9 +31,6 @@ const ROUNDS: &[(&str, Option<&str>, usize, usize)] = &[
     ("virtual-environment", Some("aks"), 3, 3),
 ];
 
-/// What a later round may ask for otherwise than an earlier one: API, slot, path. Nothing, as it should be.
-const REWRITTEN: &[(&str, &str, &str)] = &[];
-
 /// More calls than any environment needs.
 const LIMIT: usize = 12;
 
@@ -58,13 +55,8 @@ fn no_round_takes_back_or_rewrites_what_an_earlier_one_asked_for() {
             let (before, now) = (&pair[0].desired, &pair[1].desired);
             for (slot, object) in before {
                 let now = now.get(slot).unwrap_or_else(|| panic!("{name}: call {} drops {slot}", number + 2));
-                let rewritten = support::rewritten(&object.clone().into(), &now.clone().into());
-                let allowed = |path: &String| {
-                    REWRITTEN.iter().any(|(api, one, at)| {
-                        *api == case.api().info().name && one == slot && path.starts_with(at)
-                    })
-                };
-                let rewritten: Vec<_> = rewritten.into_iter().filter(|path| !allowed(path)).collect();
+                let mut rewritten = support::rewritten(&object.clone().into(), &now.clone().into());
+                rewritten.retain(|change| !support::is_now_deleted(change));
                 assert!(
                     rewritten.is_empty(),
                     "{name}: call {} rewrites {slot}: {}",

@@ -264,6 +264,27 @@ fn add_ons_leave_a_managed_cluster_in_order_and_their_usages_after_them() {
 }
 
 #[test]
+fn what_a_managed_cluster_has_inside_is_left_behind_until_its_usages_are_in_force() {
+    let is_in_force = |slot: &str| slot.starts_with("usage-") && slot.contains("-config-by-");
+    for cluster_type in ["gke", "eks", "aks"] {
+        for world in beginnings(cluster_type) {
+            let world = world.settle(|slot| if is_in_force(slot) { Mood::Silent } else { Mood::Ready });
+            let before = inside(&world);
+            assert!(
+                before.len() > 1 && before.values().all(|fate| *fate == "keep"),
+                "{cluster_type}: {before:?}"
+            );
+            let mut world = world.settle(|_| Mood::Ready);
+            let after = inside(&world);
+            assert!(after.values().all(|fate| *fate == "delete"), "{cluster_type}: {after:?}");
+            // Whatever becomes of a Usage: it stays so.
+            world.composed.retain(|slot, _| !is_in_force(slot));
+            assert_eq!(inside(&world), after, "{cluster_type}");
+        }
+    }
+}
+
+#[test]
 fn who_deletes_stays_for_as_long_as_there_is_something_to_delete() {
     for cluster_type in TYPES {
         for mut world in running(cluster_type) {

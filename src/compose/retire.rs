@@ -113,7 +113,7 @@ impl Composition<'_> {
     }
 
     /// Whether the Usages that keep what a slot needs are in force.
-    fn is_secured(&self, slot: &str, needs: &[&str]) -> bool {
+    pub fn is_secured(&self, slot: &str, needs: &[&str]) -> bool {
         let holds = |of: &&str| {
             self.observed.get(&format!("usage-{of}-by-{slot}")).is_some_and(|usage| usage.health().ready)
         };

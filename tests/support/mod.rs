@@ -168,6 +168,14 @@ pub fn rewritten(before: &Value, now: &Value) -> Vec<String> {
     }
 }
 
+/// Whether a change is the one that a later round may make: what is inside a managed cluster, and was to be left behind, is deleted
+/// now that Usages keep what that takes.
+pub fn is_now_deleted(change: &str) -> bool {
+    change == ".spec.deletionPolicy: \"Orphan\" became null"
+        || change.starts_with(".spec.managementPolicies: [\"Observe\",\"Create\",\"Update\"")
+            && change.ends_with(" became null")
+}
+
 /// A response as documents, one after another: what a golden file shows.
 pub fn documents(response: &RunFunctionResponse) -> String {
     let mut text = String::new();

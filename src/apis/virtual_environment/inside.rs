@@ -84,10 +84,10 @@ impl Inside<'_, '_> {
     fn gitops(&mut self, gitops: &GitOps, version: &str) -> Result<(), Error> {
         let chart = release("https://argoproj.github.io/argo-helm", "argo-cd", version, ARGOCD);
         self.release(ARGOCD, ARGOCD, chart, &[])?;
-        let installed = self.cx.is_ready(ARGOCD);
-        self.object("gitops", application(gitops), &["spec.source"], installed, "Argo CD to be installed")?;
-        self.cx.stay("gitops")?;
-        self.holds("gitops", &[KUBERNETES, ARGOCD])
+        let installed = self.cx.is_ready(ARGOCD).then_some(()).ok_or("Argo CD to be installed");
+        let needs = [KUBERNETES, ARGOCD];
+        self.object("gitops", application(gitops), &["spec.source"], installed, &needs)?;
+        self.cx.stay("gitops")
     }
 
     fn knative(&mut self, version: &str) -> Result<(), Error> {
@@ -96,12 +96,16 @@ impl Inside<'_, '_> {
         self.release("knative", KNATIVE_OPERATOR, chart, &[])?;
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KNATIVE_SERVING}});
-        self.object("knative-namespace", namespace, &[], true, "")?;
-        self.holds("knative-namespace", &[KUBERNETES])?;
-        let installed = self.cx.is_ready("knative");
-        self.object(KNATIVE_SERVING, serving(), &[], installed, "Knative's operator to be installed")?;
-        self.cx.stay(KNATIVE_SERVING)?;
-        self.holds(KNATIVE_SERVING, &[KUBERNETES, "knative", "knative-namespace"])
+        self.object("knative-namespace", namespace, &[], Ok(()), &[KUBERNETES])?;
+        let installed = self.cx.is_ready("knative").then_some(()).ok_or("Knative's operator to be installed");
+        self.object(
+            KNATIVE_SERVING,
+            serving(),
+            &[],
+            installed,
+            &[KUBERNETES, "knative", "knative-namespace"],
+        )?;
+        self.cx.stay(KNATIVE_SERVING)
     }
 
     fn leave_app(&mut self) -> Result<(), Error> {
@@ -154,35 +158,45 @@ impl Inside<'_, '_> {
         live: &[&'static str],
     ) -> Result<(), Error> {
         let (config, known) = (self.config_name(HELM), self.cluster.kubeconfig.is_some());
+        let orphan = self.is_left_behind(slot, &[HELM]);
         self.cx
             .managed(slot, release)
             .by(config)
             .external_name(name)
             .live(live)
             .beside("rollbackLimit", 3)
-            .orphan(self.cluster.takes_all)
+            .orphan(orphan)
             .needs(known, "the cluster's kubeconfig")
             .add()?;
         self.holds(slot, &[HELM])
     }
 
-    /// An object inside, once there is a way in and `met`.
+    /// An object inside, once there is a way in and what it waits for is there; `needs` is what its deletion takes.
     fn object(
         &mut self,
         slot: &str,
         object: Value,
         live: &[&'static str],
-        met: bool,
-        what: &str,
+        installed: Result<(), &str>,
+        needs: &[&str],
     ) -> Result<(), Error> {
         let (config, known) = (self.config_name(KUBERNETES), self.cluster.kubeconfig.is_some());
+        let orphan = self.is_left_behind(slot, needs);
         self.cx
             .inside(config, slot, object)
             .live(live)
-            .orphan(self.cluster.takes_all)
+            .orphan(orphan)
             .needs(known, "the cluster's kubeconfig")
-            .needs(met, what)
-            .add()
+            .needs(installed.is_ok(), installed.err().unwrap_or_default())
+            .add()?;
+        self.holds(slot, needs)
+    }
+
+    /// Whether something is left behind in the cluster where somebody deletes the environment now: in one that takes all with it; and
+    /// in any other until Usages keep what its deletion needs, or it could be without a way in when it is told to go, and stay for ever.
+    fn is_left_behind(&self, slot: &str, needs: &[&str]) -> bool {
+        let is_deleted = self.cx.is_deleted_with(slot) || self.cx.is_secured(slot, &self.needs(needs));
+        self.cluster.takes_all || !is_deleted
     }
 
     /// The name of a provider config: the one that it has, or is to get.
