@@ -44,7 +44,7 @@ pub struct Stage {
     pub user: Kubectl,
     /// Any object, as it stands.
     pub objects: Objects,
-    /// How many parts of what was deleted half-made somebody had to free by hand.
+    /// How many parts of what was deleted half-made somebody had to delete by hand.
     freed: Arc<AtomicUsize>,
     /// Whether the environments that stand were asked for.
     looks_at_standing: Arc<AtomicBool>,
@@ -201,15 +201,15 @@ impl Stage {
         Self { namespace: namespace.to_owned(), ..self.clone() }
     }
 
-    /// Waits until an environment is gone that was deleted while it was being made; parts that were overlooked or cut off are freed by
-    /// hand, and counted. The parts that were.
+    /// Waits until an environment is gone that was deleted while it was being made; parts that were overlooked are deleted by hand,
+    /// and counted. The parts that were.
     pub async fn gone_or_freed(&self, environment: &Environment) -> Result<Vec<Value>> {
         let freed = environment.gone_or_freed(&self.operator()).await?;
         self.freed.fetch_add(freed.len(), Ordering::Relaxed);
         Ok(freed)
     }
 
-    /// How many parts were freed by hand.
+    /// How many parts were overlooked, and deleted by hand.
     pub fn freed(&self) -> usize {
         self.freed.load(Ordering::Relaxed)
     }

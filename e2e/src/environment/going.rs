@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::{EVERY, Environment, condition, resource};
+use super::{EVERY, Environment, resource};
 use crate::kubectl::Kubectl;
 use crate::stage::PATIENCE;
 
@@ -30,25 +30,17 @@ impl Environment {
     }
 
     /// The same for one that was deleted while Crossplane was still making it, where docs/operations.md says that parts may be
-    /// overlooked, or cut off: every minute the operator frees these by hand, as it advises. The parts that were.
+    /// overlooked: every minute the operator deletes these by hand, as it advises. The parts that were.
     pub async fn gone_or_freed(&self, operator: &Kubectl) -> Result<Vec<Value>> {
         let (begin, mut freed) = (Instant::now(), Vec::new());
         while begin.elapsed() < PATIENCE && !self.is_gone_within(OVERLOOKED).await? {
-            // It may go while it is looked at.
-            let (Ok(composite), Ok(parts)) = (self.composite().await, self.composed().await) else {
-                continue;
-            };
-            for part in parts {
-                let name = format!("{} {}", resource(&part), part["metadata"]["name"]);
-                if is_overlooked(&part, &composite) {
-                    println!("    overlooked, and deleted by hand: {name}");
-                    self.delete_part(operator, &part).await?;
-                } else if is_cut_off(&part) {
-                    println!("    cut off, and left behind by hand: {name}");
-                    leave_behind(operator, &part).await?;
-                } else {
-                    continue;
-                }
+            for part in self.overlooked().await {
+                println!(
+                    "    overlooked, and deleted by hand: {} {}",
+                    resource(&part),
+                    part["metadata"]["name"]
+                );
+                self.delete_part(operator, &part).await?;
                 freed.push(part);
             }
         }
@@ -74,6 +66,16 @@ impl Environment {
         Ok(true)
     }
 
+    /// Parts that Kubernetes does not delete, as Crossplane made them when it had begun to.
+    async fn overlooked(&self) -> Vec<Value> {
+        // It may go while it is looked at.
+        let (Ok(composite), Ok(mut overlooked)) = (self.composite().await, self.composed().await) else {
+            return Vec::new();
+        };
+        overlooked.retain(|part| is_overlooked(part, &composite));
+        overlooked
+    }
+
     /// Deletes a part, as the operator: a Secret, which is not the operator's, as the administrator.
     async fn delete_part(&self, operator: &Kubectl, part: &Value) -> Result<()> {
         if part["kind"] == "Secret" {
@@ -81,26 +83,6 @@ impl Environment {
         }
         operator.delete(part).await
     }
-}
-
-/// Has the provider forget a part, as the operator.
-async fn leave_behind(operator: &Kubectl, part: &Value) -> Result<()> {
-    let (resource, metadata) = (resource(part), &part["metadata"]);
-    let name = metadata["name"].as_str().unwrap_or_default();
-    let patch = match metadata["namespace"].as_str() {
-        None => vec!["--patch", r#"{"spec":{"deletionPolicy":"Orphan"}}"#],
-        Some(namespace) => vec!["--patch", r#"{"spec":{"managementPolicies":["Observe"]}}"#, "-n", namespace],
-    };
-    let args = ["patch", &resource, name, "--type=merge"];
-    operator.run(&[&args[..], &patch].concat()).await.map(drop)
-}
-
-/// Whether a part is to go from a cluster into which nothing leads any more: Crossplane made it when its provider config had been
-/// asked to go, and no Usage kept that yet.
-fn is_cut_off(part: &Value) -> bool {
-    let told = condition(part, "Synced")["message"].as_str().unwrap_or_default();
-    let has_no_way_in = told.contains("cannot get provider config: ") && told.ends_with(" not found");
-    has_no_way_in && !part["metadata"]["deletionTimestamp"].is_null()
 }
 
 /// Whether Kubernetes has told a part nothing of its composite's deletion, and may never do so: it did not know of the part by then.
@@ -139,22 +121,5 @@ mod tests {
         assert!(!is_overlooked(json!({"metadata": {"deletionTimestamp": "2026-01-01T00:01:10Z"}})));
         assert!(!is_overlooked(json!({"metadata": {"labels": {"crossplane.io/in-use": "true"}}})));
         assert!(!is_overlooked(json!({"kind": "Usage"})));
-    }
-
-    #[test]
-    fn what_goes_and_has_no_way_in_is_cut_off() {
-        let part = |deleted: Option<&str>, message: &str| {
-            json!({
-                "metadata": {"deletionTimestamp": deleted},
-                "status": {"conditions": [{"type": "Synced", "status": "False", "message": message}]},
-            })
-        };
-        let now = Some("2026-01-01T00:00:00Z");
-        // In provider-helm's words.
-        let gone = "connect failed: failed to resolve provider config: cannot get provider config: \
-                    ProviderConfig.helm.crossplane.io \"eks-jthjz-helm-config-7ac6d\" not found";
-        assert!(is_cut_off(&part(now, gone)));
-        assert!(!is_cut_off(&part(None, gone)));
-        assert!(!is_cut_off(&part(now, "connect failed: connection refused")));
     }
 }

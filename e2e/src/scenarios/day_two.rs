@@ -6,13 +6,14 @@ mod settings;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use function_paved_road::apis::{APIS, Flavour};
+use function_paved_road::apis::Flavour;
 use futures::future::{join, join_all, try_join, try_join_all};
 use serde_json::json;
 
 pub(super) use self::edits::what_may_change_changes;
 pub(super) use self::settings::{
-    new_networks_reach_what_runs, new_settings_leave_alone_what_runs, new_tags_and_publishers_reach_what_runs,
+    new_networks_reach_what_runs, new_settings_leave_alone_what_runs,
+    new_tags_and_publishers_reach_what_runs, wrong_settings_touch_nothing_that_runs,
 };
 use super::{claims, in_both_flavours};
 use crate::control_plane::{Breakers, Function};
@@ -63,9 +64,8 @@ async fn comes_back(environment: &Environment, slot: &str, who: &Kubectl) -> Res
 
 /// With something in each of its keys, though one of them is a password that nobody else has.
 async fn a_connection_secret_comes_back(stage: &Stage) -> Result<()> {
-    let api = APIS.iter().find(|api| api.info().name == "application-environment");
-    let api = *api.context("there is no such API")?;
-    let environment = stage.ready(api.info().name, Flavour::Namespaced, json!({})).await?;
+    let api = "application-environment";
+    let environment = stage.ready(api, Flavour::Namespaced, json!({})).await?;
     // No operator's business: operators see no Secrets.
     comes_back(&environment, CONNECTION, &stage.admin).await?;
     claims::connection_secret(stage, api, Flavour::Namespaced, &environment).await.map(drop)
@@ -120,11 +120,13 @@ pub(super) async fn a_provider_that_was_down_catches_up(stage: Stage) -> Result<
     join_all(providers.iter().map(|provider| provider.stop())).await;
     let mut late = Vec::new();
     for api in ["gpu-workspace", "unified-environment", "virtual-environment"] {
-        let environment = stage.example(api, Flavour::Claims, json!({}))?;
-        environment.apply().await?;
-        environment.provisioned("Creating").await?;
-        late.push(environment);
+        for flavour in Flavour::ALL {
+            let environment = stage.example(api, flavour, examples::beside(api, flavour))?;
+            environment.apply().await?;
+            late.push(environment);
+        }
     }
+    try_join_all(late.iter().map(|environment| environment.provisioned("Creating"))).await?;
     ensure!(desired(&standing).await? == before, "what ran before is another while providers are down");
     providers.iter().try_for_each(|provider| provider.start_again())?;
     try_join_all(late.iter().map(Environment::ready)).await?;

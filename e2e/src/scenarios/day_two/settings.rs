@@ -194,6 +194,27 @@ pub(in crate::scenarios) async fn new_networks_reach_what_runs(stage: Stage) -> 
     Ok(())
 }
 
+/// A setting that is wrong is named on the environments that take it, and what runs goes on.
+pub(in crate::scenarios) async fn wrong_settings_touch_nothing_that_runs(stage: Stage) -> Result<()> {
+    let workspaces = Flavour::ALL.map(async |flavour| {
+        let workspace = stage.ready("gpu-workspace", flavour, json!({})).await?;
+        let runs = workspace.rests().await?;
+        anyhow::Ok((workspace, runs))
+    });
+    let (workspaces, before): (Vec<_>, Vec<_>) = try_join_all(workspaces).await?.into_iter().unzip();
+    let old = stage.settings().await?;
+    let wrong = json!({"gpuWorkspace": {"amis": {"us-east-1": {"default": "no image"}}}});
+    stage.patch_settings(&json!({"data": wrong})).await?;
+    for workspace in &workspaces {
+        workspace.poke().await?;
+        let message = workspace.provisioned("InvalidSettings").await?;
+        ensure!(message.contains("gpuWorkspace.amis"), "the condition does not name the setting: {message}");
+    }
+    ensure!(desired(&workspaces).await? == before, "a wrong setting changed what runs");
+    stage.put_settings(&old).await?;
+    run_on(&workspaces, &before).await
+}
+
 /// The uid of the machine, or of the cluster, that a network is let into.
 async fn uid_of_what_stays(environment: &Environment) -> Result<Value> {
     let slot = if is_part(&environment.object().await?, "instance") { "instance" } else { "cluster" };

@@ -103,7 +103,7 @@ impl Order {
         Ok(Self { usages, ends })
     }
 
-    /// The order of everything else than what was freed by hand, whenever that was.
+    /// The order of everything else than what was deleted by hand, whenever that was.
     pub fn but_for(mut self, freed: &[Value]) -> Self {
         let freed: Vec<_> = freed.iter().map(|part| named(&reference(part))).collect();
         self.usages.retain(|usage| !freed.contains(&usage.of) && !freed.contains(&usage.by));
