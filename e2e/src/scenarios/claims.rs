@@ -4,7 +4,7 @@ mod guest;
 
 use std::net::IpAddr;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use function_paved_road::compose::spec_hash;
 use futures::future::{try_join, try_join_all};
@@ -73,7 +73,10 @@ async fn cluster_tells(
     let secret = stage.objects.get("v1", "Secret", named("namespace"), named("name")).await?;
     let kubeconfig = secret.unwrap_or_default()["data"]["kubeconfig"].clone();
     ensure!(kubeconfig.is_string(), "{cluster}: its status names a Secret without kubeconfig: {status}");
-    connection_secret(stage, *api, flavour, environment).await.with_context(|| cluster.to_owned()).map(drop)
+    connection_secret(stage, api.info().name, flavour, environment)
+        .await
+        .with_context(|| cluster.to_owned())
+        .map(drop)
 }
 
 /// Whether the API of a managed cluster can be at this URL: its cloud says how that looks.
@@ -201,7 +204,7 @@ async fn hands_over_its_secret(
     environment: &Environment,
     flavour: Flavour,
 ) -> Result<()> {
-    let secret = connection_secret(stage, api, flavour, environment).await?;
+    let secret = connection_secret(stage, api.info().name, flavour, environment).await?;
     let has_database = api.info().name == "unified-environment" && stage.plane.postgres.is_some();
     match secret.filter(|_| has_database) {
         Some(secret) => Guest::with(&secret).await.map(drop),
@@ -209,14 +212,28 @@ async fn hands_over_its_secret(
     }
 }
 
+/// The keys of an API's connection details, as their readers know them.
+fn connection_keys(api: &str) -> Result<&'static [&'static str]> {
+    Ok(match api {
+        "gpu-workspace" => &["host", "user", "instanceId"],
+        "application-environment" => {
+            &["kubeconfig", "db_host", "db_password", "db_address", "db_port", "db_user", "db_name"]
+        }
+        "unified-environment" => &["username", "password", "endpoint", "port", "database"],
+        "stock-pool" => &[],
+        "virtual-environment" => &["kubeconfig"],
+        _ => bail!("no scenario knows the connection details of {api}"),
+    })
+}
+
 /// Waits until the connection secret has all keys, as its owner's role lets that be read; none where an API has no connection details.
 pub(super) async fn connection_secret(
     stage: &Stage,
-    api: &dyn AnyApi,
+    api: &str,
     flavour: Flavour,
     environment: &Environment,
 ) -> Result<Option<Value>> {
-    let keys = api.info().connection_keys;
+    let keys = connection_keys(api)?;
     if keys.is_empty() {
         return Ok(None);
     }
@@ -225,7 +242,7 @@ pub(super) async fn connection_secret(
             .as_str()
             .unwrap_or_default()
             .to_owned(),
-        Flavour::Namespaced => format!("{}-{}", environment.name(), api.info().name),
+        Flavour::Namespaced => format!("{}-{api}", environment.name()),
     };
     // The scenario's own user has no rights where those are that stand.
     let owner = format!("user@{}", environment.namespace());

@@ -69,7 +69,7 @@ async fn somebody_leaves_late(
     flavour: Flavour,
     environment: &Environment,
 ) -> Result<()> {
-    let secret = claims::connection_secret(stage, api, flavour, environment).await?;
+    let secret = claims::connection_secret(stage, api.info().name, flavour, environment).await?;
     let (Some(_), Some(secret)) = (&stage.plane.postgres, secret) else { return Ok(()) };
     let database = environment.slot("postgres-db").await?;
     let guest = Guest::with(&secret).await?;
