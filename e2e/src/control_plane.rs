@@ -241,9 +241,11 @@ impl ControlPlane {
         outer.apply(&settings::namespaces()?).await?;
         let args = package::Args { flavour: options.core.flavour(), ..package::Args::default() };
         outer.apply(&rights(&args)?).await?;
+        outer.apply(&runtime::shipped()?).await?;
         outer.apply(&packages::installation(&args)).await?;
         outer.apply(&packages::optional(&args)?).await?;
         let count = packages::healthy(outer).await?;
+        packages::configure(outer).await?;
         self.ground.tell(&format!("{count} packages healthy"), start);
         self.run_providers(options.pace).await
     }

@@ -12,6 +12,8 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use function_paved_road::manifests;
+use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -24,6 +26,7 @@ use super::{
     pki::Authority,
     ports,
     process::{Process, Program},
+    runtime::container,
 };
 
 /// How many bytes go to a replica at once, at most.
@@ -64,6 +67,7 @@ impl Function {
         let start = Instant::now();
         let certificates = ground.subfolder(&format!("{name}-server"))?;
         authority.sign(["127.0.0.1", "localhost"])?.write(&certificates)?;
+        let variables = container(manifests::FUNCTION)?["env"].as_array().cloned().unwrap_or_default();
         let (mut replicas, mut backends) = (Vec::new(), Vec::new());
         for number in 0..count {
             let port = ports::free()?;
@@ -71,6 +75,10 @@ impl Function {
                 .arg(format!("--address=127.0.0.1:{port}"))
                 .arg("--metrics-address=")
                 .env("TLS_SERVER_CERTS_DIR", certificates.display().to_string());
+            let text = |variable: &Value, key: &str| variable[key].as_str().unwrap_or_default().to_owned();
+            let program = variables.iter().fold(program, |program, variable| {
+                program.env(&text(variable, "name"), text(variable, "value"))
+            });
             replicas.push(ground.start(program)?);
             backends.push(port);
         }

@@ -16,7 +16,7 @@ use function_paved_road::{
 };
 use kube::{
     Api,
-    api::{ApiResource, DynamicObject, ListParams},
+    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams},
     core::GroupVersionKind,
 };
 use serde_json::{Value, json};
@@ -277,8 +277,9 @@ impl Provider {
 /// The objects by which a user installs our function and the Configurations. Those of a group of one's own stand beside the others.
 pub fn installation(args: &Args) -> Vec<Value> {
     let installed = |kind: &str, name: &str, package: &str| installed(kind, name, &tagged(package, args));
-    let function = args.registry.function();
-    let mut objects = vec![installed("Function", &args.registry.installed_function(), &function)];
+    let mut function = installed("Function", &args.registry.installed_function(), &args.registry.function());
+    function["spec"]["runtimeConfigRef"] = json!({"name": manifests::FUNCTION});
+    let mut objects = vec![function];
     let prefix = if args.group.is_some() { "own-" } else { "" };
     for api in APIS {
         for flavour in args.flavours() {
@@ -313,6 +314,19 @@ pub fn optional(args: &Args) -> Result<Vec<Value>> {
     Ok(alone
         .map(|one| installed("Provider", &one.name, &format!("{}:v{}.0", one.reference(), one.since)))
         .collect())
+}
+
+/// Has the providers that came with our packages run as those whom their rights are bound to: by runtime configs called like them.
+pub async fn configure(cluster: &Cluster) -> Result<()> {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", "v1", "Provider"));
+    let providers: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
+    for name in ["provider-kubernetes", "provider-helm"] {
+        let patch = Patch::Merge(json!({"spec": {"runtimeConfigRef": {"name": name}}}));
+        let installed = format!("crossplane-contrib-{name}");
+        let configured = providers.patch(&installed, &PatchParams::default(), &patch).await;
+        configured.with_context(|| format!("giving {installed} its runtime config"))?;
+    }
+    Ok(())
 }
 
 /// Waits until every package that there is, dependencies too, is installed and healthy, and the kinds are there that they bring; how many

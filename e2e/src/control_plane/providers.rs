@@ -9,7 +9,13 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{
-    NAMESPACE, cluster::Cluster, ground::Ground, ports, process::Program, proxy::Proxy, runtime::Runtime,
+    NAMESPACE,
+    cluster::Cluster,
+    ground::Ground,
+    ports,
+    process::Program,
+    proxy::Proxy,
+    runtime::{Runtime, container},
 };
 
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -26,8 +32,10 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, proxy: &Proxy, runti
     let certificates = ground.subfolder("provider-kubernetes-server")?;
     runtime.authority().sign(["127.0.0.1"])?.write(&certificates)?;
     let health = ports::free()?;
+    let flags = container("provider-kubernetes")?["args"].as_array().cloned().unwrap_or_default();
     let kubernetes = Program::new("provider-kubernetes", &ground.tools.provider_kubernetes)
-        .args([POLL, "--enable-watches"])
+        .args(flags.iter().filter_map(Value::as_str))
+        .arg(POLL)
         .arg(format!("--health-probe-bind-addr=127.0.0.1:{health}"))
         .env("TLS_SERVER_CERTS_DIR", certificates.display().to_string());
     let helm = Program::new("provider-helm", &ground.tools.provider_helm).arg(POLL);

@@ -27,6 +27,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
+use xtask::{workspace, yaml};
 
 use super::{NAMESPACE, pki::Authority};
 
@@ -82,19 +83,41 @@ impl Runtime {
     }
 }
 
-/// The service account of a package's provider: a name of its own for those whose programs run, one for all others, as one
-/// program stands in for them.
-pub fn account_of(package: &str) -> &str {
-    match repository(package) {
-        name @ ("provider-kubernetes" | "provider-helm") => name,
-        _ => "stand-in",
+/// The service account of a package's provider: the one that its runtime config names, or else one called like the revision. All whose
+/// programs do not run here have one, as one program stands in for them.
+fn account<'n>(package: &str, config: &'n Value, revision: &'n str) -> &'n str {
+    if !["provider-kubernetes", "provider-helm"].contains(&repository(package)) {
+        return "stand-in";
     }
+    config["spec"]["serviceAccountTemplate"]["metadata"]["name"].as_str().unwrap_or(revision)
+}
+
+/// The runtime configs that we ship.
+pub fn shipped() -> Result<Vec<Value>> {
+    yaml::read(&workspace::root().join("package/runtime-config.yaml"))
+}
+
+/// A program's container, as the runtime config of this name that we ship has it.
+pub fn container(config: &str) -> Result<Value> {
+    let configs = shipped()?;
+    let found = configs.iter().find(|one| one["metadata"]["name"] == config);
+    let found = found.with_context(|| format!("package/runtime-config.yaml has no {config}"))?;
+    Ok(found["spec"]["deploymentTemplate"]["spec"]["template"]["spec"]["containers"][0].clone())
 }
 
 /// The last part of a package's address, without its version.
 fn repository(package: &str) -> &str {
     let last = package.rsplit('/').next().unwrap_or(package);
     last.split([':', '@']).next().unwrap_or(last)
+}
+
+/// The runtime config that a package names.
+enum Config {
+    /// It names none.
+    None,
+    There(Value),
+    /// Crossplane does nothing for the package's pods, and complains in these words.
+    Missing(String),
 }
 
 /// Why a revision could not be looked after.
@@ -132,31 +155,35 @@ impl Part {
         let secret = wanted.unwrap_or_else(|| format!("{}-tls-server", revision.name_any()));
         self.certificates(&secret).await?;
         let mut status = json!({"tlsServerSecretName": secret});
-        if let Some(missing) = self.missing_config(revision).await? {
-            return self.tell(revision, status, Some(missing)).await;
-        }
+        let config = match self.config(revision).await? {
+            Config::None => Value::Null,
+            Config::There(config) => config,
+            Config::Missing(complaint) => return self.tell(revision, status, Some(complaint)).await,
+        };
         if is_function {
             status["endpoint"] = self.endpoint(package).into();
         } else {
-            self.deployment(revision, account_of(package)).await?;
+            self.deployment(revision, account(package, &config, &revision.name_any())).await?;
         }
         self.tell(revision, status, None).await
     }
 
-    /// What Crossplane complains of where the package names a runtime config that is not there; it does nothing for its pods then.
-    async fn missing_config(&self, revision: &DynamicObject) -> Result<Option<String>> {
+    /// The runtime config that a revision's package names.
+    async fn config(&self, revision: &DynamicObject) -> Result<Config> {
         let kind = revision.types.as_ref().map_or("", |types| types.kind.trim_end_matches("Revision"));
         let api = |version, kind| {
             let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", version, kind));
             Api::<DynamicObject>::all_with(self.client.clone(), &resource)
         };
-        let Some(package) = revision.labels().get("pkg.crossplane.io/package") else { return Ok(None) };
+        let Some(package) = revision.labels().get("pkg.crossplane.io/package") else {
+            return Ok(Config::None);
+        };
         let package = api("v1", kind).get_opt(package).await?;
         let reference = package.map(|package| package.data["spec"]["runtimeConfigRef"]["name"].clone());
-        let Some(name) = reference.as_ref().and_then(Value::as_str) else { return Ok(None) };
+        let Some(name) = reference.as_ref().and_then(Value::as_str) else { return Ok(Config::None) };
+        let complaint = format!("cannot get referenced deployment runtime config: {name} not found");
         let config = api("v1beta1", "DeploymentRuntimeConfig").get_opt(name).await?;
-        let complaint = || format!("cannot get referenced deployment runtime config: {name} not found");
-        Ok(config.is_none().then(complaint))
+        Ok(config.map_or(Config::Missing(complaint), |config| Config::There(config.data)))
     }
 
     fn endpoint(&self, package: &str) -> String {
@@ -256,8 +283,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn providers_whose_programs_run_have_accounts_of_their_own() {
-        assert_eq!(account_of("xpkg.crossplane.io/crossplane-contrib/provider-helm:v1.0.6"), "provider-helm");
-        assert_eq!(account_of("xpkg.upbound.io/upbound/provider-aws-ec2:v2.6.0"), "stand-in");
+    fn providers_whose_programs_run_have_the_accounts_of_their_runtime_configs() {
+        let config = json!({"spec": {"serviceAccountTemplate": {"metadata": {"name": "helm-for-us"}}}});
+        let helm = "xpkg.crossplane.io/crossplane-contrib/provider-helm:v1.0.6";
+        assert_eq!(account(helm, &config, "provider-helm-1a2b"), "helm-for-us");
+        assert_eq!(account(helm, &Value::Null, "provider-helm-1a2b"), "provider-helm-1a2b");
+        assert_eq!(account("xpkg.upbound.io/upbound/provider-aws-ec2:v2.6.0", &config, "x"), "stand-in");
     }
 }

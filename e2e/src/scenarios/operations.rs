@@ -15,7 +15,7 @@ use xtask::workspace;
 
 use super::portrayed;
 use super::upgrade::{self, NEXT};
-use crate::control_plane::{Breakers, ControlPlane, Function, Options, packages, runtime};
+use crate::control_plane::{Breakers, ControlPlane, Function, NAMESPACE, Options, packages, runtime};
 use crate::environment::{condition, reference};
 use crate::objects::Objects;
 use crate::stage::{Stage, eventually};
@@ -32,6 +32,7 @@ pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
         for flavour in [Flavour::Namespaced, Flavour::Claims] {
             team.follows_the_guide(flavour).await.with_context(|| format!("{flavour}"))?;
         }
+        team.follows_readme().await.context("README.md")?;
         Breakers::of(&plane).await?.have_not_opened_since(&Breakers::default())
     };
     let result = match result.await {
@@ -88,8 +89,25 @@ impl Team {
                 self.runs(&looks.join("\n")).await?;
             }
         }
-        ensure!(looked == 6, "{looked} blocks of docs/operations.md were recognized: it has others by now");
+        ensure!(looked == 7, "{looked} blocks of docs/operations.md were recognized: it has others by now");
         Ok(())
+    }
+
+    /// README's way, after all is gone that the guide made: the function, and one API.
+    async fn follows_readme(&self) -> Result<()> {
+        let has = |part: &'static str| move |block: &String| block.contains(part);
+        let (manifest, commands) = (fenced("README.md", |line| line == "```yaml")?, blocks("README.md")?);
+        let manifest =
+            manifest.into_iter().find(has("kind: Configuration")).context("README installs nothing")?;
+        let commands = commands.into_iter().find(has("-f install.yaml")).context("README applies nothing")?;
+        let file = self.programs.join("install.yaml");
+        std::fs::write(&file, located(&manifest)?)?;
+        self.runs(&commands.replace("install.yaml", &file.display().to_string())).await?;
+        packages::healthy(&self.plane.outer).await?;
+        let api = find("GpuDevWorkspace").context("there are no workspaces")?.info();
+        let api = format!("{}.{}", api.composite.plural, Flavour::Claims.default_group());
+        self.runs(&format!("kubectl wait --for=condition=Offered --timeout=1m xrd {api}")).await?;
+        self.configured(&["default", "function-paved-road", "provider-helm", "provider-kubernetes"]).await
     }
 
     /// As the cluster's administrator, in the clone.
@@ -101,8 +119,7 @@ impl Team {
     /// Looks at what a block has led to; whether it is one that something is known of.
     async fn look(&self, block: &str, printed: &str, flavour: Flavour) -> Result<bool> {
         match block {
-            // What the package runtime would start.
-            _ if block.contains("kind: Function") => self.installed(flavour).await?,
+            _ if block.contains("kind: Function") => self.has(flavour, &Args::default().release).await?,
             _ if block.contains(NEXT) => self.upgraded(flavour).await?,
             _ if block.contains("kubectl get paved") => {
                 ensure!(printed.trim().is_empty(), "somebody is left:\n{printed}");
@@ -113,14 +130,16 @@ impl Team {
             _ if block.contains("delete configurations") => self.without_apis(flavour).await?,
             _ if block.contains("delete functions") => self.without_function().await?,
             _ if block.contains("\"default\"") => self.without_rights().await?,
+            // What the package runtime would start.
+            _ if block.contains("runtimeConfigRef") => self.provided(flavour).await?,
             _ => return Ok(false),
         }
         Ok(true)
     }
 
-    /// The APIs are there in the first release, and the providers that came with them begin to work.
-    async fn installed(&self, flavour: Flavour) -> Result<()> {
-        self.has(flavour, &Args::default().release).await?;
+    /// The providers that came with the APIs begin to work, as those whom their rights are bound to.
+    async fn provided(&self, flavour: Flavour) -> Result<()> {
+        self.run_as(|account| ["provider-kubernetes", "provider-helm"].contains(&account)).await?;
         if self.plane.process("stand-in").is_err() {
             self.plane.run_providers(Duration::ZERO).await?;
         }
@@ -222,14 +241,30 @@ impl Team {
         self.providers_stay_healthy().await
     }
 
-    /// The providers run as any others do.
+    /// The providers run as any others do, each as an account of its own that has no rights of ours.
     async fn without_rights(&self) -> Result<()> {
         let roles = self.objects.list("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "").await?;
         let ours =
             |role: &Value| role["metadata"]["name"].as_str().is_some_and(|name| name.contains("paved-road"));
         ensure!(!roles.iter().any(ours), "rights are left");
         self.configured(&["default"]).await?;
+        self.run_as(|account| account.starts_with("crossplane-contrib-provider-")).await?;
         self.providers_stay_healthy().await
+    }
+
+    /// Waits until both providers run as accounts that are such.
+    async fn run_as(&self, is: impl Fn(&str) -> bool) -> Result<()> {
+        eventually("the providers run as they are told", async || {
+            let deployments = self.objects.list("apps/v1", "Deployment", NAMESPACE).await?;
+            let accounts = deployments.iter().filter_map(|one| {
+                let name = one["metadata"]["name"].as_str()?;
+                let is_ours =
+                    ["kubernetes", "helm"].iter().any(|end| name.contains(&format!("-provider-{end}-")));
+                one["spec"]["template"]["spec"]["serviceAccountName"].as_str().filter(|_| is_ours)
+            });
+            Ok((accounts.filter(|account| is(account)).count() == 2).then_some(()))
+        })
+        .await
     }
 
     /// Which runtime configs there are.
@@ -256,17 +291,16 @@ impl Team {
 
 /// The guide's own variables, as a team has to change them.
 fn variables(block: &str, flavour: Flavour) -> Result<String> {
-    let registry = Args::default().registry.to_string();
-    let changes = [
-        ("registry.example.org/paved-road", registry.as_str()),
-        ("FLAVOUR=namespaced", &format!("FLAVOUR={flavour}")),
-    ];
-    let mut block = block.to_owned();
-    for (from, to) in changes {
-        ensure!(block.contains(from), "docs/operations.md begins with other variables:\n{block}");
-        block = block.replace(from, to);
-    }
-    Ok(block)
+    let chosen = "FLAVOUR=namespaced";
+    ensure!(block.contains(chosen), "docs/operations.md begins with other variables:\n{block}");
+    located(&block.replace(chosen, &format!("FLAVOUR={flavour}")))
+}
+
+/// A block with the place where our packages are here.
+fn located(block: &str) -> Result<String> {
+    let place = "registry.example.org/paved-road";
+    ensure!(block.contains(place), "a block does not say {place}:\n{block}");
+    Ok(block.replace(place, &Args::default().registry.to_string()))
 }
 
 /// The blocks of a document that are marked `sh`.
@@ -276,13 +310,17 @@ pub(super) fn blocks(document: &str) -> Result<Vec<String>> {
 
 /// Those, and those marked for a flavour: `sh claims`.
 fn blocks_of(document: &str, flavour: Option<Flavour>) -> Result<Vec<String>> {
+    let own = flavour.map(|flavour| format!("```sh {flavour}"));
+    fenced(document, |line| line == "```sh" || own.as_deref() == Some(line))
+}
+
+/// The blocks of a document that begin so.
+fn fenced(document: &str, begins: impl Fn(&str) -> bool) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(workspace::root().join(document))
         .with_context(|| format!("reading {document}"))?;
-    let own = flavour.map(|flavour| format!("```sh {flavour}"));
-    let begins = |line: &str| line == "```sh" || own.as_deref() == Some(line);
     let mut blocks = Vec::new();
     let mut lines = text.lines();
-    while lines.any(begins) {
+    while lines.any(&begins) {
         let block: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
         blocks.push(block.join("\n"));
     }
