@@ -107,14 +107,22 @@ impl Environment {
         self.until("Ready", is_ready).await
     }
 
-    /// Makes Crossplane look at its composite, as an operator may, and waits until the function was asked and what it answered is
-    /// applied: only then is there again what was taken out of the status.
-    pub async fn poke(&self) -> Result<()> {
+    /// Makes Crossplane look at its composite, as an operator may.
+    pub async fn touch(&self) -> Result<()> {
         let composite = self.composite().await?;
         let (kind, name) = (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
-        let poked = format!("e2e.paved-road/poked={}", jiff::Timestamp::now());
+        let touched = format!("e2e.paved-road/touched={}", jiff::Timestamp::now());
         let operator = self.owner.of(&format!("operator@{}", self.namespace()));
-        operator.run(&["annotate", &kind, name, "-n", self.namespace(), "--overwrite", &poked]).await?;
+        let args = ["annotate", &kind, name, "-n", self.namespace(), "--overwrite", &touched];
+        operator.run(&args).await.map(drop)
+    }
+
+    /// Makes Crossplane look at its composite, and waits until the function was asked and what it answered is
+    /// applied: only then is there again what was taken out of the status.
+    pub async fn poke(&self) -> Result<()> {
+        self.touch().await?;
+        let composite = self.composite().await?;
+        let (kind, name) = (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
         // What is written first may be the answer to an earlier question.
         for _ in 0..2 {
             self.objects.patch_status(&composite, &json!({"status": {"phase": null}})).await?;

@@ -206,7 +206,7 @@ pub(in crate::scenarios) async fn wrong_settings_touch_nothing_that_runs(stage: 
     let wrong = json!({"gpuWorkspace": {"amis": {"us-east-1": {"default": "no image"}}}});
     stage.patch_settings(&json!({"data": wrong})).await?;
     for workspace in &workspaces {
-        workspace.poke().await?;
+        workspace.touch().await?;
         let message = workspace.provisioned("InvalidSettings").await?;
         ensure!(message.contains("gpuWorkspace.amis"), "the condition does not name the setting: {message}");
     }
