@@ -56,7 +56,7 @@ fn no_round_takes_back_or_rewrites_what_an_earlier_one_asked_for() {
             for (slot, object) in before {
                 let now = now.get(slot).unwrap_or_else(|| panic!("{name}: call {} drops {slot}", number + 2));
                 let mut rewritten = support::rewritten(&object.clone().into(), &now.clone().into());
-                rewritten.retain(|change| !support::is_now_deleted(change));
+                rewritten.retain(|change| !support::is_now_deleted(slot, change));
                 assert!(
                     rewritten.is_empty(),
                     "{name}: call {} rewrites {slot}: {}",

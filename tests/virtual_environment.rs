@@ -138,7 +138,6 @@ fn a_kubeconfig_is_for_a_name_that_the_certificate_has() {
 
 /// What becomes of each slot inside: `keep` as it is left behind, `delete`; absent when it is let go. With the Usages.
 fn inside(world: &World) -> BTreeMap<String, &'static str> {
-    const SLOTS: [&str; 6] = ["app", "argocd", "gitops", "knative", "knative-namespace", "knative-serving"];
     let response = world.answer();
     assert!(!is_fatal(&response), "{:?}", response.results);
     let fate = |object: &serde_json::Map<String, Value>| {
@@ -148,7 +147,7 @@ fn inside(world: &World) -> BTreeMap<String, &'static str> {
         if orphan { "keep" } else { "delete" }
     };
     let all = desired(&response).into_iter();
-    all.filter(|(slot, _)| SLOTS.contains(&slot.as_str()))
+    all.filter(|(slot, _)| support::INSIDE.contains(&slot.as_str()))
         .map(|(slot, object)| (slot, fate(&object)))
         .collect()
 }
@@ -161,7 +160,7 @@ fn without_add_ons(world: &mut World) {
 }
 
 #[test]
-fn add_ons_leave_a_virtual_cluster_in_two_steps_and_in_order() {
+fn add_ons_leave_a_virtual_cluster_step_by_step_and_in_order() {
     for mut world in running("vcluster") {
         assert!(inside(&world).values().all(|fate| *fate == "keep"));
         assert_eq!(inside(&world).len(), 6);
@@ -170,9 +169,12 @@ fn add_ons_leave_a_virtual_cluster_in_two_steps_and_in_order() {
         let users = [("app", "delete"), ("gitops", "delete"), ("knative-serving", "delete")];
         let rest = waiting.map(|(slot, _)| (slot, "delete"));
         let steps = [
+            [waiting, users.map(|(slot, _)| (slot, "keep"))].concat(),
+            // Their Usages are in force.
             [waiting, users].concat(),
             waiting.into(),
             // Gone, and so are their Usages after this call.
+            waiting.into(),
             waiting.into(),
             rest.into(),
             vec![],
@@ -216,7 +218,7 @@ fn what_leaves_a_virtual_cluster_keeps_the_cluster_until_it_is_gone() {
             "usage-vcluster-by-knative",
             "usage-vcluster-by-knative-namespace",
         ];
-        for step in [users.as_slice(), &users, &[], &rest, &rest, &[]] {
+        for step in [users.as_slice(), &users, &users, &[], &rest, &rest, &rest, &[]] {
             assert_eq!(usages(&world), step);
             world.reconcile(|_| Mood::Ready);
         }
@@ -265,21 +267,37 @@ fn add_ons_leave_a_managed_cluster_in_order_and_their_usages_after_them() {
 
 #[test]
 fn what_a_managed_cluster_has_inside_is_left_behind_until_its_usages_are_in_force() {
-    let is_in_force = |slot: &str| slot.starts_with("usage-") && slot.contains("-config-by-");
     for cluster_type in ["gke", "eks", "aks"] {
-        for world in beginnings(cluster_type) {
-            let world = world.settle(|slot| if is_in_force(slot) { Mood::Silent } else { Mood::Ready });
-            let before = inside(&world);
+        for beginning in beginnings(cluster_type) {
+            let running = beginning.clone().settle(|_| Mood::Ready);
+            let after = inside(&running);
             assert!(
-                before.len() > 1 && before.values().all(|fate| *fate == "keep"),
-                "{cluster_type}: {before:?}"
+                after.len() > 1 && after.values().all(|fate| *fate == "delete"),
+                "{cluster_type}: {after:?}"
             );
-            let mut world = world.settle(|_| Mood::Ready);
-            let after = inside(&world);
-            assert!(after.values().all(|fate| *fate == "delete"), "{cluster_type}: {after:?}");
+            for usage in usages(&running) {
+                let (_, by) = usage.rsplit_once("-by-").unwrap();
+                let mood = |slot: &str| if slot == usage { Mood::Silent } else { Mood::Ready };
+                let world = beginning.clone().settle(mood);
+                assert_eq!(inside(&world)[by], "keep", "{cluster_type}: {by} without {usage}");
+                assert_ne!(status(&world.answer())["phase"], "Ready");
+                assert_eq!(inside(&world.settle(|_| Mood::Ready)), after, "{cluster_type}");
+            }
             // Whatever becomes of a Usage: it stays so.
-            world.composed.retain(|slot, _| !is_in_force(slot));
+            let mut world = running;
+            world.composed.retain(|slot, _| !slot.starts_with("usage-"));
             assert_eq!(inside(&world), after, "{cluster_type}");
+        }
+    }
+}
+
+#[test]
+fn what_a_managed_cluster_has_inside_is_left_behind_until_its_way_in_is_kept() {
+    for cluster_type in ["gke", "eks", "aks"] {
+        for beginning in beginnings(cluster_type) {
+            let is_beneath = |slot: &str| slot.starts_with("usage-") && slot.ends_with("-by-helm-config");
+            let world = beginning.settle(|slot| if is_beneath(slot) { Mood::Silent } else { Mood::Ready });
+            assert_eq!(inside(&world)["app"], "keep", "{cluster_type}");
         }
     }
 }

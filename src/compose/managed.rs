@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::object::behind;
+use super::retire::is_orphan;
 use super::{CHOICE_PREFIX, Composition, EXTERNAL_NAME, Observed, Scope, SecretName, pin};
 use crate::error::Error;
 use crate::models::{self, Provider};
@@ -207,9 +208,14 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self.composition.insert(&self.slot, object, true)
     }
 
-    /// Whether this call changes what the user may change: its provider has not heard of it yet. Tags are for people to read.
+    /// Whether this call changes what the user may change, or has deleted what was to be left behind: its provider has not heard of it yet. Tags are for
+    /// people to read.
     fn is_changing(&self, object: &Object) -> bool {
         let Some(running) = self.running() else { return false };
+        let scope = self.composition.xr.scope;
+        if is_orphan(&running.object, scope) && !is_orphan(object, scope) {
+            return true;
+        }
         let fields = |object| at(object, &["spec", "forProvider"]).and_then(Value::as_object);
         let (Some(asked), Some(seen)) = (fields(object), fields(&running.object)) else { return false };
         let chosen = self.composition.chosen_anew(&self.slot, &self.choices);

@@ -47,8 +47,8 @@ impl Composition<'_> {
 
     /// Lets what the user no longer asks for go, step by step; [`is_gone`](Self::is_gone) says when nothing is left of it.
     ///
-    /// What would be left behind in its cluster (`Orphan`) is first made to be deleted. From then on, and until its provider has
-    /// let go of it, Usages keep what it `needs` for that, in case somebody deletes the whole environment meanwhile.
+    /// What would be left behind in its cluster (`Orphan`) is made to be deleted once Usages keep what it `needs` for that, in case
+    /// somebody deletes the whole environment meanwhile. These go after its provider has let go of it.
     pub fn dismiss<M: models::Managed>(&mut self, slot: &str, needs: &[&str]) -> Result<(), Error> {
         self.leave::<M>(slot, needs, false)
     }
@@ -83,10 +83,12 @@ impl Composition<'_> {
             None => self.retire(slot),
             Some(running) => {
                 let needs: Vec<&str> = needs.iter().copied().filter(|of| self.exists(of)).collect();
-                if !stay && !is_orphan(&running.object, self.xr.scope) && self.is_secured(slot, &needs) {
+                let (orphan, secured) =
+                    (is_orphan(&running.object, self.xr.scope), self.is_secured(slot, &needs));
+                if !stay && !orphan && secured {
                     self.let_go(slot)?;
                 } else {
-                    self.kept::<M>(slot, false)?;
+                    self.kept::<M>(slot, orphan && !secured)?;
                     needs.iter().try_for_each(|of| self.usage(of, slot))?;
                 }
                 self.keep_usages_by(slot)
@@ -241,7 +243,7 @@ fn is_owned(usage: &Object) -> bool {
 }
 
 /// Whether deleting a resource's object leaves what it stands for where it is.
-fn is_orphan(object: &Object, scope: Scope) -> bool {
+pub(super) fn is_orphan(object: &Object, scope: Scope) -> bool {
     match scope {
         Scope::LegacyCluster => text(object, &["spec", "deletionPolicy"]) == Some("Orphan"),
         Scope::Namespaced => {

@@ -62,7 +62,7 @@ proptest! {
             for (slot, object) in world::desired(&before).into_iter().filter(|(_, object)| object["kind"] != "Secret") {
                 let now = world::desired(&after).remove(&slot).map(Value::Object).unwrap_or_default();
                 let mut rewritten = support::rewritten(&object.into(), &now);
-                rewritten.retain(|change| !support::is_now_deleted(change));
+                rewritten.retain(|change| !support::is_now_deleted(&slot, change));
                 prop_assert!(rewritten.is_empty(), "{slot}: {rewritten:?}");
             }
             if before.desired == after.desired {

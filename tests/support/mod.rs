@@ -168,9 +168,15 @@ pub fn rewritten(before: &Value, now: &Value) -> Vec<String> {
     }
 }
 
+/// What a virtual environment has inside its cluster.
+pub const INSIDE: [&str; 6] = ["app", "argocd", "gitops", "knative", "knative-namespace", "knative-serving"];
+
 /// Whether a change is the one that a later round may make: what is inside a managed cluster, and was to be left behind, is deleted
 /// now that Usages keep what that takes.
-pub fn is_now_deleted(change: &str) -> bool {
+pub fn is_now_deleted(slot: &str, change: &str) -> bool {
+    if !INSIDE.contains(&slot) {
+        return false;
+    }
     change == ".spec.deletionPolicy: \"Orphan\" became null"
         || change.starts_with(".spec.managementPolicies: [\"Observe\",\"Create\",\"Update\"")
             && change.ends_with(" became null")

@@ -12,11 +12,8 @@ use crate::support::{self, Example};
 /// What a claim may drop, by its fields.
 const ADD_ONS: [&[&str]; 4] = [&["app"], &["gitops"], &["knative"], &["app", "gitops", "knative"]];
 
-/// All that is inside.
-const INSIDE: [&str; 6] = ["app", "argocd", "gitops", "knative", "knative-namespace", "knative-serving"];
-
 /// The calls after which nothing is left of what was dropped.
-const ALL_GONE: usize = 6;
+const ALL_GONE: usize = 8;
 
 /// More calls than letting everything go takes.
 const LIMIT: usize = 16;
@@ -86,7 +83,7 @@ fn an_environment_can_be_deleted_while_add_ons_leave_it() {
 #[test]
 fn an_environment_can_be_deleted_while_something_holds_an_add_on() {
     for (name, running) in running() {
-        for held in INSIDE {
+        for held in support::INSIDE {
             let name = format!("{name}, {held} is held");
             let mut world = running.clone();
             take_away(&mut world, &["app", "gitops", "knative"]);
@@ -98,8 +95,10 @@ fn an_environment_can_be_deleted_while_something_holds_an_add_on() {
             reconcile(&name, &mut world);
             let response = world.answer();
             assert_eq!(status(&response)["phase"], "Ready", "{name}");
-            let left: Vec<String> =
-                desired(&response).into_keys().filter(|slot| INSIDE.contains(&slot.as_str())).collect();
+            let left: Vec<String> = desired(&response)
+                .into_keys()
+                .filter(|slot| support::INSIDE.contains(&slot.as_str()))
+                .collect();
             assert!(left.is_empty(), "{name}: {left:?}");
         }
     }

@@ -195,8 +195,12 @@ impl Inside<'_, '_> {
     /// Whether something is left behind in the cluster where somebody deletes the environment now: in one that takes all with it; and
     /// in any other until Usages keep what its deletion needs, or it could be without a way in when it is told to go, and stay for ever.
     fn is_left_behind(&self, slot: &str, needs: &[&str]) -> bool {
-        let is_deleted = self.cx.is_deleted_with(slot) || self.cx.is_secured(slot, &self.needs(needs));
-        self.cluster.takes_all || !is_deleted
+        if self.cluster.takes_all || self.cx.is_deleted_with(slot) {
+            return self.cluster.takes_all;
+        }
+        let mut configs = needs.iter().filter(|need| [HELM, KUBERNETES].contains(need));
+        let has_way_in = configs.all(|config| self.cx.is_secured(config, self.cluster.beneath));
+        !(has_way_in && self.cx.is_secured(slot, needs))
     }
 
     /// The name of a provider config: the one that it has, or is to get.

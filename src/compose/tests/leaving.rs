@@ -37,18 +37,22 @@ fn usage(in_force: bool, is_owned: bool) -> Value {
 }
 
 #[test]
-fn an_orphan_is_first_made_to_be_deleted_and_what_it_needs_is_kept() {
-    for (test, is_namespaced) in [(legacy(), false), (namespaced(), true)] {
-        let test = test.with("config", ready()).with("disk", orphan(is_namespaced));
-        let answer = test.compose(without_disk).unwrap();
-        let kept = object(&answer, "disk");
-        assert_eq!(kept["spec"]["forProvider"], json!({"region": "here"}));
-        assert_eq!(kept["metadata"]["annotations"]["crossplane.io/external-name"], "a-disk");
-        assert_eq!(
-            (&kept["spec"]["deletionPolicy"], &kept["spec"]["managementPolicies"]),
-            (&Value::Null, &Value::Null)
-        );
-        assert_eq!(slots(&answer), ["config", "disk", "usage-config-by-disk"]);
+fn an_orphan_is_made_to_be_deleted_once_what_it_needs_is_kept() {
+    for in_force in [false, true] {
+        for (test, is_namespaced) in [(legacy(), false), (namespaced(), true)] {
+            let observed = orphan(is_namespaced);
+            let test = test.with("config", ready()).with("disk", observed.clone());
+            let answer =
+                test.with("usage-config-by-disk", usage(in_force, true)).compose(without_disk).unwrap();
+            let kept = object(&answer, "disk");
+            assert_eq!(kept["spec"]["forProvider"], json!({"region": "here"}));
+            assert_eq!(kept["metadata"]["annotations"]["crossplane.io/external-name"], "a-disk");
+            for policy in ["deletionPolicy", "managementPolicies"] {
+                let expected = if in_force { &Value::Null } else { &observed["spec"][policy] };
+                assert_eq!(&kept["spec"][policy], expected);
+            }
+            assert_eq!(slots(&answer), ["config", "disk", "usage-config-by-disk"]);
+        }
     }
 }
 
