@@ -13,7 +13,6 @@ use std::{
 
 use anyhow::{Context, Result};
 use function_paved_road::manifests;
-use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -75,10 +74,11 @@ impl Function {
                 .arg(format!("--address=127.0.0.1:{port}"))
                 .arg("--metrics-address=")
                 .env("TLS_SERVER_CERTS_DIR", certificates.display().to_string());
-            let text = |variable: &Value, key: &str| variable[key].as_str().unwrap_or_default().to_owned();
-            let program = variables.iter().fold(program, |program, variable| {
-                program.env(&text(variable, "name"), text(variable, "value"))
-            });
+            let program = variables.iter().try_fold(program, |program, variable| {
+                let (name, value) = (variable["name"].as_str(), variable["value"].as_str());
+                let (name, value) = name.zip(value).with_context(|| format!("{variable} has no value"))?;
+                anyhow::Ok(program.env(name, value))
+            })?;
             replicas.push(ground.start(program)?);
             backends.push(port);
         }

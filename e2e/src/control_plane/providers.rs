@@ -32,14 +32,14 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, proxy: &Proxy, runti
     let certificates = ground.subfolder("provider-kubernetes-server")?;
     runtime.authority().sign(["127.0.0.1"])?.write(&certificates)?;
     let health = ports::free()?;
-    let flags = container("provider-kubernetes")?["args"].as_array().cloned().unwrap_or_default();
     let kubernetes = Program::new("provider-kubernetes", &ground.tools.provider_kubernetes)
-        .args(flags.iter().filter_map(Value::as_str))
-        .arg(POLL)
         .arg(format!("--health-probe-bind-addr=127.0.0.1:{health}"))
         .env("TLS_SERVER_CERTS_DIR", certificates.display().to_string());
-    let helm = Program::new("provider-helm", &ground.tools.provider_helm).arg(POLL);
+    let helm = Program::new("provider-helm", &ground.tools.provider_helm);
     for program in [kubernetes, helm] {
+        let container = container(&program.name)?;
+        let flags = container["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let program = program.args(flags).arg(POLL);
         let account = cluster.account(NAMESPACE, &program.name).await?;
         configs(cluster, &program.name, &account).await?;
         ground.start(outward(program.env("KUBECONFIG", account.display().to_string()), proxy))?;

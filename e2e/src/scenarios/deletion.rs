@@ -39,7 +39,11 @@ pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()>
     });
     let clusters = clusters.iter().map(async |(cluster, flavour, environment)| {
         let has_app = *cluster == "eks";
-        ensure!(inside::app(&stage, environment).await?.is_empty() != has_app, "the app inside {cluster}");
+        ensure!(
+            inside::app(&stage, environment).await?.is_empty() != has_app,
+            "{cluster} has an app inside: {}",
+            !has_app
+        );
         let traces = Traces::of(environment).await?;
         goes_by_its_usages(&stage, environment, &usages(cluster, *flavour)).await?;
         if has_app {
@@ -113,13 +117,18 @@ pub(super) async fn everything_goes_when_it_is_half_made(stage: Stage) -> Result
 }
 
 /// Makes one, and deletes it as soon as something is composed; what could be left of it.
-pub(super) async fn half_made_goes(stage: &Stage, environment: &Environment) -> Result<Traces> {
+async fn half_made_goes(stage: &Stage, environment: &Environment) -> Result<Traces> {
     environment.apply().await?;
     eventually("something is composed", async || {
         let object = environment.object().await?;
         Ok(object["status"]["resources"].as_array().filter(|lines| !lines.is_empty()).map(drop))
     })
     .await?;
+    goes_as_it_is(stage, environment).await
+}
+
+/// Deletes one that is being made; what could be left of it.
+pub(super) async fn goes_as_it_is(stage: &Stage, environment: &Environment) -> Result<Traces> {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let traces = Traces::of(environment).await?;
     let order = Order::of_half_made(&stage.objects, environment).await?;

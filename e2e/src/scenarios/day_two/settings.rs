@@ -71,7 +71,7 @@ async fn new_parts_have_them(stage: &Stage) -> Result<()> {
                 Ok(environment.slot("postgres-instance").await.ok())
             })
             .await?;
-            deletion::half_made_goes(stage, &environment).await
+            deletion::goes_as_it_is(stage, &environment).await
         });
         Traces::are_gone(&try_join_all(half_made).await?, &stage.objects).await
     };
