@@ -39,11 +39,12 @@ pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()>
     });
     let clusters = clusters.iter().map(async |(cluster, flavour, environment)| {
         let has_app = *cluster == "eks";
-        ensure!(
-            inside::app(&stage, environment).await?.is_empty() != has_app,
-            "{cluster} has an app inside: {}",
-            !has_app
-        );
+        if has_app {
+            ensure!(
+                !inside::app(&stage, environment).await?.is_empty(),
+                "nothing of the app is inside {cluster}"
+            );
+        }
         let traces = Traces::of(environment).await?;
         goes_by_its_usages(&stage, environment, &usages(cluster, *flavour)).await?;
         if has_app {
