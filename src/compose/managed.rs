@@ -208,8 +208,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self.composition.insert(&self.slot, object, true)
     }
 
-    /// Whether this call changes what the user may change, or has deleted what was to be left behind: its provider has not heard of it yet. Tags are for
-    /// people to read.
+    /// Whether this call changes what the user may change, or has deleted what was to be left behind: its provider has not heard of it
+    /// yet. Tags are for people to read.
     fn is_changing(&self, object: &Object) -> bool {
         let Some(running) = self.running() else { return false };
         let scope = self.composition.xr.scope;

@@ -195,8 +195,12 @@ impl Inside<'_, '_> {
     /// Whether something is left behind in the cluster where somebody deletes the environment now: in one that takes all with it; and
     /// in any other until Usages keep what its deletion needs, or it could be without a way in when it is told to go, and stay for ever.
     fn is_left_behind(&self, slot: &str, needs: &[&str]) -> bool {
-        if self.cluster.takes_all || self.cx.is_deleted_with(slot) {
-            return self.cluster.takes_all;
+        if self.cluster.takes_all {
+            return true;
+        }
+        // What is deleted by itself once stays so, whatever becomes of a Usage.
+        if self.cx.is_deleted_with(slot) {
+            return false;
         }
         let mut configs = needs.iter().filter(|need| [HELM, KUBERNETES].contains(need));
         let has_way_in = configs.all(|config| self.cx.is_secured(config, self.cluster.beneath));
