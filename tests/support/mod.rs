@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, dead_code)]
 
 pub mod simulated;
+pub mod virtual_environment;
 pub mod world;
 
 use std::collections::BTreeMap;
@@ -168,13 +169,10 @@ pub fn rewritten(before: &Value, now: &Value) -> Vec<String> {
     }
 }
 
-/// What a virtual environment has inside its cluster.
-pub const INSIDE: [&str; 6] = ["app", "argocd", "gitops", "knative", "knative-namespace", "knative-serving"];
-
 /// Whether a change is the one that a later round may make: what is inside a managed cluster, and was to be left behind, is deleted
 /// now that Usages keep what that takes.
 pub fn is_now_deleted(slot: &str, change: &str) -> bool {
-    if !INSIDE.contains(&slot) {
+    if !virtual_environment::INSIDE.contains(&slot) {
         return false;
     }
     change == ".spec.deletionPolicy: \"Orphan\" became null"

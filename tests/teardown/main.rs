@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod any_moment;
 mod graph;
-mod leaving;
 mod needs;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,0 +1,252 @@
+//! How a virtual environment lets go of what nobody wants any more, and what it leaves behind.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::support::virtual_environment::{INSIDE, TYPES, beginnings, running};
+use crate::support::world::{Mood, World, desired, is_fatal, status};
+use crate::{line, slots};
+
+/// What becomes of each slot inside: `keep` as it is left behind, `delete`; absent when it is let go. With the Usages.
+fn inside(world: &World) -> BTreeMap<String, &'static str> {
+    let response = world.answer();
+    assert!(!is_fatal(&response), "{:?}", response.results);
+    let fate = |object: &serde_json::Map<String, Value>| {
+        let spec = &object["spec"];
+        let orphan = spec.get("deletionPolicy").is_some_and(|it| it == "Orphan")
+            || spec.get("managementPolicies").is_some();
+        if orphan { "keep" } else { "delete" }
+    };
+    let all = desired(&response).into_iter();
+    all.filter(|(slot, _)| INSIDE.contains(&slot.as_str()))
+        .map(|(slot, object)| (slot, fate(&object)))
+        .collect()
+}
+
+fn without_add_ons(world: &mut World) {
+    let parameters = world.xr["spec"]["parameters"].as_object_mut().unwrap();
+    for field in ["app", "gitops", "knative"] {
+        parameters.remove(field);
+    }
+}
+
+#[test]
+fn add_ons_leave_a_virtual_cluster_step_by_step_and_in_order() {
+    for mut world in running("vcluster") {
+        assert!(inside(&world).values().all(|fate| *fate == "keep"));
+        assert_eq!(inside(&world).len(), 6);
+        without_add_ons(&mut world);
+        let waiting = [("argocd", "keep"), ("knative", "keep"), ("knative-namespace", "keep")];
+        let users = [("app", "delete"), ("gitops", "delete"), ("knative-serving", "delete")];
+        let rest = waiting.map(|(slot, _)| (slot, "delete"));
+        let steps = [
+            [waiting, users.map(|(slot, _)| (slot, "keep"))].concat(),
+            // Their Usages are in force.
+            [waiting, users].concat(),
+            waiting.into(),
+            // Gone, and so are their Usages after this call.
+            waiting.into(),
+            waiting.into(),
+            rest.into(),
+            vec![],
+            vec![],
+        ];
+        for step in steps {
+            let expected: BTreeMap<_, _> =
+                step.into_iter().map(|(slot, fate)| (slot.to_owned(), fate)).collect();
+            assert_eq!(inside(&world), expected);
+            world.reconcile(|_| Mood::Ready);
+        }
+        assert_eq!(status(&world.answer())["phase"], "Ready");
+    }
+}
+
+/// The Usages by what is inside.
+fn usages(world: &World) -> Vec<String> {
+    let beneath = ["-config", "-by-vcluster", "-by-node-pool", "-by-cluster-auth"];
+    let inside = |slot: &String| slot.starts_with("usage-") && !beneath.iter().any(|end| slot.ends_with(end));
+    slots(world).into_iter().filter(inside).collect()
+}
+
+#[test]
+fn what_leaves_a_virtual_cluster_keeps_the_cluster_until_it_is_gone() {
+    for mut world in running("vcluster") {
+        assert_eq!(usages(&world), [""; 0]);
+        without_add_ons(&mut world);
+        let users = [
+            "usage-helm-config-by-app",
+            "usage-kubernetes-config-by-gitops",
+            "usage-kubernetes-config-by-knative-serving",
+            "usage-vcluster-by-app",
+            "usage-vcluster-by-gitops",
+            "usage-vcluster-by-knative-serving",
+        ];
+        let rest = [
+            "usage-helm-config-by-argocd",
+            "usage-helm-config-by-knative",
+            "usage-kubernetes-config-by-knative-namespace",
+            "usage-vcluster-by-argocd",
+            "usage-vcluster-by-knative",
+            "usage-vcluster-by-knative-namespace",
+        ];
+        for step in [users.as_slice(), &users, &users, &[], &rest, &rest, &rest, &[]] {
+            assert_eq!(usages(&world), step);
+            world.reconcile(|_| Mood::Ready);
+        }
+    }
+}
+
+#[test]
+fn add_ons_leave_a_managed_cluster_in_order_and_their_usages_after_them() {
+    for cluster_type in ["gke", "eks", "aks"] {
+        for mut world in running(cluster_type) {
+            assert!(inside(&world).values().all(|fate| *fate == "delete"));
+            let all = [
+                "usage-argocd-by-gitops",
+                "usage-helm-config-by-app",
+                "usage-helm-config-by-argocd",
+                "usage-helm-config-by-knative",
+                "usage-knative-by-knative-serving",
+                "usage-knative-namespace-by-knative-serving",
+                "usage-kubernetes-config-by-gitops",
+                "usage-kubernetes-config-by-knative-namespace",
+                "usage-kubernetes-config-by-knative-serving",
+            ];
+            let waiting = [all[2], all[3], all[7]];
+            let without_app: Vec<_> = all.into_iter().filter(|it| !it.ends_with("-app")).collect();
+            assert_eq!(usages(&world), all, "{cluster_type}");
+            without_add_ons(&mut world);
+            let others = ["argocd", "gitops", "knative", "knative-namespace", "knative-serving"];
+            let steps: [(&[&str], &[&str]); 6] = [
+                (&others, &all),
+                (&["argocd", "knative", "knative-namespace"], &without_app),
+                (&["argocd", "knative", "knative-namespace"], &waiting),
+                (&[], &waiting),
+                (&[], &[]),
+                (&[], &[]),
+            ];
+            for (number, (left, held)) in steps.into_iter().enumerate() {
+                let slots: Vec<_> = inside(&world).into_keys().collect();
+                assert_eq!(slots, left, "{cluster_type}, call {number}");
+                assert_eq!(usages(&world), held, "{cluster_type}, call {number}");
+                world.reconcile(|_| Mood::Ready);
+            }
+            assert_eq!(status(&world.answer())["phase"], "Ready");
+        }
+    }
+}
+
+#[test]
+fn what_a_managed_cluster_has_inside_is_left_behind_until_its_usages_are_in_force() {
+    for cluster_type in ["gke", "eks", "aks"] {
+        for beginning in beginnings(cluster_type) {
+            let running = beginning.clone().settle(|_| Mood::Ready);
+            let after = inside(&running);
+            assert!(
+                after.len() > 1 && after.values().all(|fate| *fate == "delete"),
+                "{cluster_type}: {after:?}"
+            );
+            for usage in usages(&running) {
+                let (_, by) = usage.rsplit_once("-by-").unwrap();
+                let mood = |slot: &str| if slot == usage { Mood::Silent } else { Mood::Ready };
+                let world = beginning.clone().settle(mood);
+                assert_eq!(inside(&world)[by], "keep", "{cluster_type}: {by} without {usage}");
+                assert_ne!(status(&world.answer())["phase"], "Ready");
+                assert_eq!(inside(&world.settle(|_| Mood::Ready)), after, "{cluster_type}");
+            }
+            // Whatever becomes of a Usage: it stays so.
+            let mut world = running;
+            world.composed.retain(|slot, _| !slot.starts_with("usage-"));
+            assert_eq!(inside(&world), after, "{cluster_type}");
+        }
+    }
+}
+
+#[test]
+fn what_a_managed_cluster_has_inside_is_left_behind_until_its_way_in_is_kept() {
+    for cluster_type in ["gke", "eks", "aks"] {
+        for beginning in beginnings(cluster_type) {
+            let is_beneath = |slot: &str| slot.starts_with("usage-") && slot.ends_with("-by-helm-config");
+            let world = beginning.settle(|slot| if is_beneath(slot) { Mood::Silent } else { Mood::Ready });
+            assert_eq!(inside(&world)["app"], "keep", "{cluster_type}");
+        }
+    }
+}
+
+#[test]
+fn who_deletes_stays_for_as_long_as_there_is_something_to_delete() {
+    for cluster_type in TYPES {
+        for mut world in running(cluster_type) {
+            without_add_ons(&mut world);
+            world.held = ["gitops", "knative-serving"].into();
+            for _ in 0..6 {
+                world.reconcile(|_| Mood::Ready);
+                let left = inside(&world);
+                for slot in ["argocd", "knative", "knative-namespace"] {
+                    assert!(left.contains_key(slot), "{cluster_type}: {slot}");
+                }
+            }
+            assert!(!world.composed.contains_key("gitops"), "core forgets what nobody asks for");
+            world.held.clear();
+            for _ in 0..4 {
+                world.reconcile(|_| Mood::Ready);
+            }
+            assert_eq!(inside(&world), BTreeMap::new(), "{cluster_type}");
+        }
+    }
+}
+
+#[test]
+fn an_add_on_that_cannot_leave_is_told_of() {
+    for cluster_type in TYPES {
+        for mut world in running(cluster_type) {
+            without_add_ons(&mut world);
+            world.held = ["gitops", "app"].into();
+            for _ in 0..6 {
+                world.reconcile(|_| Mood::Ready);
+            }
+            let watch = &world.composed["gitops-leaving"].object;
+            assert_eq!(watch["spec"]["watch"], true, "or nobody sees it go");
+            let answer = world.answer();
+            assert_eq!(status(&answer)["phase"], "Provisioning", "{cluster_type}");
+            let condition = |answer: &function_sdk_rust::proto::v1::RunFunctionResponse| {
+                (
+                    answer.conditions[0].reason.clone(),
+                    answer.conditions[0].message.clone().unwrap_or_default(),
+                )
+            };
+            let (reason, message) = condition(&answer);
+            assert_eq!(reason, "Waiting");
+            assert!(message.starts_with("gitops-leaving (Application): is being deleted"), "{message}");
+            let shown = line(&world, "gitops-leaving");
+            assert_eq!((&shown["ready"], &shown["reason"]), (&json!(false), &json!("Deleting")));
+            let app = line(&world, "usage-helm-config-by-app");
+            assert_eq!(app["message"], "waits for app to be deleted");
+            let seen = &mut world.composed.get_mut("gitops-leaving").unwrap().object["status"]["atProvider"]
+                ["manifest"];
+            seen["metadata"]["deletionTimestamp"] = json!("2026-11-21T08:00:00Z");
+            seen["status"]["conditions"] =
+                json!([{"type": "DeletionError", "message": "cannot delete: the cluster says no"}]);
+            let (reason, message) = condition(&world.answer());
+            assert_eq!(reason, "Waiting");
+            assert_eq!(
+                message,
+                "gitops-leaving (Application): is being deleted: cannot delete: the cluster says no"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_add_on_that_is_wanted_again_stays() {
+    for mut world in running("vcluster") {
+        let before = inside(&world);
+        let parameters = world.xr["spec"]["parameters"].clone();
+        without_add_ons(&mut world);
+        world.reconcile(|_| Mood::Ready);
+        world.xr["spec"]["parameters"] = parameters;
+        world.reconcile(|_| Mood::Ready);
+        assert_eq!(inside(&world), before);
+    }
+}
