@@ -7,6 +7,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use object::{
+    Endianness, Object,
+    read::elf::{ElfFile64, ProgramHeader},
+};
 
 use super::Architecture;
 use crate::{pages, tools, workspace};
@@ -65,7 +69,10 @@ impl Place {
         cargo.args(["--target", target]).arg("--target-dir").arg(&self.target).current_dir(&self.root);
         cargo.env("PATH", path).env("RUSTFLAGS", self.without_paths()?.join(" "));
         run(&mut cargo)?;
-        Ok(self.target.join(target).join("release").join(binary))
+        let file = self.target.join(target).join("release").join(binary);
+        let content = fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
+        ensure_static(&content, architecture).with_context(|| file.display().to_string())?;
+        Ok(file)
     }
 
     /// Messages of panics name source files: by where they are in the workspace and among the crates, wherever those are.
@@ -77,6 +84,22 @@ impl Place {
         // The last that fits counts.
         Ok(vec![remap(&home, "/cargo"), remap(&self.root, "/source"), remap(&self.target, "/target")])
     }
+}
+
+/// Fails where a program would not start by itself: images have no loader and no libraries.
+fn ensure_static(program: &[u8], architecture: Architecture) -> Result<()> {
+    let elf = ElfFile64::<Endianness>::parse(program)?;
+    let expected = match architecture {
+        Architecture::Amd64 => object::Architecture::X86_64,
+        Architecture::Arm64 => object::Architecture::Aarch64,
+    };
+    ensure!(elf.architecture() == expected, "is for {:?}, not for {expected:?}", elf.architecture());
+    for header in elf.elf_program_headers() {
+        let loader = header.interpreter(elf.endian(), program)?;
+        let loader = loader.map(String::from_utf8_lossy);
+        ensure!(loader.is_none(), "is not static: it wants {}", loader.unwrap_or_default());
+    }
+    Ok(())
 }
 
 /// The folder with `cargo-zigbuild` and Zig, an environment of Python's; made when it is not there.
@@ -105,4 +128,39 @@ fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("starting {program}"))?;
     ensure!(status.success(), "{program}: {status}");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use object::{elf::PT_INTERP, read::elf::FileHeader};
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_wants_a_loader_or_another_machine_is_refused() {
+        let this = Architecture::of_this_machine();
+        let other = if this == Architecture::Amd64 { Architecture::Arm64 } else { Architecture::Amd64 };
+        let mut program = fs::read(env::current_exe().unwrap()).unwrap();
+        let error = ensure_static(&program, this).unwrap_err().to_string();
+        assert!(error.starts_with("is not static: it wants /lib"), "{error}");
+
+        without_loader(&mut program);
+        ensure_static(&program, this).unwrap();
+
+        let error = ensure_static(&program, other).unwrap_err().to_string();
+        assert!(error.starts_with("is for "), "{error}");
+        ensure_static(b"#!/bin/sh", this).unwrap_err();
+    }
+
+    fn without_loader(program: &mut [u8]) {
+        let elf = ElfFile64::<Endianness>::parse(&*program).unwrap();
+        let (header, endian) = (elf.elf_header(), elf.endian());
+        let start = usize::try_from(header.e_phoff(endian)).unwrap();
+        let size = usize::from(header.e_phentsize(endian));
+        let loader = elf.elf_program_headers().iter().position(|one| one.p_type(endian) == PT_INTERP);
+        // A header's type is its first field.
+        program[start + loader.unwrap() * size..][..4].fill(0);
+    }
 }
