@@ -47,7 +47,7 @@ pub struct Rule {
     pub delete: Option<String>,
     /// It exists and is of no use, for this reason.
     pub unavailable: Option<String>,
-    /// How many seconds its making takes.
+    /// How many seconds its making takes; for as long as the rule holds, nothing is deleted before.
     pub seconds: Option<f64>,
 }
 

@@ -74,7 +74,7 @@ impl Outside for Postgres {
         }
     }
 
-    async fn delete(&self, resource: &mut Resource) -> Result<(), Trouble> {
+    async fn delete(&self, resource: &mut Resource, _: &Rule) -> Result<(), Trouble> {
         match resource.text("/kind") {
             "Role" => self.delete_role(resource).await.map_err(doing("cannot drop role")),
             "Database" => self.delete_database(resource).await.map_err(doing("cannot drop database")),

@@ -25,7 +25,11 @@ pub trait Outside: Send + Sync + 'static {
     /// Changes one to what the object says.
     fn update(&self, resource: &mut Resource) -> impl Future<Output = Result<(), Trouble>> + Send;
     /// Deletes one, or begins to.
-    fn delete(&self, resource: &mut Resource) -> impl Future<Output = Result<(), Trouble>> + Send;
+    fn delete(
+        &self,
+        resource: &mut Resource,
+        rule: &Rule,
+    ) -> impl Future<Output = Result<(), Trouble>> + Send;
 }
 
 /// What a provider sees of an external resource.
@@ -192,7 +196,7 @@ async fn delete(
     if matches!(seen, Seen::Making(_) | Seen::Made { .. }) {
         let deleted = match &rule.delete {
             Some(why) => Err(Trouble::Refused(why.clone())),
-            None => outside.delete(resource).await,
+            None => outside.delete(resource, rule).await,
         };
         if let Err(refused) = deleted {
             return refuse(resource, Verb::Delete, refused);
@@ -217,15 +221,19 @@ enum Verb {
     Delete,
 }
 
-/// Tells a refusal: what works in the background tells it twice.
+/// Tells a refusal: what works in the background tells it twice, once it has begun.
 fn refuse(resource: &mut Resource, verb: Verb, refused: Trouble) -> Result<Next, Trouble> {
-    let Trouble::Refused(why) = refused else { return Err(refused) };
+    let (why, has_begun) = match refused {
+        Trouble::Refused(why) => (why, true),
+        Trouble::Busy(why) => (why, false),
+        other => return Err(other),
+    };
     let (verb, reason) = match verb {
         Verb::Update => ("update", "AsyncUpdateFailure"),
         Verb::Delete => ("delete", "AsyncDeleteFailure"),
     };
     let mut words = why;
-    if resource.model.is_asynchronous() {
+    if has_begun && resource.model.is_asynchronous() {
         words = format!("async {verb} failed: {words}");
         resource.condition("LastAsyncOperation", "False", reason, &words);
     }

@@ -118,6 +118,11 @@ impl Resource {
         }
     }
 
+    /// When the making of the external resource began.
+    pub fn create_began(&self) -> &str {
+        self.annotation(CREATE_PENDING)
+    }
+
     /// Notes that the external resource was made, or that its making began.
     pub fn note_succeeded(&mut self) {
         self.annotate(CREATE_SUCCEEDED, &now());

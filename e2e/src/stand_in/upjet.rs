@@ -74,8 +74,12 @@ impl Outside for Upjet {
         self.cloud.put(&external).await
     }
 
-    async fn delete(&self, resource: &mut Resource) -> Result<(), Trouble> {
+    async fn delete(&self, resource: &mut Resource, rule: &Rule) -> Result<(), Trouble> {
         let Some(mut external) = self.find(resource) else { return Ok(()) };
+        if resource.model.is_asynchronous() && self.is_making(&external, resource, rule) {
+            let since = resource.create_began();
+            return Err(Trouble::Busy(format!("create operation that started at {since} is still running")));
+        }
         let refusal = self.cloud.look(|all| law(resource).forbids_deletion(&external, all));
         if let Some(why) = refusal {
             return Err(Trouble::Refused(why));
@@ -97,8 +101,19 @@ impl Upjet {
         })
     }
 
+    /// Whether a provider is still at the making of something, and can do nothing else with it. What only a rule slowed down, which is
+    /// withdrawn, is made.
+    fn is_making(&self, external: &External, resource: &Resource, rule: &Rule) -> bool {
+        let left = until(external.ready_at);
+        left.is_some_and(|left| rule.seconds.is_some() || left <= self.usual_time(resource))
+    }
+
+    fn usual_time(&self, resource: &Resource) -> Duration {
+        self.round * resource.model.rounds()
+    }
+
     fn made(&self, resource: &Resource, identity: String, parameters: Value, rule: &Rule) -> External {
-        let takes = rule.seconds.map_or(self.round * resource.model.rounds(), |seconds| {
+        let takes = rule.seconds.map_or(self.usual_time(resource), |seconds| {
             Duration::try_from_secs_f64(seconds).unwrap_or_default()
         });
         External {

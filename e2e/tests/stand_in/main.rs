@@ -25,6 +25,7 @@ async fn resources_live_and_die_as_with_a_real_provider() {
         tokio::join!(
             siblings_find_each_other_and_go_in_the_clouds_order(bench),
             a_refusal_is_told_and_recovers(bench),
+            what_is_being_made_cannot_be_deleted_yet(bench),
             without_its_provider_config_nothing_is_made(bench),
             what_cannot_change_is_told_and_what_can_is_changed(bench),
             a_paused_resource_rests(bench),
@@ -150,6 +151,22 @@ async fn a_refusal_is_told_and_recovers(bench: &Bench) {
     bench.told(&group, "Synced", "False", "delete failed: async delete failed: Not now").await;
     bench.rule("refused", None).await;
     bench.gone(&group).await;
+}
+
+async fn what_is_being_made_cannot_be_deleted_yet(bench: &Bench) {
+    bench.rule("slow", Some("{labels: {crossplane.io/composite: slow}, seconds: 600}")).await;
+    let composite = bench.composite("slow").await;
+    let group = composite.make(security_group(&composite)).await;
+    bench.told(&group, "Ready", "False", "Creating").await;
+    bench.delete(&group).await;
+    let refused =
+        bench.told(&group, "Synced", "False", "delete failed: create operation that started at 2").await;
+    assert_eq!(condition(&refused, "Ready")["reason"], "Deleting");
+    assert_eq!(condition(&refused, "LastAsyncOperation"), Value::Null, "no deletion has begun");
+    assert_eq!(bench.cloud("slow").await.len(), 1);
+    bench.rule("slow", None).await;
+    bench.gone(&group).await;
+    assert_eq!(bench.cloud("slow").await, Vec::<Value>::new());
 }
 
 async fn what_cannot_change_is_told_and_what_can_is_changed(bench: &Bench) {
