@@ -11,6 +11,7 @@ use futures::future::{try_join, try_join_all};
 use serde_json::Value;
 
 pub(super) use self::guest::Guest;
+use self::guest::text;
 use crate::environment::Environment;
 use crate::objects::Objects;
 use crate::stage::{Stage, eventually};
@@ -205,6 +206,15 @@ async fn hands_over_its_secret(
     flavour: Flavour,
 ) -> Result<()> {
     let secret = connection_secret(stage, api.info().name, flavour, environment).await?;
+    let object = environment.object().await?;
+    let status = &object["status"];
+    for (key, field) in connection_in_status(api.info().name) {
+        let value = secret.as_ref().map(|secret| text(secret, key)).transpose()?;
+        ensure!(
+            value.as_deref() == status[field].as_str(),
+            "{key} is {value:?}, and {field} another: {status}"
+        );
+    }
     let has_database = api.info().name == "unified-environment" && stage.plane.postgres.is_some();
     match secret.filter(|_| has_database) {
         Some(secret) => Guest::with(&secret).await.map(drop),
@@ -224,6 +234,15 @@ fn connection_keys(api: &str) -> Result<&'static [&'static str]> {
         "virtual-environment" => &["kubeconfig"],
         _ => bail!("no scenario knows the connection details of {api}"),
     })
+}
+
+/// Connection details that status tells, too: their keys and its fields.
+fn connection_in_status(api: &str) -> &'static [(&'static str, &'static str)] {
+    match api {
+        "gpu-workspace" => &[("host", "publicIp"), ("instanceId", "instanceId")],
+        "application-environment" => &[("db_host", "dbEndpoint"), ("db_address", "dbAddress")],
+        _ => &[],
+    }
 }
 
 /// Waits until the connection secret has all keys, as its owner's role lets that be read; none where an API has no connection details.

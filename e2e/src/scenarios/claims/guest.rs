@@ -13,10 +13,7 @@ pub(in crate::scenarios) struct Guest {
 impl Guest {
     /// Logs in with what a Secret says, and makes something there that is their own.
     pub(in crate::scenarios) async fn with(secret: &Value) -> Result<Self> {
-        let text = |key: &str| {
-            let data = secret["data"][key].as_str().with_context(|| format!("the Secret has no {key}"))?;
-            String::from_utf8(BASE64_STANDARD.decode(data)?).with_context(|| format!("{key} is no text"))
-        };
+        let text = |key: &str| text(secret, key);
         let mut config = Config::new();
         config.host(text("endpoint")?).port(text("port")?.parse()?).dbname(text("database")?);
         config.user(text("username")?).password(text("password")?);
@@ -28,4 +25,10 @@ impl Guest {
         session.batch_execute(table).await.context("nobody can make a table in their database")?;
         Ok(Self { _session: session })
     }
+}
+
+/// What a Secret has under a key.
+pub(super) fn text(secret: &Value, key: &str) -> Result<String> {
+    let data = secret["data"][key].as_str().with_context(|| format!("the Secret has no {key}"))?;
+    String::from_utf8(BASE64_STANDARD.decode(data)?).with_context(|| format!("{key} is no text"))
 }
