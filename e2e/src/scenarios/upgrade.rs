@@ -3,7 +3,7 @@
 //! The packages are what is released. The later function is today's with one status field more, which the later APIs' schemas have, and
 //! with other decisions about what it makes.
 
-use std::path::Path;
+use std::{convert::Infallible, path::Path, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::Flavour;
@@ -40,25 +40,43 @@ pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Resu
         ("the APIs taken back again", Part::Apis, Release::Now),
         ("the function taken back again", Part::Function, Release::Now),
     ];
-    let mut installed = State::default();
-    let mut newcomer = None;
-    for (step, part, release) in steps {
-        installed.change(part, release);
-        install(&stage, part, release, &installed).await.context(step)?;
-        if let Part::Function = part {
-            let of_now = &stage.plane.function;
-            let (answering, idle) =
-                if release == Release::Next { (&later, of_now) } else { (of_now, &later) };
-            only(answering, idle).await?;
+    let in_every_order = async {
+        let mut installed = State::default();
+        let mut newcomer = None;
+        for (step, part, release) in steps {
+            installed.change(part, release);
+            install(&stage, part, release, &installed).await.context(step)?;
+            if let Part::Function = part {
+                let of_now = &stage.plane.function;
+                let (answering, idle) =
+                    if release == Release::Next { (&later, of_now) } else { (of_now, &later) };
+                only(answering, idle).await?;
+            }
+            if newcomer.is_none() && installed.function == Release::Next {
+                newcomer = Some(made_by_the_later(&stage).await.context(step)?);
+            }
+            let all = environments.iter().chain(&newcomer);
+            let checks = all.map(|(before, environment)| runs_on(&stage, &installed, before, environment));
+            try_join_all(checks).await.context(step)?;
         }
-        if newcomer.is_none() && installed.function == Release::Next {
-            newcomer = Some(made_by_the_later(&stage).await.context(step)?);
-        }
-        let all = environments.iter().chain(&newcomer);
-        let checks = all.map(|(before, environment)| runs_on(&stage, &installed, before, environment));
-        try_join_all(checks).await.context(step)?;
+        Ok(())
+    };
+    tokio::select! {
+        done = in_every_order => done,
+        seen = stay_ready(environments.iter().map(|(_, environment)| environment)) => seen.map(|never| match never {}),
     }
-    Ok(())
+}
+
+/// Looks once a second, for as long as the future is polled, and fails where an environment is not ready.
+async fn stay_ready<'e>(environments: impl Iterator<Item = &'e Environment> + Clone) -> Result<Infallible> {
+    loop {
+        for environment in environments.clone() {
+            let object = environment.object().await?;
+            let ready = condition(&object, "Ready");
+            ensure!(ready["status"] == "True", "{} is not ready meanwhile: {ready}", environment.resource());
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
 }
 
 /// What is made while the later function answers is as that decides, and stays so under today's.
