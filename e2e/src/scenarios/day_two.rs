@@ -25,9 +25,11 @@ use crate::stage::{PATIENCE, Stage, eventually};
 
 /// Parts of each kind of provider: a managed resource, a Deployment (in the claims flavour an Object that wraps it), what lets a role
 /// into a database, a Release. (A Usage that is deleted, or a provider config, only goes once nobody needs it.)
-const LOST: [(&str, &[&str]); 3] = [
+const LOST: [(&str, &[&str]); 5] = [
     ("gpu-workspace", &["role-ssm"]),
+    ("application-environment", &["bucket"]),
     ("unified-environment", &["backend-deployment", "postgres-grant"]),
+    ("stock-pool", &["deployment"]),
     ("virtual-environment", &["app"]),
 ];
 
@@ -65,7 +67,8 @@ async fn comes_back(environment: &Environment, slot: &str, who: &Kubectl) -> Res
 /// With something in each of its keys, though one of them is a password that nobody else has.
 async fn a_connection_secret_comes_back(stage: &Stage) -> Result<()> {
     let api = "application-environment";
-    let environment = stage.ready(api, Flavour::Namespaced, json!({})).await?;
+    let another = json!({"metadata": {"name": "another"}});
+    let environment = stage.ready(api, Flavour::Namespaced, another).await?;
     // No operator's business: operators see no Secrets.
     comes_back(&environment, CONNECTION, &stage.admin).await?;
     claims::connection_secret(stage, api, Flavour::Namespaced, &environment).await.map(drop)
