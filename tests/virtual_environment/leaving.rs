@@ -165,11 +165,26 @@ fn what_a_managed_cluster_has_inside_is_left_behind_until_its_usages_are_in_forc
 
 #[test]
 fn what_a_managed_cluster_has_inside_is_left_behind_until_its_way_in_is_kept() {
-    for cluster_type in ["gke", "eks", "aks"] {
+    for (cluster_type, beneath) in [
+        ("gke", ["node-pool-by-helm-config", "cluster-by-node-pool"].as_slice()),
+        (
+            "eks",
+            &[
+                "node-pool-by-helm-config",
+                "cluster-auth-by-helm-config",
+                "cluster-by-node-pool",
+                "cluster-by-cluster-auth",
+            ],
+        ),
+        ("aks", &["cluster-by-helm-config"]),
+    ] {
         for beginning in beginnings(cluster_type) {
-            let is_beneath = |slot: &str| slot.starts_with("usage-") && slot.ends_with("-by-helm-config");
-            let world = beginning.settle(|slot| if is_beneath(slot) { Mood::Silent } else { Mood::Ready });
-            assert_eq!(inside(&world)["app"], "keep", "{cluster_type}");
+            for usage in beneath.iter().map(|usage| format!("usage-{usage}")) {
+                let mood = |slot: &str| if slot == usage { Mood::Silent } else { Mood::Ready };
+                let world = beginning.clone().settle(mood);
+                assert!(world.composed.contains_key(&usage), "{cluster_type} has no {usage}");
+                assert_eq!(inside(&world)["app"], "keep", "{cluster_type} without {usage}");
+            }
         }
     }
 }

@@ -12,6 +12,9 @@ use crate::models::kubernetes::Object;
 const HELM: &str = "helm-config";
 const KUBERNETES: &str = "kubernetes-config";
 
+/// A managed cluster itself.
+const CLUSTER: &str = "cluster";
+
 /// Where Argo CD is installed, and looks for its Applications.
 const ARGOCD: &str = "argocd";
 
@@ -204,7 +207,10 @@ impl Inside<'_, '_> {
         }
         let mut configs = needs.iter().filter(|need| [HELM, KUBERNETES].contains(need));
         let has_way_in = configs.all(|config| self.cx.is_secured(config, self.cluster.beneath));
-        !(has_way_in && self.cx.is_secured(slot, needs))
+        // Down to the cluster, which a cloud may delete with all its nodes.
+        let mut beneath = self.cluster.beneath.iter().filter(|slot| **slot != CLUSTER);
+        let is_kept = beneath.all(|slot| self.cx.is_secured(slot, &[CLUSTER]));
+        !(has_way_in && is_kept && self.cx.is_secured(slot, needs))
     }
 
     /// The name of a provider config: the one that it has, or is to get.
