@@ -23,8 +23,9 @@ use crate::kubectl::Kubectl;
 use crate::paved::Paved;
 use crate::stage::{PATIENCE, Stage, eventually};
 
-/// Parts of each kind of provider: a managed resource, a Deployment (in the claims flavour an Object that wraps it), what lets a role
-/// into a database, a Release. (A Usage that is deleted, or a provider config, only goes once nobody needs it.)
+/// Parts of each kind of provider: managed resources in two clouds, a Deployment (in the claims flavour an Object that wraps it) among
+/// others and as all that there is, what lets a role into a database, a Release. (A Usage that is deleted, or a provider config, only
+/// goes once nobody needs it.)
 const LOST: [(&str, &[&str]); 5] = [
     ("gpu-workspace", &["role-ssm"]),
     ("application-environment", &["bucket"]),
@@ -36,7 +37,7 @@ const LOST: [(&str, &[&str]); 5] = [
 pub(super) async fn what_was_deleted_by_hand_comes_back(stage: Stage) -> Result<()> {
     let parts = in_both_flavours(async |flavour| {
         let lost = LOST.into_iter().map(async |(api, slots)| {
-            let environment = stage.ready(api, flavour, json!({})).await?;
+            let environment = stage.ready(api, flavour, examples::beside(api, flavour)).await?;
             for slot in slots {
                 comes_back(&environment, slot, &stage.operator()).await?;
             }
