@@ -51,6 +51,9 @@ async fn tells(stage: &Stage, api: &dyn AnyApi, flavour: Flavour, environment: &
     let name = api.info().name;
     tells_its_status(name, &environment.object().await?)?;
     shows_its_columns(name, environment).await?;
+    if name == "virtual-environment" {
+        names_its_kubeconfig(stage, environment).await?;
+    }
     hands_over_its_secret(stage, api, environment, flavour).await.with_context(|| name)
 }
 
@@ -69,15 +72,29 @@ async fn cluster_tells(
     let endpoint = status["endpoint"].as_str().unwrap_or_default();
     ensure!(is_endpoint_of(cluster, endpoint), "{cluster} is not reached at {endpoint:?}");
     ensure!(status["url"] == endpoint, "{cluster} has another url than its endpoint: {status}");
-    let named = |key: &str| status["kubeconfigSecret"][key].as_str().unwrap_or_default();
-    ensure!(named("key") == "kubeconfig", "{cluster} has its kubeconfig under another key: {status}");
-    let secret = stage.objects.get("v1", "Secret", named("namespace"), named("name")).await?;
-    let kubeconfig = secret.unwrap_or_default()["data"]["kubeconfig"].clone();
-    ensure!(kubeconfig.is_string(), "{cluster}: its status names a Secret without kubeconfig: {status}");
+    ensure!(
+        status["kubeconfigSecret"]["key"] == "kubeconfig",
+        "{cluster} has its kubeconfig under another key: {status}"
+    );
+    names_its_kubeconfig(stage, environment).await.with_context(|| cluster.to_owned())?;
     connection_secret(stage, api.info().name, flavour, environment)
         .await
         .with_context(|| cluster.to_owned())
         .map(drop)
+}
+
+/// There is something in the Secret, and under the key, that the status of a virtual environment names.
+async fn names_its_kubeconfig(stage: &Stage, environment: &Environment) -> Result<()> {
+    let object = environment.object().await?;
+    let named = &object["status"]["kubeconfigSecret"];
+    let name = |key: &str| named[key].as_str().unwrap_or_default();
+    let secret = stage.objects.get("v1", "Secret", name("namespace"), name("name")).await?;
+    let kubeconfig = &secret.unwrap_or_default()["data"][name("key")];
+    ensure!(
+        kubeconfig.as_str().is_some_and(|it| !it.is_empty()),
+        "status names a Secret without kubeconfig: {named}"
+    );
+    Ok(())
 }
 
 /// Whether the API of a managed cluster can be at this URL: its cloud says how that looks.
@@ -208,7 +225,7 @@ async fn hands_over_its_secret(
     let secret = connection_secret(stage, api.info().name, flavour, environment).await?;
     let object = environment.object().await?;
     let status = &object["status"];
-    for (key, field) in connection_in_status(api.info().name) {
+    for (key, field) in connection_in_status(api.info().name)? {
         let value = secret.as_ref().map(|secret| text(secret, key)).transpose()?;
         ensure!(
             value.as_deref() == status[field].as_str(),
@@ -237,12 +254,14 @@ fn connection_keys(api: &str) -> Result<&'static [&'static str]> {
 }
 
 /// Connection details that status tells, too: their keys and its fields.
-fn connection_in_status(api: &str) -> &'static [(&'static str, &'static str)] {
-    match api {
+fn connection_in_status(api: &str) -> Result<&'static [(&'static str, &'static str)]> {
+    Ok(match api {
         "gpu-workspace" => &[("host", "publicIp"), ("instanceId", "instanceId")],
         "application-environment" => &[("db_host", "dbEndpoint"), ("db_address", "dbAddress")],
-        _ => &[],
-    }
+        "unified-environment" => &[("endpoint", "databaseHost")],
+        "stock-pool" | "virtual-environment" => &[],
+        _ => bail!("no scenario knows which connection details of {api} its status tells"),
+    })
 }
 
 /// Waits until the connection secret has all keys, as its owner's role lets that be read; none where an API has no connection details.
