@@ -86,6 +86,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(install::a_team_has_apis_in_a_group_of_its_own),
     scenario!(deletion::everything_goes_when_it_is_half_made),
     scenario!(deletion::everything_goes_when_the_clouds_refuse),
+    scenario!(deletion::nothing_is_left_when_the_composite_goes_first),
     scenario!(deletion::what_is_orphaned_stays_in_the_cloud),
     scenario!(deletion::a_site_whose_files_are_retained_keeps_its_bucket),
     scenario!(install::packages_bring_the_providers_that_they_need),

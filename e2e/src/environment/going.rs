@@ -19,9 +19,18 @@ const NEW: SignedDuration = SignedDuration::from_secs(30);
 impl Environment {
     /// `kubectl delete`, without waiting: as the owner, and what it owns first.
     pub async fn delete(&self) -> Result<()> {
+        self.delete_with(&["--cascade=foreground"]).await
+    }
+
+    /// The same, and what it owns whenever Kubernetes gets to it.
+    pub async fn delete_alone(&self) -> Result<()> {
+        self.delete_with(&[]).await
+    }
+
+    async fn delete_with(&self, flags: &[&str]) -> Result<()> {
         let (resource, name, namespace) = (self.resource(), self.name(), self.namespace());
-        let args = ["delete", &resource, name, "-n", namespace, "--wait=false", "--cascade=foreground"];
-        self.owner.run(&args).await.map(drop)
+        let args = ["delete", &resource, name, "-n", namespace, "--wait=false"];
+        self.owner.run(&[&args, flags].concat()).await.map(drop)
     }
 
     /// Waits until it is gone, and all that it composed with it.

@@ -6,7 +6,7 @@ mod traces;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use function_paved_road::apis::{AnyApi, Flavour};
+use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use futures::future::{try_join, try_join_all};
 use serde_json::{Value, json};
 
@@ -111,6 +111,27 @@ async fn goes_in_order(stage: &Stage, environment: &Environment) -> Result<()> {
     order.was_kept().await.with_context(|| environment.resource())
 }
 
+/// A plain `kubectl delete` of a namespaced composite, which is gone at once: its parts go after it, in their order.
+pub(super) async fn nothing_is_left_when_the_composite_goes_first(stage: Stage) -> Result<()> {
+    let flavour = Flavour::Namespaced;
+    let examples = APIS.iter().map(|api| stage.example(api.info().name, flavour, named(*api, flavour)));
+    let all = examples.chain([stage.cluster("eks", flavour)]).collect::<Result<Vec<_>>>()?;
+    let gone = all.iter().map(async |environment| {
+        environment.apply().await?;
+        environment.ready().await?;
+        held(&stage, environment).await?;
+        let traces = Traces::of(environment).await?;
+        let order = Order::of(&stage.objects, environment).await?;
+        let gone = async {
+            environment.gone().await?;
+            Traces::are_gone(std::slice::from_ref(&traces), &stage.objects).await
+        };
+        leaves_nothing(&stage, environment, environment.delete_alone(), gone).await?;
+        order.was_kept().await.with_context(|| environment.resource())
+    });
+    try_join_all(gone).await.map(drop)
+}
+
 pub(super) async fn everything_goes_when_it_is_half_made(stage: Stage) -> Result<()> {
     let all = every(&stage)?;
     let gone = all.iter().map(|(_, environment)| half_made_goes(&stage, environment));
@@ -133,7 +154,8 @@ pub(super) async fn goes_as_it_is(stage: &Stage, environment: &Environment) -> R
     tokio::time::sleep(Duration::from_secs(1)).await;
     let traces = Traces::of(environment).await?;
     let order = Order::of_half_made(&stage.objects, environment).await?;
-    let freed = leaves_nothing(stage, environment, stage.gone_or_freed(environment)).await?;
+    let freed =
+        leaves_nothing(stage, environment, environment.delete(), stage.gone_or_freed(environment)).await?;
     order.but_for(&freed).was_kept().await.with_context(|| environment.resource())?;
     Ok(traces)
 }
@@ -262,18 +284,19 @@ pub(super) async fn what_is_orphaned_stays_in_the_cloud(stage: Stage) -> Result<
 
 /// Deletes it; it goes with all that was composed, and the clouds keep nothing of it.
 pub(super) async fn goes(stage: &Stage, environment: &Environment) -> Result<()> {
-    leaves_nothing(stage, environment, environment.gone()).await
+    leaves_nothing(stage, environment, environment.delete(), environment.gone()).await
 }
 
-/// Deletes it; once it is `gone`, nothing is left of what was composed, nor in the clouds. What was told of its going.
+/// Somebody deletes it; once it is `gone`, nothing is left of what was composed, nor in the clouds. What was told of its going.
 async fn leaves_nothing<T>(
     stage: &Stage,
     environment: &Environment,
+    deletes: impl Future<Output = Result<()>>,
     gone: impl Future<Output = Result<T>>,
 ) -> Result<T> {
     let composite = environment.composite().await?;
     let mut composed = environment.composed().await?;
-    environment.delete().await?;
+    deletes.await?;
     // What core made of it in that moment, too; it may be gone by then.
     tokio::time::sleep(Duration::from_secs(2)).await;
     composed.extend(environment.composed().await.unwrap_or_default());
