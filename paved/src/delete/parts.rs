@@ -344,12 +344,16 @@ impl Hold {
     }
 }
 
+/// How providers that are made by upjet say that they delete something once it is made.
+const STILL_MAKING: &str = "create operation that started at ";
+
 /// What the provider was refused.
 fn refusal(data: &Value) -> Option<String> {
     let conditions = data["status"]["conditions"].as_array()?;
     let of = |kind: &str| {
         let found = conditions.iter().find(|one| one["type"] == kind && one["status"] == "False");
-        found.and_then(|one| one["message"].as_str()).filter(|message| !message.is_empty())
+        let message = found.and_then(|one| one["message"].as_str());
+        message.filter(|message| !message.is_empty() && !message.contains(STILL_MAKING))
     };
     of("LastAsyncOperation").or_else(|| of("Synced")).map(harmless)
 }
@@ -408,10 +412,15 @@ mod tests {
             &json!({"deletionTimestamp": "2026-01-01T10:00:00Z", "finalizers": ["finalizer.managedresource.crossplane.io"]}),
             &json!([]),
         );
-        let parts = parts(vec![under_way]);
+        let still_made = part(
+            &json!({"deletionTimestamp": "2026-01-01T10:00:00Z"}),
+            &json!([{"type": "Synced", "status": "False", "message":
+                "delete failed: create operation that started at 2026-01-01 09:59:00 +0000 UTC is still running"}]),
+        );
+        let parts = parts(vec![under_way, still_made]);
         assert_eq!(
             (parts.lines().len(), parts.leaves("2026-01-01T10:01:00Z".parse().unwrap()).len()),
-            (0, 1)
+            (0, 2)
         );
     }
 
