@@ -67,7 +67,7 @@ pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Resu
     }
 }
 
-/// Looks once a second, for as long as the future is polled, and fails where an environment is not ready.
+/// Looks once a second, for as long as the future is polled, and fails where an environment is not ready that stood before.
 async fn stay_ready<'e>(environments: impl Iterator<Item = &'e Environment> + Clone) -> Result<Infallible> {
     loop {
         for environment in environments.clone() {
