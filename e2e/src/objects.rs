@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use futures::TryStreamExt;
-use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, WatchEvent, WatchParams};
 use kube::core::{GroupVersionKind, ObjectMeta, TypeMeta};
 use kube::discovery::{ApiCapabilities, ApiGroup, ApiResource, Discovery, Scope, pinned_kind, verbs};
+use kube::{Client, ResourceExt};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -23,9 +23,14 @@ pub struct Objects {
     kinds: Arc<Mutex<Kinds>>,
 }
 
+/// How Crossplane marks what a Usage keeps.
+const IN_USE: &str = "crossplane.io/in-use";
+
 /// When the end of an object was asked for, and when it came: revisions of the cluster's store, which counts all writes to it.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
+    /// The write by which Crossplane let go of it before that: since then it was not marked as in use.
+    pub let_go: Option<u64>,
     /// The write by which it was to go.
     pub asked: u64,
     /// The write by which it went: the same one where nothing had to be done before.
@@ -119,7 +124,7 @@ impl Objects {
     pub async fn end(&self, object: &Value, mut version: String) -> Result<End> {
         let (api, name) = self.of(object).await?;
         let fields = format!("metadata.name={name}");
-        let mut asked = None;
+        let (mut let_go, mut asked) = (None, None);
         // The API server ends a watch every few minutes.
         loop {
             let params = WatchParams::default().fields(&fields);
@@ -129,13 +134,16 @@ impl Objects {
                     WatchEvent::Added(_) => bail!("{name} was made anew while it was going"),
                     WatchEvent::Modified(object) => {
                         version = object.metadata.resource_version.clone().unwrap_or_default();
-                        if asked.is_none() && object.metadata.deletion_timestamp.is_some() {
-                            asked = Some(version.parse()?);
+                        let written = version.parse()?;
+                        if asked.is_none() {
+                            let is_in_use = object.labels().contains_key(IN_USE);
+                            let_go = if is_in_use { None } else { let_go.or(Some(written)) };
+                            asked = object.metadata.deletion_timestamp.is_some().then_some(written);
                         }
                     }
                     WatchEvent::Deleted(object) => {
                         let gone = object.metadata.resource_version.unwrap_or_default().parse()?;
-                        return Ok(End { asked: asked.unwrap_or(gone), gone });
+                        return Ok(End { let_go, asked: asked.unwrap_or(gone), gone });
                     }
                     WatchEvent::Bookmark(mark) => version = mark.metadata.resource_version,
                     WatchEvent::Error(status) => bail!("watching {name}: {status:?}"),
