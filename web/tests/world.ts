@@ -39,7 +39,7 @@ export class World {
   private version = 1000;
   private readonly backlog: Sent[] = [];
   private readonly lines = new Set<Line>();
-  readonly refusals: { method: string; path: RegExp; problem: Refusal }[] = [];
+  private refusals: { method: string; path: RegExp; problem: Refusal; lasts: boolean }[] = [];
 
   /** Puts an environment there. */
   add(api: Api, over: Partial<Environment> & { stage?: Stage; name: string; namespace: string }): Environment {
@@ -79,9 +79,14 @@ export class World {
     this.tell('deleted', stored.view);
   }
 
-  /** Answers the next fitting request with a problem. */
-  refuse(method: string, path: RegExp, { status, detail, errors }: Pick<Problem, 'status' | 'detail' | 'errors'>): void {
-    this.refusals.push({ method, path, problem: new Refusal(status, detail, errors) });
+  /** Answers the next fitting request with a problem; where that `lasts`, every one until the world relents. */
+  refuse(method: string, path: RegExp, { status, detail, errors, lasts = false }: Pick<Problem, 'status' | 'detail' | 'errors'> & { lasts?: boolean }): void {
+    this.refusals.push({ method, path, problem: new Refusal(status, detail, errors), lasts });
+  }
+
+  /** Refuses nothing any more. */
+  relent(): void {
+    this.refusals = [];
   }
 
   /** Ends all streams with a reset, or by breaking them. */
@@ -145,9 +150,10 @@ export class World {
   private answer(request: Request, url: URL, path: string, body: unknown): Response {
     const out = path === '/auth/sign-out';
     if (!this.me && !out) throw new Refusal(401, 'Sign in, or send a token of Kubernetes.');
-    const index = this.refusals.findIndex((one) => one.method === request.method && one.path.test(path));
-    if (index >= 0) {
-      const { problem } = this.refusals.splice(index, 1)[0]!;
+    const refusal = this.refusals.find((one) => one.method === request.method && one.path.test(path));
+    if (refusal) {
+      const { problem, lasts } = refusal;
+      if (!lasts) this.refusals = this.refusals.filter((one) => one !== refusal);
       // Who signs out has signed out of this browser, also where the other replicas cannot be told.
       if (out && problem.status === 503) this.me = undefined;
       throw problem;
