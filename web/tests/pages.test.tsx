@@ -649,8 +649,8 @@ describe('the line', () => {
     const world = peopled();
     world.buffering = true;
     open('/', world);
-    expect(await screen.findByRole('link', { name: 'ada' }, { timeout: 20_000 })).toBeVisible();
-    expect(await screen.findByText(/No live changes just now.*held up on its way/, {}, { timeout: 10_000 })).toBeVisible();
+    expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
+    expect(await screen.findByText(/No live changes just now.*held up on its way/)).toBeVisible();
     expect(lists(world)).toBe(1);
     world.add('stock-pool', { name: 'later', namespace: 'team-vision' });
     world.flush();
@@ -666,7 +666,7 @@ describe('the line', () => {
     world.behind.add('ada');
     let answer = () => {};
     world.held = new Promise((resolve) => (answer = resolve));
-    await waitFor(() => expect(lists(world)).toBe(1), { timeout: 20_000 });
+    await waitFor(() => expect(lists(world)).toBe(1));
     world.flush();
     expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
     answer();
@@ -693,7 +693,7 @@ describe('the line', () => {
     world.environments.delete('GpuDevWorkspaceClaim/team-vision/ada');
     world.restart();
     world.streaming = true;
-    await waitFor(() => expect(screen.queryByRole('link', { name: 'ada' })).toBeNull(), { timeout: 5000 });
+    await waitFor(() => expect(screen.queryByRole('link', { name: 'ada' })).toBeNull());
     expect(screen.getByRole('link', { name: 'broken' })).toBeVisible();
   });
 });
@@ -713,23 +713,25 @@ it.each(['/new', `${ADA}?tab=change`])('says why the kinds do not come, and goes
   const world = peopled();
   let answer = () => {};
   world.held = new Promise((resolve) => (answer = resolve));
-  for (let round = 0; round < 2; round++) world.refuse('GET', /kinds$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
+  world.refuse('GET', /kinds$/, { status: 502, detail: 'The Kubernetes API does not answer just now.', lasts: true });
   open(path, world);
   expect(await screen.findByText('Asking the portal who you are…')).not.toHaveClass('unseen');
   answer();
   const alert = await screen.findByRole('alert');
   expect(alert).toHaveTextContent(/What can be made here cannot be read.*The Kubernetes API does not answer just now\./);
   await expectAccessible();
+  world.relent();
   expect(await (path === '/new' ? screen.findByRole('link', { name: 'GPU workspace' }) : screen.findByLabelText(/^Instance type/))).toBeVisible();
   expect(screen.queryByRole('alert')).toBeNull();
 });
 
 it('says that the portal does not answer, and goes on once it does', async () => {
   const world = peopled();
-  world.refuse('GET', /me$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
+  world.refuse('GET', /me$/, { status: 502, detail: 'The Kubernetes API does not answer just now.', lasts: true });
   open('/', world);
   expect(await screen.findByRole('alert')).toHaveTextContent('The Kubernetes API does not answer just now.');
   await expectAccessible();
+  world.relent();
   expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
 });
 
