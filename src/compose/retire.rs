@@ -47,8 +47,8 @@ impl Composition<'_> {
 
     /// Lets what the user no longer asks for go, step by step; [`is_gone`](Self::is_gone) says when nothing is left of it.
     ///
-    /// What would be left behind in its cluster (`Orphan`) is made to be deleted once Usages keep what it `needs` for that, in case
-    /// somebody deletes the whole environment meanwhile. These go after its provider has let go of it.
+    /// What would be left behind in its cluster (`Orphan`) is made to be deleted once Usages keep what it `needs` for that, and all
+    /// beneath, in case somebody deletes the whole environment meanwhile. These go after its provider has let go of it.
     pub fn dismiss<M: models::Managed>(&mut self, slot: &str, needs: &[&str]) -> Result<(), Error> {
         self.leave::<M>(slot, needs, false)
     }
@@ -114,12 +114,21 @@ impl Composition<'_> {
         self.slots("usage-").filter(|usage| usage.ends_with(&by)).map(str::to_owned).collect()
     }
 
-    /// Whether the Usages that keep what a slot needs are in force.
+    /// Whether Usages keep what a slot `needs` until its resource is gone: those by the slot are in force, and so is every Usage by
+    /// what they keep, down to what needs nothing. Usages that this call has not asked for yet, and that were never there, are not
+    /// known here: what is beneath is composed first.
     pub fn is_secured(&self, slot: &str, needs: &[&str]) -> bool {
-        let holds = |of: &&str| {
-            self.observed.get(&format!("usage-{of}-by-{slot}")).is_some_and(|usage| usage.health().ready)
-        };
-        needs.iter().all(holds)
+        needs.iter().all(|of| {
+            let usage = self.observed.get(&format!("usage-{of}-by-{slot}"));
+            usage.is_some_and(|usage| usage.health().ready) && self.is_secured(of, &self.needs(of))
+        })
+    }
+
+    /// What the Usages by a slot keep: those that were observed, that this call asks for, and that have to wait.
+    fn needs(&self, slot: &str) -> Vec<&str> {
+        let by = format!("-by-{slot}");
+        let all = self.observed.keys().chain(self.desired.keys()).chain(self.waiting.keys());
+        all.filter_map(|usage| usage.strip_prefix("usage-")?.strip_suffix(&by)).collect()
     }
 
     /// Whether a resource that nobody asks for any more is still on its way out, which core does not show us. A Usage by it does:

@@ -163,27 +163,65 @@ fn what_a_managed_cluster_has_inside_is_left_behind_until_its_usages_are_in_forc
     }
 }
 
+/// Usages by the ways into a managed cluster and by what is beneath, and the slots inside that are reached by each.
+fn beneath(cluster_type: &str) -> Vec<(String, &'static [&'static str])> {
+    let (configs, others): (&[&str], &[&str]) = match cluster_type {
+        "gke" => (&["node-pool"], &["cluster-by-node-pool"]),
+        "eks" => (&["node-pool", "cluster-auth"], &["cluster-by-node-pool", "cluster-by-cluster-auth"]),
+        _ => (&["cluster"], &[]),
+    };
+    let ways_in: [(&str, &'static [&'static str]); 2] = [
+        ("helm-config", &["app", "argocd", "knative"]),
+        ("kubernetes-config", &["gitops", "knative-namespace", "knative-serving"]),
+    ];
+    let by_ways_in = configs
+        .iter()
+        .flat_map(|of| ways_in.map(|(config, reached)| (format!("usage-{of}-by-{config}"), reached)));
+    let by_others = others.iter().map(|usage| (format!("usage-{usage}"), INSIDE.as_slice()));
+    by_ways_in.chain(by_others).collect()
+}
+
 #[test]
 fn what_a_managed_cluster_has_inside_is_left_behind_until_its_way_in_is_kept() {
-    for (cluster_type, beneath) in [
-        ("gke", ["node-pool-by-helm-config", "cluster-by-node-pool"].as_slice()),
-        (
-            "eks",
-            &[
-                "node-pool-by-helm-config",
-                "cluster-auth-by-helm-config",
-                "cluster-by-node-pool",
-                "cluster-by-cluster-auth",
-            ],
-        ),
-        ("aks", &["cluster-by-helm-config"]),
-    ] {
+    for cluster_type in ["gke", "eks", "aks"] {
         for beginning in beginnings(cluster_type) {
-            for usage in beneath.iter().map(|usage| format!("usage-{usage}")) {
+            let after = inside(&beginning.clone().settle(|_| Mood::Ready));
+            for (usage, reached) in beneath(cluster_type) {
                 let mood = |slot: &str| if slot == usage { Mood::Silent } else { Mood::Ready };
                 let world = beginning.clone().settle(mood);
                 assert!(world.composed.contains_key(&usage), "{cluster_type} has no {usage}");
-                assert_eq!(inside(&world)["app"], "keep", "{cluster_type} without {usage}");
+                let fates = inside(&world);
+                for slot in reached {
+                    assert_eq!(fates[*slot], "keep", "{cluster_type}: {slot} without {usage}");
+                }
+                assert_eq!(inside(&world.settle(|_| Mood::Ready)), after, "{cluster_type}: after {usage}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_add_on_leaves_a_managed_cluster_once_its_way_in_is_kept() {
+    for cluster_type in ["gke", "eks", "aks"] {
+        for beginning in beginnings(cluster_type) {
+            for (usage, reached) in beneath(cluster_type) {
+                let mood = |slot: &str| if slot == usage { Mood::Silent } else { Mood::Ready };
+                let mut world = beginning.clone().settle(mood);
+                without_add_ons(&mut world);
+                let world = world.settle(mood);
+                for (slot, fate) in inside(&world) {
+                    assert!(
+                        fate == "keep" || !reached.contains(&slot.as_str()),
+                        "{cluster_type}: {slot} without {usage}"
+                    );
+                }
+                let users =
+                    ["app", "gitops", "knative-serving"].into_iter().filter(|slot| reached.contains(slot));
+                for slot in users {
+                    assert!(world.composed.contains_key(slot), "{cluster_type}: {slot} left without {usage}");
+                }
+                let world = world.settle(|_| Mood::Ready).settle(|_| Mood::Ready);
+                assert_eq!(inside(&world), BTreeMap::new(), "{cluster_type}: after {usage}");
             }
         }
     }

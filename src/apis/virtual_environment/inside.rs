@@ -12,9 +12,6 @@ use crate::models::kubernetes::Object;
 const HELM: &str = "helm-config";
 const KUBERNETES: &str = "kubernetes-config";
 
-/// A managed cluster itself.
-const CLUSTER: &str = "cluster";
-
 /// Where Argo CD is installed, and looks for its Applications.
 const ARGOCD: &str = "argocd";
 
@@ -196,21 +193,11 @@ impl Inside<'_, '_> {
     }
 
     /// Whether something is left behind in the cluster where somebody deletes the environment now: in one that takes all with it; and
-    /// in any other until Usages keep what its deletion needs, or it could be without a way in when it is told to go, and stay for ever.
+    /// in any other until Usages keep what its deletion needs, down to the cluster: it could be without a way in when it is told to go,
+    /// or without its cluster, which a cloud may delete with all its nodes, and stay for ever.
     fn is_left_behind(&self, slot: &str, needs: &[&str]) -> bool {
-        if self.cluster.takes_all {
-            return true;
-        }
         // What is deleted by itself once stays so, whatever becomes of a Usage.
-        if self.cx.is_deleted_with(slot) {
-            return false;
-        }
-        let mut configs = needs.iter().filter(|need| [HELM, KUBERNETES].contains(need));
-        let has_way_in = configs.all(|config| self.cx.is_secured(config, self.cluster.beneath));
-        // Down to the cluster, which a cloud may delete with all its nodes.
-        let mut beneath = self.cluster.beneath.iter().filter(|slot| **slot != CLUSTER);
-        let is_kept = beneath.all(|slot| self.cx.is_secured(slot, &[CLUSTER]));
-        !(has_way_in && is_kept && self.cx.is_secured(slot, needs))
+        self.cluster.takes_all || !(self.cx.is_deleted_with(slot) || self.cx.is_secured(slot, needs))
     }
 
     /// The name of a provider config: the one that it has, or is to get.
