@@ -344,8 +344,9 @@ impl Hold {
     }
 }
 
-/// How providers that are made by upjet say that they delete something once it is made.
-const STILL_MAKING: &str = "create operation that started at ";
+/// How providers that are made by upjet say what they have to end before they delete something: `create`, `update` or `destroy`
+/// stands before it.
+const STILL_AT_WORK: &str = " operation that started at ";
 
 /// What the provider was refused.
 fn refusal(data: &Value) -> Option<String> {
@@ -353,7 +354,7 @@ fn refusal(data: &Value) -> Option<String> {
     let of = |kind: &str| {
         let found = conditions.iter().find(|one| one["type"] == kind && one["status"] == "False");
         let message = found.and_then(|one| one["message"].as_str());
-        message.filter(|message| !message.is_empty() && !message.contains(STILL_MAKING))
+        message.filter(|message| !message.is_empty() && !message.contains(STILL_AT_WORK))
     };
     of("LastAsyncOperation").or_else(|| of("Synced")).map(harmless)
 }
@@ -412,15 +413,19 @@ mod tests {
             &json!({"deletionTimestamp": "2026-01-01T10:00:00Z", "finalizers": ["finalizer.managedresource.crossplane.io"]}),
             &json!([]),
         );
-        let still_made = part(
-            &json!({"deletionTimestamp": "2026-01-01T10:00:00Z"}),
-            &json!([{"type": "Synced", "status": "False", "message":
-                "delete failed: create operation that started at 2026-01-01 09:59:00 +0000 UTC is still running"}]),
-        );
-        let parts = parts(vec![under_way, still_made]);
+        let at_work = ["create", "update"].map(|operation| {
+            let message = format!(
+                "delete failed: {operation} operation that started at 2026-01-01 09:59:00 +0000 UTC is still running"
+            );
+            part(
+                &json!({"deletionTimestamp": "2026-01-01T10:00:00Z"}),
+                &json!([{"type": "Synced", "status": "False", "message": message}]),
+            )
+        });
+        let parts = parts([under_way].into_iter().chain(at_work).collect());
         assert_eq!(
             (parts.lines().len(), parts.leaves("2026-01-01T10:01:00Z".parse().unwrap()).len()),
-            (0, 2)
+            (0, 3)
         );
     }
 
