@@ -22,8 +22,8 @@ impl Environment {
         self.delete_with(&["--cascade=foreground"]).await
     }
 
-    /// The same, and what it owns whenever Kubernetes gets to it.
-    pub async fn delete_alone(&self) -> Result<()> {
+    /// The same, and what it owns whenever Kubernetes gets to it, as `kubectl delete` does where nobody asks for more.
+    pub async fn delete_in_background(&self) -> Result<()> {
         self.delete_with(&[]).await
     }
 

@@ -115,21 +115,30 @@ async fn goes_in_order(stage: &Stage, environment: &Environment) -> Result<()> {
 pub(super) async fn nothing_is_left_when_the_composite_goes_first(stage: Stage) -> Result<()> {
     let flavour = Flavour::Namespaced;
     let examples = APIS.iter().map(|api| stage.example(api.info().name, flavour, named(*api, flavour)));
-    let all = examples.chain([stage.cluster("eks", flavour)]).collect::<Result<Vec<_>>>()?;
-    let gone = all.iter().map(async |environment| {
+    let (examples, cluster) = (examples.collect::<Result<Vec<_>>>()?, stage.cluster("eks", flavour)?);
+    let all: Vec<&Environment> = examples.iter().chain([&cluster]).collect();
+    let going = all.iter().map(async |environment| {
         environment.apply().await?;
         environment.ready().await?;
-        held(&stage, environment).await?;
+        let held = held(&stage, environment).await?;
         let traces = Traces::of(environment).await?;
         let order = Order::of(&stage.objects, environment).await?;
-        let gone = async {
-            environment.gone().await?;
-            Traces::are_gone(std::slice::from_ref(&traces), &stage.objects).await
-        };
-        leaves_nothing(&stage, environment, environment.delete_alone(), gone).await?;
-        order.was_kept().await.with_context(|| environment.resource())
+        let (composite, parts) = begins_to_go(environment, environment.delete_in_background()).await?;
+        environment.gone().await?;
+        if !held.is_empty() {
+            ensure!(!still_there(&stage, &parts).await?.is_empty(), "{} went last", environment.resource());
+        }
+        anyhow::Ok((traces, (order, composite, parts)))
     });
-    try_join_all(gone).await.map(drop)
+    let (traces, gone): (Vec<_>, Vec<_>) = try_join_all(going).await?.into_iter().unzip();
+    Traces::are_gone(&traces, &stage.objects).await?;
+    for (environment, (order, composite, parts)) in all.iter().zip(gone) {
+        nothing_is_left(&stage, &composite, &parts).await?;
+        order.was_kept().await.with_context(|| environment.resource())?;
+    }
+    let left = inside::app(&stage, &cluster).await?;
+    ensure!(left.is_empty(), "the cluster went before what was inside: {left:?}");
+    Ok(())
 }
 
 pub(super) async fn everything_goes_when_it_is_half_made(stage: Stage) -> Result<()> {
@@ -294,20 +303,31 @@ async fn leaves_nothing<T>(
     deletes: impl Future<Output = Result<()>>,
     gone: impl Future<Output = Result<T>>,
 ) -> Result<T> {
+    let (composite, composed) = begins_to_go(environment, deletes).await?;
+    let told = gone.await?;
+    nothing_is_left(stage, &composite, &composed).await?;
+    Ok(told)
+}
+
+/// Somebody deletes it; its composite, and all that was composed.
+async fn begins_to_go(
+    environment: &Environment,
+    deletes: impl Future<Output = Result<()>>,
+) -> Result<(Value, Vec<Value>)> {
     let composite = environment.composite().await?;
     let mut composed = environment.composed().await?;
     deletes.await?;
     // What core made of it in that moment, too; it may be gone by then.
     tokio::time::sleep(Duration::from_secs(2)).await;
     composed.extend(environment.composed().await.unwrap_or_default());
-    let told = gone.await?;
+    Ok((composite, composed))
+}
+
+/// Of what was composed nothing is there any more, nor in the clouds.
+async fn nothing_is_left(stage: &Stage, composite: &Value, composed: &[Value]) -> Result<()> {
     let name = composite["metadata"]["name"].as_str().unwrap_or_default();
-    for object in &composed {
-        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
-        let found = stage.objects.referred(&reference(object), namespace).await?.unwrap_or_default();
-        let is_left = found["metadata"]["uid"] == object["metadata"]["uid"];
-        ensure!(!is_left, "{name} is gone, and {} {} is left", object["kind"], object["metadata"]["name"]);
-    }
+    let left = still_there(stage, composed).await?;
+    ensure!(left.is_empty(), "{name} is gone, and these are left: {left:?}");
     if let Some(postgres) = &stage.plane.postgres {
         let there = postgres.names().await?;
         let external = |object: &Value| {
@@ -319,9 +339,22 @@ async fn leaves_nothing<T>(
         let left: Vec<_> = composed.iter().filter_map(external).collect();
         ensure!(left.is_empty(), "{name} is gone, and PostgreSQL still has {left:?}");
     }
-    let left = stage.in_the_clouds(&composite).await?;
+    let left = stage.in_the_clouds(composite).await?;
     ensure!(left.is_empty(), "{name} is gone, and these are left in the clouds: {left:?}");
-    Ok(told)
+    Ok(())
+}
+
+/// Kinds and names of those objects that are still there, and not others by their names.
+async fn still_there(stage: &Stage, objects: &[Value]) -> Result<Vec<String>> {
+    let mut there = Vec::new();
+    for object in objects {
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+        let found = stage.objects.referred(&reference(object), namespace).await?.unwrap_or_default();
+        if found["metadata"]["uid"] == object["metadata"]["uid"] {
+            there.push(format!("{} {}", object["kind"], object["metadata"]["name"]));
+        }
+    }
+    Ok(there)
 }
 
 /// Whoever would delete what a Usage protects is refused, whoever it is; the slots of the Usages.
