@@ -1,5 +1,7 @@
 //! What goes: nothing that exists vanishes but by name.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::health::{Health, State};
@@ -117,18 +119,27 @@ impl Composition<'_> {
     /// Whether Usages keep what a slot `needs` until its resource is gone: those by the slot are in force, and so is every Usage by
     /// what they keep, down to what needs nothing. Usages that this call has not asked for yet, and that were never there, are not
     /// known here: what is beneath is composed first.
-    pub fn is_secured(&self, slot: &str, needs: &[&str]) -> bool {
-        needs.iter().all(|of| {
-            let usage = self.observed.get(&format!("usage-{of}-by-{slot}"));
-            usage.is_some_and(|usage| usage.health().ready) && self.is_secured(of, &self.needs(of))
-        })
+    pub fn is_secured<'c>(&'c self, slot: &'c str, needs: &[&'c str]) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut left: Vec<(&str, &str)> = needs.iter().map(|of| (*of, slot)).collect();
+        while let Some((of, by)) = left.pop() {
+            let usage = self.observed.get(&format!("usage-{of}-by-{by}"));
+            if !usage.is_some_and(|usage| usage.health().ready) {
+                return false;
+            }
+            // What was observed may be anything, and go round in a circle.
+            if seen.insert(of) {
+                left.extend(self.needs(of).map(|beneath| (beneath, of)));
+            }
+        }
+        true
     }
 
     /// What the Usages by a slot keep: those that were observed, that this call asks for, and that have to wait.
-    fn needs(&self, slot: &str) -> Vec<&str> {
+    fn needs(&self, slot: &str) -> impl Iterator<Item = &str> {
         let by = format!("-by-{slot}");
         let all = self.observed.keys().chain(self.desired.keys()).chain(self.waiting.keys());
-        all.filter_map(|usage| usage.strip_prefix("usage-")?.strip_suffix(&by)).collect()
+        all.filter_map(move |usage| usage.strip_prefix("usage-")?.strip_suffix(&by))
     }
 
     /// Whether a resource that nobody asks for any more is still on its way out, which core does not show us. A Usage by it does:

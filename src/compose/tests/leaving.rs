@@ -57,6 +57,32 @@ fn an_orphan_is_made_to_be_deleted_once_what_it_needs_is_kept() {
 }
 
 #[test]
+fn what_it_needs_is_kept_down_to_what_needs_nothing() {
+    for in_force in [false, true] {
+        let test = legacy().with("server", ready()).with("config", ready()).with("disk", orphan(false));
+        let test = test.with("usage-config-by-disk", usage(true, true));
+        let answer = test.with("usage-server-by-config", usage(in_force, true)).compose(|cx| {
+            cx.managed("server", disk("here")).add()?;
+            without_disk(cx)?;
+            cx.usage("server", "config")
+        });
+        let policy = if in_force { Value::Null } else { json!("Orphan") };
+        assert_eq!(object(&answer.unwrap(), "disk")["spec"]["deletionPolicy"], policy);
+    }
+}
+
+#[test]
+fn usages_that_go_round_in_a_circle_are_seen_once() {
+    let test = legacy().with("usage-config-by-disk", usage(true, true));
+    let test = test.with("usage-disk-by-config", usage(true, true));
+    let answer = test.with("usage-config-by-config", usage(true, true)).compose(|cx| {
+        assert!(cx.is_secured("disk", &["config"]));
+        Ok(())
+    });
+    drop(answer);
+}
+
+#[test]
 fn what_is_deleted_with_its_object_goes_once_its_usages_are_in_force() {
     let test = || legacy().with("config", ready()).with("disk", ready());
     let answer = test().compose(without_disk).unwrap();
