@@ -135,11 +135,13 @@ impl Composition<'_> {
         true
     }
 
-    /// What the Usages by a slot keep: those that were observed, that this call asks for, and that have to wait.
+    /// What the Usages of ours by a slot keep: those that were observed, that this call asks for, and that have to wait.
     fn needs(&self, slot: &str) -> impl Iterator<Item = &str> {
         let by = format!("-by-{slot}");
-        let all = self.observed.keys().chain(self.desired.keys()).chain(self.waiting.keys());
-        all.filter_map(move |usage| usage.strip_prefix("usage-")?.strip_suffix(&by))
+        let asked = self.desired.keys().chain(self.waiting.keys()).map(String::as_str);
+        self.slots("usage-")
+            .chain(asked)
+            .filter_map(move |usage| usage.strip_prefix("usage-")?.strip_suffix(&by))
     }
 
     /// Whether a resource that nobody asks for any more is still on its way out, which core does not show us. A Usage by it does:

@@ -185,7 +185,7 @@ describe('one environment', () => {
     // A line that begins anew tells of what may be listed, and of nothing else.
     world.restart();
     world.change(view, { message: 'something newer' });
-    expect(await screen.findByText('something newer', undefined, { timeout: 4000 })).toBeVisible();
+    expect(await screen.findByText('something newer')).toBeVisible();
     // What it forgets and cannot read again it has nothing to show of. Why stays until it can: nothing blinks while it is tried.
     world.refuse('GET', /ada$/, { status: 502, detail: 'away', lasts: true });
     world.restart();
@@ -619,6 +619,8 @@ describe('the line', () => {
   });
 
   it('says nothing of a break that is over at once', async () => {
+    // The shortest wait that there is before the next attempt.
+    vi.spyOn(Math, 'random').mockReturnValue(0);
     const { world } = open('/', peopled());
     await screen.findByRole('link', { name: 'ada' });
     world.reset('shutdown');

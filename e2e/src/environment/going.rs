@@ -33,7 +33,7 @@ impl Environment {
         self.owner.run(&[&args, flags].concat()).await.map(drop)
     }
 
-    /// Waits until it is gone, and all that it composed with it.
+    /// Waits until it is gone; what it composed goes before it where it is to.
     pub async fn gone(&self) -> Result<()> {
         self.gone_within(PATIENCE).await
     }

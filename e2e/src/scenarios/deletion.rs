@@ -121,6 +121,9 @@ pub(super) async fn nothing_is_left_when_the_composite_goes_first(stage: Stage) 
         environment.apply().await?;
         environment.ready().await?;
         let held = held(&stage, environment).await?;
+        if environment.name() == cluster.name() {
+            ensure!(!inside::app(&stage, &cluster).await?.is_empty(), "nothing of the app is inside");
+        }
         let traces = Traces::of(environment).await?;
         let order = Order::of(&stage.objects, environment).await?;
         let (composite, parts) = begins_to_go(environment, environment.delete_in_background()).await?;
@@ -319,7 +322,11 @@ async fn begins_to_go(
     deletes.await?;
     // What core made of it in that moment, too; it may be gone by then.
     tokio::time::sleep(Duration::from_secs(2)).await;
-    composed.extend(environment.composed().await.unwrap_or_default());
+    for part in environment.composed().await.unwrap_or_default() {
+        if composed.iter().all(|known| known["metadata"]["uid"] != part["metadata"]["uid"]) {
+            composed.push(part);
+        }
+    }
     Ok((composite, composed))
 }
 

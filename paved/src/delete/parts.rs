@@ -344,8 +344,7 @@ impl Hold {
     }
 }
 
-/// How providers that are made by upjet say what they have to end before they delete something: `create`, `update` or `destroy`
-/// stands before it.
+/// How providers that are made by upjet say what they have to end before they delete something: `create` or `update` stands before it.
 const STILL_AT_WORK: &str = " operation that started at ";
 
 /// What the provider was refused.

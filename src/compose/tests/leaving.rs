@@ -1,5 +1,7 @@
 //! What the user no longer asks for leaves step by step.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::{Disk, disk, legacy, namespaced, object, observed, ready, slots};
@@ -75,11 +77,23 @@ fn what_it_needs_is_kept_down_to_what_needs_nothing() {
 fn usages_that_go_round_in_a_circle_are_seen_once() {
     let test = legacy().with("usage-config-by-disk", usage(true, true));
     let test = test.with("usage-disk-by-config", usage(true, true));
-    let answer = test.with("usage-config-by-config", usage(true, true)).compose(|cx| {
+    let test = test.with("usage-config-by-config", usage(true, true));
+    let answer = test.compose(|cx| {
         assert!(cx.is_secured("disk", &["config"]));
         Ok(())
     });
-    drop(answer);
+    assert!(matches!(answer, Err(Error::WouldDelete(_))), "nobody asks for them");
+}
+
+#[test]
+fn usages_of_others_are_waited_for_by_nobody() {
+    let mut test = legacy().with("config", ready()).with("usage-config-by-disk", usage(true, true));
+    test.observed.push(("usage-network-by-config".to_owned(), usage(false, true), BTreeMap::new()));
+    let answer = test.compose(|cx| {
+        assert!(cx.is_secured("disk", &["config"]));
+        without_disk(cx)
+    });
+    assert_eq!(slots(&answer.unwrap()), ["config", "usage-config-by-disk"]);
 }
 
 #[test]
