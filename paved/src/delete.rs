@@ -136,7 +136,7 @@ async fn delete(cluster: &Cluster, found: &Found) -> Result<(), Failure> {
     };
     let api = found.kind.api(&cluster.client, metadata.namespace.as_deref());
     match api.delete(name, &params).await {
-        Ok(_) => Ok(()),
+        Ok(()) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         Err(error) => {
             let title = Environment::of(&found.object).title();

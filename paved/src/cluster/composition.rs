@@ -1,11 +1,10 @@
 //! The Compositions that environments can ask for.
 
-use kube::Api;
 use kube::api::{DynamicObject, ListParams};
 use kube::core::ApiResource;
 use serde_json::Value;
 
-use super::{Cluster, Kind, is_denied};
+use super::{Api, Cluster, Kind, is_denied};
 use crate::failure::Failure;
 
 /// A Composition that an environment can ask for.
@@ -64,7 +63,7 @@ pub(crate) async fn compositions(cluster: &Cluster) -> Result<Option<Vec<Composi
         kind: "Composition".to_owned(),
         plural: "compositions".to_owned(),
     };
-    let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
+    let api = Api::of(&cluster.client, None, &resource);
     match api.list(&ListParams::default()).await {
         Ok(list) => Ok(Some(list.items.into_iter().map(Composition).collect())),
         Err(error) if is_denied(&error) => Ok(None),

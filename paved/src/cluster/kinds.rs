@@ -12,10 +12,10 @@ use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
 use kube::core::ApiResource;
 use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
-use kube::{Api, Client, api::DynamicObject};
+use kube::{Client, api::DynamicObject};
 use tokio::time::timeout;
 
-use super::Cluster;
+use super::{Api, Cluster};
 use crate::failure::Failure;
 use crate::suggest;
 
@@ -50,10 +50,7 @@ impl Kind {
 
     /// Its objects in a namespace, or in all of them.
     pub(crate) fn api(&self, client: &Client, namespace: Option<&str>) -> Api<DynamicObject> {
-        match namespace {
-            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &self.resource),
-            None => Api::all_with(client.clone(), &self.resource),
-        }
+        Api::of(client, namespace, &self.resource)
     }
 
     /// `Kind`.

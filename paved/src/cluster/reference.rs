@@ -1,23 +1,30 @@
 //! References to objects of any kind, as composites keep them of what they compose.
 
+use kube::Client;
 use kube::api::DynamicObject;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::discovery::{Scope, pinned_kind};
-use kube::{Api, Client};
 use serde_json::Value;
 
-/// A reference to an object.
+use super::{Api, Segment};
+
+/// A reference to an object. Users can write one: each part fits into a path of the API server.
 pub(crate) struct Reference {
+    /// `GROUP/VERSION`, or `VERSION` of the core group.
     pub(crate) api_version: String,
     pub(crate) kind: String,
-    pub(crate) name: String,
+    pub(crate) name: Segment,
 }
 
 impl Reference {
-    /// What a value refers to, if it refers to anything.
+    /// What a value refers to, if it is a reference.
     pub(crate) fn of(value: &Value) -> Option<Self> {
         let text = |key: &str| value[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-        Some(Self { api_version: text("apiVersion")?, kind: text("kind")?, name: text("name")? })
+        let (api_version, kind) = (text("apiVersion")?, text("kind")?);
+        let parts: Vec<&str> = api_version.split('/').chain([kind.as_str()]).collect();
+        let is_one = parts.len() <= 3 && parts.into_iter().all(|part| Segment::of(part).is_ok());
+        let name = Segment::of(&text("name")?).ok()?;
+        is_one.then_some(Self { api_version, kind, name })
     }
 
     /// The references of a composite, of either flavour.
@@ -35,10 +42,8 @@ impl Reference {
         let (group, version) = self.api_version.split_once('/').unwrap_or(("", &self.api_version));
         let wanted = GroupVersionKind::gvk(group, version, &self.kind);
         let (resource, capabilities): (ApiResource, _) = pinned_kind(client, &wanted).await?;
-        Ok(match namespace.filter(|_| capabilities.scope == Scope::Namespaced) {
-            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-            None => Api::all_with(client.clone(), &resource),
-        })
+        let namespace = namespace.filter(|_| capabilities.scope == Scope::Namespaced);
+        Ok(Api::of(client, namespace, &resource))
     }
 
     /// The object, if there is one.
@@ -47,7 +52,7 @@ impl Reference {
         client: &Client,
         namespace: Option<&str>,
     ) -> kube::Result<Option<DynamicObject>> {
-        self.api(client, namespace).await?.get_opt(&self.name).await
+        self.api(client, namespace).await?.get_opt(self.name.as_str()).await
     }
 }
 
@@ -64,5 +69,24 @@ mod tests {
         assert_eq!(count(&json!({"spec": {"resourceRefs": [one, 3, {"kind": "X"}]}})), 1);
         assert_eq!(count(&json!({"spec": {"crossplane": {"resourceRefs": [one]}}})), 1);
         assert_eq!(count(&json!({"spec": "text"})), 0);
+    }
+
+    #[test]
+    fn reference_to_another_path_is_left_out() {
+        let reference = |version: &str, kind: &str, name: &str| {
+            Reference::of(&json!({"apiVersion": version, "kind": kind, "name": name})).is_some()
+        };
+        assert!(reference("v1", "Secret", "a") && reference("example.org/v1", "Thing", "a.b"));
+        for (version, kind, name) in [
+            ("../../api/v1", "Secret", "a"),
+            ("a/b/c", "Secret", "a"),
+            ("example.org/..", "Secret", "a"),
+            ("/v1", "Secret", "a"),
+            ("v1?x", "Secret", "a"),
+            ("v1", "../Secret", "a"),
+            ("v1", "Secret", "../../../v1/secrets?x="),
+        ] {
+            assert!(!reference(version, kind, name), "{version} {kind} {name}");
+        }
     }
 }

@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt, TryStreamExt};
-use kube::Api;
 use kube::api::{DynamicObject, WatchEvent, WatchParams};
-use kube::runtime::watcher;
 use kube::runtime::watcher::{Config, Error, Event};
 use tokio::time::sleep;
 
-use super::{Cluster, Kind};
+use super::{Api, Cluster, Kind};
 
 /// Objects of one page of the list that a watch begins with: a page is held in memory whole.
 const PAGE: u32 = 100;
@@ -64,7 +62,7 @@ fn listing(
         Some(name) => config.fields(&only(name)),
         None => config,
     };
-    move || watcher(api.clone(), config.clone()).boxed()
+    move || api.watcher(config.clone())
 }
 
 /// The objects that have this name.

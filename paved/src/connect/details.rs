@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::Api;
 use kube::api::DynamicObject;
 
 use super::Target;
+use crate::cluster::Api;
 use crate::failure::Failure;
 
 /// What an environment's Secret holds. It is never printed as a whole, nor by accident.

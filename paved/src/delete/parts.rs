@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 use function_paved_road::compose::ResourceStatus;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use kube::Api;
 use kube::api::{DynamicObject, ObjectMeta};
 use serde_json::Value;
 
-use crate::cluster::{Cluster, Found, Reference, is_denied};
+use crate::cluster::{Api, Cluster, Found, Reference, is_denied};
 use crate::environment::age;
 use crate::failure::Failure;
 use crate::paint::{Leaf, Mark, harmless, one_line};
@@ -127,7 +126,7 @@ impl Parts {
         let apis: BTreeMap<_, _> = stream::iter(apis).buffer_unordered(AT_ONCE).collect().await;
         let parts = references.iter().map(|reference| Part {
             kind: reference.kind.clone(),
-            name: reference.name.clone(),
+            name: reference.name.to_string(),
             api: apis[&(&reference.api_version, &reference.kind)].clone(),
             state: State::Unknown,
         });

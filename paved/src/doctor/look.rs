@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::Api;
 use kube::api::{DynamicObject, ListParams};
 use kube::core::ApiResource;
 use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
 
 use super::check::Check;
 use super::configs;
-use crate::cluster::{Cluster, Kind, Kinds, is_denied};
+use crate::cluster::{Api, Cluster, Kind, Kinds, is_denied};
 
 /// What was read of a kind.
 pub(super) enum Seen {
@@ -112,7 +111,7 @@ pub(super) async fn look(cluster: &Cluster, kinds: &Kinds) -> World {
 
 /// Every object of a kind that has these labels, whatever its namespace.
 async fn all(cluster: &Cluster, resource: &ApiResource, labels: &str) -> Seen {
-    let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), resource);
+    let api = Api::of(&cluster.client, None, resource);
     match api.list(&ListParams::default().labels(labels)).await {
         Ok(list) => Seen::All(list.items),
         Err(kube::Error::Api(status)) if status.code == 404 => Seen::NoSuchKind,

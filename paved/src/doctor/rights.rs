@@ -4,11 +4,10 @@ use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
-use kube::Api;
 use kube::api::PostParams;
 
 use super::check::Check;
-use crate::cluster::{ASK, Cluster, Kind, Kinds};
+use crate::cluster::{ASK, Api, Cluster, Kind, Kinds};
 use crate::failure::Failure;
 
 /// How many questions are asked at once.

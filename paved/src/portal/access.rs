@@ -9,7 +9,6 @@ use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, ResourceRule, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
     SelfSubjectRulesReview, SelfSubjectRulesReviewSpec,
 };
-use kube::Api;
 use kube::api::PostParams;
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -20,7 +19,7 @@ use super::clients::Clients;
 use super::kinds::Catalog;
 use super::problem::Problem;
 use super::who::{Credential, Naming, Person};
-use crate::cluster::Kind;
+use crate::cluster::{Api, Kind};
 
 /// How long an answer counts.
 pub(super) const TTL: Duration = Duration::from_secs(20);

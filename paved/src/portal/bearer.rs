@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use kube::Client;
 use kube::api::PostParams;
-use kube::{Api, Client};
 use sha2::{Digest, Sha256};
 
 use super::access::answered;
@@ -13,6 +13,7 @@ use super::answers::Answers;
 use super::clients::Clients;
 use super::problem::Problem;
 use super::who::{Credential, Naming, Person, Token};
+use crate::cluster::Api;
 
 /// How long an answer counts: a token that is taken back goes on for so long, as far as what it sees is concerned. Writes are
 /// made with the token itself.

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use super::problem::Problem;
+use crate::cluster::Segment;
 
 /// The largest body, in bytes.
 pub(super) const LARGEST: usize = 1 << 20;
@@ -95,6 +96,14 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
         read.map(|axum::extract::Path(value)| Self(value))
             .map_err(|_| Problem::not_found("There is no such page."))
     }
+}
+
+/// A path of the portal's API: `/api/v1/` with these segments below it.
+pub(super) fn location(segments: &[&str]) -> Result<String, Problem> {
+    let checked: Result<Vec<Segment>, _> = segments.iter().map(|text| Segment::of(text)).collect();
+    let checked = checked.map_err(|error| Problem::bad_request(error.to_string()))?;
+    let texts: Vec<&str> = checked.iter().map(Segment::as_str).collect();
+    Ok(format!("/api/v1/{}", texts.join("/")))
 }
 
 /// A name of Kubernetes in a path. Anything else could reach another path of the API server.

@@ -5,14 +5,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
-use kube::Api;
 use kube::api::{DynamicObject, ListParams};
 use kube::core::ApiResource;
 use serde_json::Value;
 
 use super::clients::Clients;
 use super::problem::Problem;
-use crate::cluster::{Kind, Kinds, is_denied};
+use crate::cluster::{Api, Kind, Kinds, is_denied};
 use crate::failure::Failure;
 
 /// How often the cluster is asked what kinds there are: an API that is installed shows within so long.
@@ -167,7 +166,7 @@ async fn definitions(clients: &Clients) -> kube::Result<Vec<DynamicObject>> {
         kind: "CompositeResourceDefinition".to_owned(),
         plural: "compositeresourcedefinitions".to_owned(),
     };
-    let api: Api<DynamicObject> = Api::all_with(clients.own().client, &resource);
+    let api = Api::of(&clients.own().client, None, &resource);
     Ok(api.list(&ListParams::default()).await?.items)
 }
 

@@ -8,6 +8,8 @@ use serde::Serialize;
 use simulator::schema::Violation;
 use utoipa::{IntoResponses, ToSchema};
 
+use crate::cluster::invalid_name;
+
 /// The media type of a problem.
 pub(super) const MEDIA_TYPE: &str = "application/problem+json";
 
@@ -221,6 +223,9 @@ impl Problem {
 impl From<kube::Error> for Problem {
     /// What the API server says, as it says it. What lies below HTTP goes to the log: addresses are nobody's business.
     fn from(error: kube::Error) -> Self {
+        if let Some(message) = invalid_name(&error) {
+            return Self::bad_request(message);
+        }
         let kube::Error::Api(answer) = &error else {
             tracing::warn!(error = %root(&error), "the API server does not answer");
             return Self::new(StatusCode::BAD_GATEWAY, "The Kubernetes API does not answer just now.");

@@ -434,3 +434,42 @@ async fn on_loopback_the_host_must_be_loopback() {
     let refused = refused.await.unwrap();
     assert!(refused.code == 1 && refused.err.contains("loopback"), "{}", refused.err);
 }
+
+/// Whoever writes an environment names its Secret and, in the namespaced API, its resources. The portal must
+/// not be led by such a name to another path of the API server.
+#[tokio::test]
+async fn name_in_an_object_leads_to_no_other_path() {
+    let world = world().await;
+    let (cluster, portal) = (&world.cluster, &world.portal);
+    let path = at("applicationenvironments", "team-vision", "shop");
+    cluster.put(&path, environment("ApplicationEnvironment", "ada"));
+    let reveal = "/api/v1/environments/team-vision/applicationenvironments/shop/connection";
+    for name in ["../../kube-system/secrets/admin", "x?watch=1", "x#y", ".."] {
+        cluster.change(&path, |object| {
+            object["spec"]["writeConnectionSecretToRef"] = json!({"name": name});
+        });
+        cluster.asked();
+        let answer = portal.json("POST", "ada", reveal, &Value::Null).await;
+        assert_eq!(answer.status, 400, "{name}: {:?}", answer.body);
+        let field = &answer.json()["errors"][0]["field"];
+        assert_eq!(field, "spec.writeConnectionSecretToRef.name", "{name}");
+        let asked = cluster.asked();
+        assert!(asked.iter().all(|(.., path)| !path.contains("secrets")), "{name}: {asked:?}");
+    }
+    cluster.change(&path, |object| {
+        object["metadata"]["deletionTimestamp"] = json!("2026-01-01T10:00:00Z");
+        object["spec"]["resourceRefs"] = json!([
+            {"apiVersion": "../../api/v1", "kind": "Secret", "name": "a"},
+            {"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "name": "../../v1/secrets?x="},
+        ]);
+        object["spec"]["resourceRef"] =
+            json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "name": "../x"});
+    });
+    // The portal looks at environments that are being deleted every few seconds.
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let asked = cluster.asked();
+    let is_read = |path: &str| path.ends_with("/shop");
+    assert!(asked.iter().any(|(who, _, path)| who == "portal" && is_read(path)), "{asked:?}");
+    let strange = |path: &str| path.contains("..") || path.contains("secrets");
+    assert!(asked.iter().all(|(.., path)| !strange(path)), "{asked:?}");
+}

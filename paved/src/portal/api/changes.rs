@@ -13,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::environments::{Place, Whole, whole};
 use super::write::{self, Draft};
 use crate::portal::Portal;
-use crate::portal::extract::{Json, Path, Query};
+use crate::portal::extract::{Json, Path, Query, location};
 use crate::portal::owner::{ANNOTATION, LABEL};
 use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
 use crate::portal::who::SignedIn;
@@ -67,7 +67,7 @@ pub(in crate::portal) async fn create(
         return Ok(axum::Json(whole).into_response());
     }
     let kind = format!("{}.{}", draft.kind.resource.plural, draft.kind.resource.group);
-    let location = format!("/api/v1/environments/{}/{kind}/{}", draft.namespace, draft.name);
+    let location = location(&["environments", &draft.namespace, &kind, &draft.name])?;
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], axum::Json(whole)).into_response())
 }
 

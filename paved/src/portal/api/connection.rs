@@ -7,12 +7,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use k8s_openapi::api::core::v1::Secret;
-use kube::Api;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::environments::Place;
-use crate::cluster::Kind;
+use crate::cluster::{Api, Kind, Segment};
 use crate::connect;
 use crate::portal::extract::Path;
 use crate::portal::live::View;
@@ -74,6 +73,8 @@ async fn read(
     let secret = connect::secret_of(&object, kind.name(), &view.name).ok_or_else(|| {
         Problem::not_found("This environment names no Secret for its connection details: set spec.writeConnectionSecretToRef.name.")
     })?;
+    Segment::of(&secret)
+        .map_err(|error| Problem::field("spec.writeConnectionSecretToRef.name", error.to_string()))?;
     let answer = Api::<Secret>::namespaced(client, namespace).get_opt(&secret).await;
     let found = answer?.ok_or_else(|| {
         Problem::not_found(format!("There is no Secret {secret} with connection details yet."))

@@ -8,12 +8,12 @@ use axum::extract::State;
 use function_paved_road::apis::gpu_workspace::MOST_KEYS;
 use function_paved_road::check::ssh_public_key;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
+use crate::cluster::Api;
 use crate::portal::Portal;
 use crate::portal::extract::Json;
 use crate::portal::owner::{ANNOTATION, Owner};

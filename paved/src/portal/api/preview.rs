@@ -6,7 +6,6 @@ use axum::Json as Answer;
 use axum::extract::State;
 use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
-use kube::Api;
 use kube::api::DynamicObject;
 use kube::core::ApiResource;
 use serde::Serialize;
@@ -17,7 +16,7 @@ use utoipa::ToSchema;
 
 use super::changes::Document;
 use super::write::Draft;
-use crate::cluster::{Cluster, Kind, compositions};
+use crate::cluster::{Api, Cluster, Kind, compositions};
 use crate::failure::Failure;
 use crate::function;
 use crate::portal::Portal;
@@ -127,7 +126,7 @@ async fn configs(cluster: &Cluster) -> Result<Vec<Value>, Problem> {
         kind: CONFIG.to_owned(),
         plural: "environmentconfigs".to_owned(),
     };
-    let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
+    let api = Api::of(&cluster.client, None, &resource);
     let list = match api.list(&kube::api::ListParams::default()).await {
         Ok(list) => list.items,
         // A cluster without the kind has no Settings there.

@@ -7,17 +7,15 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
-use futures::StreamExt;
+use futures::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Api;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
-use kube::runtime::watcher;
 use kube::runtime::watcher::{Config, Event};
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::cluster::{Cluster, anew};
+use crate::cluster::{Api, Cluster, anew};
 use crate::portal::problem::Problem;
 
 /// The ConfigMap.
@@ -130,7 +128,7 @@ impl Revoked {
     pub(in crate::portal) async fn follow(&self) {
         let Some(maps) = &self.maps else { return };
         let config = Config::default().fields(&format!("metadata.name={NAME}")).timeout(OPEN);
-        let begin = || watcher(maps.clone(), config.clone()).boxed();
+        let begin = || maps.watcher(config.clone());
         let mut events = std::pin::pin!(anew(begin(), begin));
         let mut prune = tokio::time::interval(PRUNE);
         loop {

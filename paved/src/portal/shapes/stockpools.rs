@@ -18,7 +18,7 @@ use crate::cluster::Kind;
 use crate::portal::Portal;
 use crate::portal::api::environments::{find, visible};
 use crate::portal::api::write::{self, Draft, name_fits};
-use crate::portal::extract::{Json, Path};
+use crate::portal::extract::{Json, Path, location};
 use crate::portal::kinds::api;
 use crate::portal::live::Entry;
 use crate::portal::owner::{LABEL, Owner, hash, unique};
@@ -163,7 +163,7 @@ pub(in crate::portal) async fn create(
     Json(body): Json<Value>,
 ) -> Result<Response, Problem> {
     let job = make(&portal, &person, &headers, &body).await?;
-    let location = format!("/api/v1/operator/jobs/{}", job.job_id);
+    let location = location(&["operator", "jobs", &job.job_id])?;
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Answer(job)).into_response())
 }
 
