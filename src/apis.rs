@@ -103,6 +103,8 @@ pub struct Info {
     pub connection_keys: &'static [&'static str],
     /// Printer columns before the common ones: name, JSON path, type.
     pub columns: &'static [(&'static str, &'static str, &'static str)],
+    /// Slots of which every environment has one: its resource records the schema revision that the environment was made with.
+    pub first_slots: &'static [&'static str],
     /// Status fields that came after the first schema revision, with the revision that brought them.
     pub since_revision: &'static [(&'static str, u32)],
 }

@@ -48,6 +48,10 @@ pub const MARK: &str = "paved-road.fn.crossplane.io/composed";
 /// Prefix of the annotations that note which choice of the user's a value followed from.
 pub const CHOICE_PREFIX: &str = "paved-road.fn.crossplane.io/";
 
+/// The annotation on an environment's first resource that says with which schema revision the environment was made.
+/// Absent: the first revision.
+pub const MADE_WITH: &str = "paved-road.fn.crossplane.io/schema-revision";
+
 /// Slot and suffix of the Secret that holds a namespaced composite's connection details.
 const CONNECTION_SLOT: &str = "connection";
 
@@ -71,6 +75,7 @@ pub struct Composition<'r> {
     random: &'r mut dyn FnMut(&mut [u8]),
     unpublished: bool,
     dated: Option<&'static str>,
+    first_slots: &'static [&'static str],
 }
 
 /// A resource that this call asks for.
@@ -126,6 +131,42 @@ impl<'r> Composition<'r> {
             random,
             unpublished: false,
             dated: None,
+            first_slots: &[],
+        }
+    }
+
+    /// Names the slots whose resource records the environment's schema revision: see [`is_since`](Self::is_since).
+    #[must_use]
+    pub fn with_first_slots(mut self, slots: &'static [&'static str]) -> Self {
+        self.first_slots = slots;
+        self
+    }
+
+    /// Whether the environment was made with a schema revision of at least `revision`, or is being made with one now.
+    /// An environment keeps the revision that it was made with: an upgrade adds nothing to it.
+    pub fn is_since(&self, revision: u32) -> bool {
+        let mut first = self.first_slots.iter().filter_map(|slot| self.observed.get(*slot)).peekable();
+        let made_with = match first.peek() {
+            None => self.settings.revision(),
+            Some(_) => first.filter_map(made_with).max().unwrap_or(1),
+        };
+        made_with >= revision
+    }
+
+    /// Whether this call composes a slot that came with `revision`: in environments made with it, and where the resource
+    /// exists already.
+    pub fn brings(&self, revision: u32, slot: &str) -> bool {
+        self.exists(slot) || self.is_since(revision)
+    }
+
+    /// The revision to record on the resource in a slot: the recorded one, or today's on a new resource.
+    fn revision_note(&self, slot: &str) -> Option<u32> {
+        if !self.first_slots.contains(&slot) {
+            return None;
+        }
+        match self.observed.get(slot) {
+            Some(running) => made_with(running),
+            None => Some(self.settings.revision()).filter(|revision| *revision > 1),
         }
     }
 
@@ -236,6 +277,9 @@ impl<'r> Composition<'r> {
     /// Puts a resource into its slot, with our mark.
     fn insert(&mut self, slot: &str, mut object: Object, counted: bool) -> Result<(), Error> {
         put(&mut object, &["metadata", "labels", MARK], Some("true".into()));
+        if let Some(revision) = self.revision_note(slot) {
+            put(&mut object, &["metadata", "annotations", MADE_WITH], Some(revision.to_string().into()));
+        }
         let health = match self.observed.get(slot) {
             Some(seen) => seen.health().unless_behind(&object, &seen.object),
             None => Health::unseen(),
@@ -267,4 +311,9 @@ impl<'r> Composition<'r> {
         put(&mut desired.object, &["metadata", "name"], Some(name.as_str().into()));
         Some(name)
     }
+}
+
+/// The schema revision that is recorded on a resource.
+fn made_with(resource: &observed::Resource) -> Option<u32> {
+    resource.annotation(MADE_WITH)?.parse().ok()
 }

@@ -166,7 +166,8 @@ fn compose(
         (slot, object, resource.connection_details.into_iter().collect())
     });
     let mut composition =
-        Composition::new(xr, api.info().name, &settings.common, observed, outside.now, &mut *outside.random);
+        Composition::new(xr, api.info().name, &settings.common, observed, outside.now, &mut *outside.random)
+            .with_first_slots(api.info().first_slots);
     for Credentials { source } in credentials.into_values() {
         let Some(Source::CredentialData(secret)) = source else { continue };
         secret.data.values().for_each(|value| composition.hide(value));

@@ -22,7 +22,7 @@ pub const VERSION: &str = "v1alpha1";
 pub const FUNCTION: &str = "function-paved-road";
 
 /// Revision of the status schemas that the generated Compositions come with.
-pub const SCHEMA_REVISION: u32 = 1;
+pub const SCHEMA_REVISION: u32 = 2;
 
 /// Name of the EnvironmentConfig that the packaged Compositions read their settings from.
 pub const ENVIRONMENT_CONFIG: &str = "paved-road";

@@ -21,7 +21,7 @@ pub const KIND: &str = "Settings";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Common {
-    /// Revision of the status schema that came with the Composition: status fields of later revisions are left out.
+    /// Revision of the schemas that came with the Composition: status fields, kinds and slots of later revisions are left out.
     #[schemars(range(min = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema_revision: Option<u32>,
@@ -39,6 +39,11 @@ pub struct Common {
 }
 
 impl Common {
+    /// The schema revision that the Composition came with. Absent: the first.
+    pub fn revision(&self) -> u32 {
+        self.schema_revision.unwrap_or(1)
+    }
+
     /// What the schema of Settings says, and nobody checks before us.
     fn check(&self) -> Result<(), Error> {
         let wrong = |path: String, error: Refused| Error::settings(check::shown(&path), error);

@@ -135,6 +135,7 @@ impl Api for ApplicationEnvironment {
             ("Size", ".spec.parameters.nodeSize", "string"),
             ("Database", ".status.dbEndpoint", "string"),
         ],
+        first_slots: &["gke-cluster"],
         since_revision: &[],
     };
     type Settings = ApplicationEnvironmentSettings;

@@ -114,6 +114,7 @@ impl Api for GpuDevWorkspace {
             ("Machine", ".spec.parameters.instanceType", "string"),
             ("Address", ".status.publicIp", "string"),
         ],
+        first_slots: &["security-group"],
         since_revision: &[],
     };
     type Settings = GpuWorkspaceSettings;

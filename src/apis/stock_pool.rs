@@ -100,6 +100,7 @@ impl Api for StockPool {
             ("Desired", ".spec.replicas", "integer"),
             ("Available", ".status.available", "integer"),
         ],
+        first_slots: &["deployment"],
         since_revision: &[],
     };
     type Settings = StockPoolSettings;

@@ -163,6 +163,7 @@ impl Api for UnifiedEnvironment {
             ("URL", ".status.frontendUrl", "string"),
             ("Ready", ".status.ready", "boolean"),
         ],
+        first_slots: &["frontend-bucket"],
         since_revision: &[],
     };
     type Settings = UnifiedEnvironmentSettings;

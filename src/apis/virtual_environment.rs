@@ -229,6 +229,7 @@ impl Api for VirtualEnvironment {
         },
         connection_keys: &[KUBECONFIG],
         columns: &[("Type", ".status.type", "string"), ("Endpoint", ".status.endpoint", "string")],
+        first_slots: &["host-namespace", "cluster"],
         since_revision: &[],
     };
     type Settings = VirtualEnvironmentSettings;

@@ -67,7 +67,7 @@ impl Composition<'_> {
         let (reason, message) = provisioned(&leaves, phase);
         let message = scrub::cut(&message);
         let mut whole = status::known(status);
-        let revision = self.settings.schema_revision.unwrap_or(1);
+        let revision = self.settings.revision();
         whole.retain(|field, _| {
             since_revision.iter().all(|(later, since)| field != later || *since <= revision)
         });

@@ -8,6 +8,7 @@ mod leaving;
 mod native;
 mod pinned;
 mod presence;
+mod revision;
 mod secret;
 mod usages;
 mod wrapped;

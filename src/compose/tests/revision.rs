@@ -1,0 +1,68 @@
+//! Which schema revision an environment was made with.
+
+use serde_json::{Value, json};
+
+use super::{Test, disk, legacy, object, ready, slots};
+use crate::compose::MADE_WITH;
+
+const FIRST: &[&str] = &["first"];
+
+/// Composes the slot `first`, and `later`, which came with revision 2.
+fn compose(test: &Test) -> (Vec<String>, Value) {
+    let answer = test
+        .compose(|cx| {
+            cx.first_slots = FIRST;
+            cx.managed("first", disk("here")).add()?;
+            if cx.brings(2, "later") {
+                cx.managed("later", disk("here")).add()?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    let note = object(&answer, "first")["metadata"]["annotations"][MADE_WITH].clone();
+    (slots(&answer).into_iter().map(str::to_owned).collect(), note)
+}
+
+fn made_with(revision: &str) -> Value {
+    let mut first = ready();
+    first["metadata"]["annotations"][MADE_WITH] = json!(revision);
+    first
+}
+
+fn under(revision: u32, mut test: Test) -> Test {
+    test.settings.schema_revision = Some(revision);
+    test
+}
+
+#[test]
+fn new_environment_records_its_revision_and_has_later_slots() {
+    assert_eq!(compose(&under(2, legacy())), (vec!["first".into(), "later".into()], json!("2")));
+}
+
+#[test]
+fn composition_of_the_first_revision_brings_nothing_later() {
+    assert_eq!(compose(&legacy()), (vec!["first".into()], Value::Null));
+}
+
+#[test]
+fn upgrade_adds_nothing_to_an_environment_that_runs() {
+    let upgraded = under(2, legacy().with("first", ready()));
+    assert_eq!(compose(&upgraded), (vec!["first".into()], Value::Null));
+}
+
+#[test]
+fn recorded_revision_is_kept_under_a_later_one() {
+    let later = under(3, legacy().with("first", made_with("2")));
+    assert_eq!(compose(&later), (vec!["first".into(), "later".into()], json!("2")));
+}
+
+#[test]
+fn later_slot_that_exists_is_kept_under_an_older_composition() {
+    let older = under(1, legacy().with("first", ready()).with("later", ready()));
+    assert_eq!(compose(&older).0, ["first", "later"]);
+}
+
+#[test]
+fn unreadable_note_counts_as_the_first_revision() {
+    assert_eq!(compose(&under(2, legacy().with("first", made_with("two")))).0, ["first"]);
+}
