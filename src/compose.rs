@@ -7,8 +7,10 @@
 mod answer;
 mod composite;
 mod health;
+mod lookup;
 mod managed;
 mod names;
+mod namespace;
 mod object;
 mod observed;
 mod pin;
@@ -29,8 +31,10 @@ use serde_json::Value;
 pub use answer::Answer;
 pub use composite::{Composite, SecretName, fingerprint, spec_hash};
 pub use health::{Health, State};
+pub use lookup::{Found, Lookup};
 pub use managed::Managed;
 pub use names::{NameRule, label};
+pub use namespace::{COMPOSITE_UID, NAMESPACE_IS_FREE};
 pub use object::Manifest;
 pub use observed::{EXTERNAL_NAME, Observed};
 pub use scrub::Secrets;
@@ -70,6 +74,9 @@ pub struct Composition<'r> {
     /// Slots whose managed resources this call changes. To those that wait for them they are what was observed.
     changing: BTreeSet<String>,
     connection: BTreeMap<String, Vec<u8>>,
+    /// What Crossplane found of what an earlier answer asked for, by the requirement's name.
+    found: BTreeMap<String, Option<Object>>,
+    lookups: BTreeMap<String, Lookup>,
     secrets: Secrets,
     now: Timestamp,
     random: &'r mut dyn FnMut(&mut [u8]),
@@ -126,6 +133,8 @@ impl<'r> Composition<'r> {
             protected: BTreeSet::new(),
             changing: BTreeSet::new(),
             connection: BTreeMap::new(),
+            found: BTreeMap::new(),
+            lookups: BTreeMap::new(),
             secrets,
             now,
             random,

@@ -26,6 +26,12 @@ pub enum Error {
         quoted(.0)
     )]
     SlotTaken(Vec<String>),
+    /// The namespace that the environment was to get exists, and was not made for it.
+    #[error(
+        "namespace {0} exists and was not made for this environment; nothing was changed. \
+         Delete this environment and create it again: it then gets a namespace of another name"
+    )]
+    NamespaceTaken(String),
     /// The composite's kind is none of ours.
     #[error("{found} is not a kind of Paved Road; its kinds are {}", .known.join(", "))]
     UnsupportedKind {
@@ -67,6 +73,7 @@ impl Error {
             Self::InvalidSpec(_) => "InvalidSpec",
             Self::InvalidSettings(_) => "InvalidSettings",
             Self::WouldDelete(_) | Self::SlotTaken(_) | Self::Defect(_) => "WouldDelete",
+            Self::NamespaceTaken(_) => "NamespaceTaken",
             Self::UnsupportedKind { .. } => "UnsupportedKind",
         }
     }

@@ -1,11 +1,11 @@
 //! RunFunction: find the API by the composite's kind, run it, answer.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use function_sdk_rust::proto::v1::{
-    Capability, Condition, Credentials, Ready, Requirements, Resource, ResourceSelector, Resources,
-    ResponseMeta, Result as FunctionResult, RunFunctionRequest, RunFunctionResponse, Severity, State,
+    Capability, Condition, Credentials, Ready, Resource, ResourceSelector, Resources, ResponseMeta,
+    Result as FunctionResult, RunFunctionRequest, RunFunctionResponse, Severity, State,
     Status as ConditionStatus, Target, credentials::Source, resource_selector,
 };
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use tonic::Status;
 
 use crate::apis::{self, AnyApi};
-use crate::compose::{Answer, Composite, Composition, Phase};
+use crate::compose::{Answer, Composite, Composition, Lookup, Phase};
 use crate::error::Error;
 use crate::settings::{self, Settings};
 use crate::value::{self, Object};
@@ -67,7 +67,15 @@ pub fn run_with(
             None => Ok(()),
             Some(settings) => {
                 let xr = Composite::read(xr, composite.connection_details.into_iter().collect())?;
-                let answer = compose(api, xr, observed.resources, credentials, &settings, outside)?;
+                let found = found(&mut request);
+                let mut cx = composition(api, xr, observed.resources, found, &settings, outside);
+                hide(credentials, &mut cx);
+                let status = api.compose(&settings, &mut cx);
+                // Also of a refusal: Crossplane calls again when what it looked up changes.
+                for (requirement, lookup) in cx.lookups() {
+                    ask(&request, &mut response, requirement, selector(lookup));
+                }
+                let answer = cx.finish(status?, api.info().since_revision)?;
                 leave_to_others(&response, &answer)?;
                 fill(&mut response, answer);
                 Ok(())
@@ -100,7 +108,13 @@ fn settings(
     let body = request.input.take().map(value::object).unwrap_or_default();
     let mut input = Settings::read(body.clone(), &sections)?;
     let Some(from) = &input.common.settings_from else { return Ok(Some(input)) };
-    ask(request, response, &from.name);
+    let config = Lookup {
+        api_version: "apiextensions.crossplane.io/v1beta1",
+        kind: "EnvironmentConfig",
+        namespace: None,
+        name: from.name.clone(),
+    };
+    ask(request, response, SETTINGS_REQUIREMENT, selector(&config));
     let Some(found) = answered(request) else {
         tracing::debug!(name = from.name, "asks for the EnvironmentConfig");
         return Ok(None);
@@ -120,24 +134,44 @@ fn settings(
     Settings::read(whole, &sections).map(Some)
 }
 
-/// Asks for the EnvironmentConfig. A core that does not say what it is capable of may be 1.20, which knows only the older field.
-fn ask(request: &RunFunctionRequest, response: &mut RunFunctionResponse, name: &str) {
-    let selector = ResourceSelector {
-        api_version: "apiextensions.crossplane.io/v1beta1".to_owned(),
-        kind: "EnvironmentConfig".to_owned(),
-        namespace: None,
-        r#match: Some(resource_selector::Match::MatchName(name.to_owned())),
-    };
-    let selectors = HashMap::from([(SETTINGS_REQUIREMENT.to_owned(), selector)]);
+/// Asks Crossplane for objects. A Crossplane that does not tell its capabilities may be 1.20, which
+/// knows only the older field.
+fn ask(
+    request: &RunFunctionRequest,
+    response: &mut RunFunctionResponse,
+    requirement: &str,
+    selector: ResourceSelector,
+) {
     let modern = request
         .meta
         .as_ref()
         .is_some_and(|meta| meta.capabilities().any(|c| c == Capability::RequiredResources));
-    response.requirements = Some(Requirements {
-        extra_resources: if modern { HashMap::new() } else { selectors.clone() },
-        resources: selectors,
-        schemas: HashMap::new(),
-    });
+    let requirements = response.requirements.get_or_insert_default();
+    if !modern {
+        requirements.extra_resources.insert(requirement.to_owned(), selector.clone());
+    }
+    requirements.resources.insert(requirement.to_owned(), selector);
+}
+
+fn selector(lookup: &Lookup) -> ResourceSelector {
+    ResourceSelector {
+        api_version: lookup.api_version.to_owned(),
+        kind: lookup.kind.to_owned(),
+        namespace: lookup.namespace.clone(),
+        r#match: Some(resource_selector::Match::MatchName(lookup.name.clone())),
+    }
+}
+
+/// What Crossplane found of everything that earlier answers asked for, by the requirement's name.
+fn found(request: &mut RunFunctionRequest) -> BTreeMap<String, Option<Object>> {
+    let extra = std::mem::take(&mut request.extra_resources);
+    let required = std::mem::take(&mut request.required_resources);
+    let first = |resources: Resources| resources.items.into_iter().next();
+    extra
+        .into_iter()
+        .chain(required)
+        .map(|(name, resources)| (name, first(resources).map(|mut one| value::take_object(&mut one))))
+        .collect()
 }
 
 fn answered(request: &mut RunFunctionRequest) -> Option<Resources> {
@@ -153,14 +187,15 @@ fn environment_config(found: Resources) -> Option<Object> {
     }
 }
 
-fn compose(
+/// A composition for a request, with nothing composed yet.
+fn composition<'r>(
     api: &dyn AnyApi,
     xr: Composite,
     observed: HashMap<String, Resource>,
-    credentials: HashMap<String, Credentials>,
-    settings: &Settings,
-    outside: &mut Outside<'_>,
-) -> Result<Answer, Error> {
+    found: BTreeMap<String, Option<Object>>,
+    settings: &'r Settings,
+    outside: &'r mut Outside<'_>,
+) -> Composition<'r> {
     let observed = observed.into_iter().map(|(slot, mut resource)| {
         let object = value::take_object(&mut resource);
         (slot, object, resource.connection_details.into_iter().collect())
@@ -168,12 +203,16 @@ fn compose(
     let mut composition =
         Composition::new(xr, api.info().name, &settings.common, observed, outside.now, &mut *outside.random)
             .with_first_slots(api.info().first_slots);
+    composition.take_found(found);
+    composition
+}
+
+/// Strikes credentials from everything that the composition says.
+fn hide(credentials: HashMap<String, Credentials>, composition: &mut Composition<'_>) {
     for Credentials { source } in credentials.into_values() {
         let Some(Source::CredentialData(secret)) = source else { continue };
         secret.data.values().for_each(|value| composition.hide(value));
     }
-    let status = api.compose(settings, &mut composition)?;
-    composition.finish(status, api.info().since_revision)
 }
 
 /// What earlier steps desired passes through untouched: a name that they took is never ours.

@@ -19,7 +19,8 @@ pub(crate) use show::{outcome, tree};
 use crate::paint::{Mark, harmless, harmless_name};
 
 /// Reasons of `Provisioned` for which the function composes nothing until somebody changes the spec or the settings.
-const REFUSED: [&str; 4] = ["InvalidSpec", "InvalidSettings", "WouldDelete", "UnsupportedKind"];
+const REFUSED: [&str; 5] =
+    ["InvalidSpec", "InvalidSettings", "WouldDelete", "UnsupportedKind", "NamespaceTaken"];
 
 /// Status fields that are not the API's own outcome.
 const COMMON: [&str; 9] = [

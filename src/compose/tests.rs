@@ -5,6 +5,7 @@
 mod condition;
 mod envelope;
 mod leaving;
+mod namespace;
 mod native;
 mod pinned;
 mod presence;

@@ -179,3 +179,79 @@ fn what_an_earlier_step_composes_is_never_replaced() {
     );
     assert_eq!(response.desired, Some(theirs));
 }
+
+/// A virtual environment of the claims API, whose Composition looks up the namespace.
+fn virtual_environment(settings_from: bool) -> RunFunctionRequest {
+    let xr = json!({
+        "apiVersion": "platform.acme.io/v1alpha1", "kind": "XEnvironment",
+        "metadata": {"name": "team-payments", "uid": "5f0c9a6e-4c1d-4b7e-9a53-0d8a4f6b2c10"},
+        "spec": {"claimRef": {"name": "innocent", "namespace": "team-vision"}, "parameters": {}},
+    });
+    let mut input = json!({"schemaRevision": 2});
+    if settings_from {
+        input["settingsFrom"] = json!({"name": "paved-road"});
+    }
+    let mut request = request(&[Capability::Capabilities, Capability::RequiredResources]);
+    request.observed = Some(State { composite: Some(resource(&xr)), ..State::default() });
+    request.input = Some(structure(&input));
+    request
+}
+
+const NAMESPACE: &str = "Namespace/team-payments-5f0c9";
+
+#[test]
+fn answer_that_looks_up_a_namespace_is_not_fatal_and_composes_nothing_in_it() {
+    let response = answer(virtual_environment(false));
+    assert!(
+        response.results.iter().all(|result| result.severity() != Severity::Fatal),
+        "{:?}",
+        response.results
+    );
+    let asked = &response.requirements.as_ref().unwrap().resources[NAMESPACE];
+    assert_eq!((asked.kind.as_str(), asked.api_version.as_str()), ("Namespace", "v1"));
+    assert_eq!(asked.r#match, Some(resource_selector::Match::MatchName("team-payments-5f0c9".to_owned())));
+    let slots = &response.desired.as_ref().unwrap().resources;
+    for slot in ["host-namespace", "vcluster"] {
+        assert!(!slots.contains_key(slot), "{slot}");
+    }
+}
+
+#[test]
+fn crossplane_1_20_is_asked_for_an_extra_resource() {
+    let mut request = virtual_environment(false);
+    request.meta.as_mut().unwrap().capabilities.clear();
+    let first = answer(request.clone());
+    let requirements = first.requirements.as_ref().unwrap();
+    assert_eq!(requirements.extra_resources.get(NAMESPACE), requirements.resources.get(NAMESPACE));
+    request.extra_resources.insert(NAMESPACE.to_owned(), Resources::default());
+    let second = answer(request);
+    assert!(second.desired.as_ref().unwrap().resources.contains_key("host-namespace"));
+    assert_eq!(second.requirements, first.requirements, "Crossplane takes an answer that asks for the same");
+}
+
+#[test]
+fn settings_and_a_namespace_are_asked_for_together() {
+    let mut request = virtual_environment(true);
+    request.required_resources.insert(SETTINGS_REQUIREMENT.to_owned(), environment_config(&json!({})));
+    let mut asked: Vec<_> = answer(request).requirements.unwrap().resources.into_keys().collect();
+    asked.sort();
+    assert_eq!(asked, [NAMESPACE, SETTINGS_REQUIREMENT]);
+}
+
+#[test]
+fn namespace_of_another_composite_is_fatal() {
+    let mut request = virtual_environment(false);
+    let labels = json!({"paved-road.fn.crossplane.io/composite-uid": "another"});
+    for labels in [json!({}), labels] {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": "team-payments-5f0c9", "labels": labels}});
+        let found = Resources { items: vec![resource(&namespace)] };
+        request.required_resources.insert(NAMESPACE.to_owned(), found);
+        let response = answer(request.clone());
+        assert_eq!(response.results[0].severity(), Severity::Fatal);
+        let [condition] = &response.conditions[..] else { panic!("{:?}", response.conditions) };
+        assert_eq!((condition.r#type.as_str(), condition.reason.as_str()), (CONDITION, "NamespaceTaken"));
+        assert_eq!(condition.status(), ConditionStatus::ConditionFalse);
+        assert!(response.requirements.unwrap().resources.contains_key(NAMESPACE), "Crossplane watches it");
+    }
+}

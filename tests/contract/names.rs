@@ -32,10 +32,11 @@ proptest! {
         for taken in first.iter().chain(&second) {
             prop_assert!(is_valid(&taken.what, &taken.name), "{taken:?}");
         }
-        // A cluster-scoped composite of the same name comes after one that is gone: what Kubernetes names alike went with it.
+        // What is in the user's own namespace has names that users know: two claims of one name are not there at once.
+        let users = world.xr["spec"]["claimRef"]["namespace"].as_str();
         let free = |taken: &&Taken| {
             taken.place.is_none()
-                || same_name && world.flavour == Flavour::Claims && taken.readable
+                || same_name && users.is_some() && taken.place.as_deref() == users && taken.readable
                 || same_uid && is_told_by_uid(&taken.name, uid)
         };
         let shared: Vec<_> = first.intersection(&second).filter(|taken| !free(taken)).collect();
@@ -110,6 +111,10 @@ fn names_of(object: &Value, namespace: &str, configs: &BTreeSet<String>) -> Vec<
     take(service, place.clone(), &object["spec"]["forProvider"]["name"], false);
     let wrapped = format!("{} {}", self::service(manifest), manifest["kind"].as_str().unwrap_or_default());
     take(wrapped, place, &manifest["metadata"]["name"], true);
+    for ingress in [object, manifest].into_iter().filter(|object| object["kind"] == "Ingress") {
+        let everywhere = Some(String::new());
+        take("host".to_owned(), everywhere, &ingress["spec"]["rules"][0]["host"], false);
+    }
     found
 }
 
@@ -186,6 +191,8 @@ fn is_valid(what: &str, name: &str) -> bool {
         // An RFC 1035 label: newer clusters would take a digit at the start.
         " Service" => length(1..=63) && of("-") && begins_with_letter && edges,
         " Namespace" => length(1..=63) && of("-") && edges,
+        // The subdomain is a label of its own.
+        "host" => length(1..=253) && subdomain() && name.split('.').all(|label| label.len() <= 63),
         "object"
         | "secret"
         | " Secret"
@@ -250,5 +257,49 @@ fn names_that_are_cut_or_cleaned_alike_stay_apart() {
                 );
             }
         }
+    }
+}
+
+/// Users choose the names of composites: by the name in the namespaced API, by `spec.resourceRef` in the
+/// claims API.
+#[test]
+fn composites_of_one_name_share_nothing_outside_the_users_namespace() {
+    let uids = ["5f0c9a6e-4c1d-4b7e-9a53-0d8a4f6b2c10", "7e9b51d3-0c2a-4f68-b7d4-5a16c83f92e0"];
+    for world in generate::BEGINNINGS.iter() {
+        let namespace = match world.flavour {
+            Flavour::Claims => &world.xr["spec"]["claimRef"]["namespace"],
+            Flavour::Namespaced => &world.xr["metadata"]["namespace"],
+        };
+        let outside = |uid: &str| -> BTreeSet<Taken> {
+            let all = names(called(world, "team-payments", uid)).into_iter();
+            all.filter(|taken| taken.place.is_some() && taken.place.as_deref() != namespace.as_str())
+                .collect()
+        };
+        let [first, second] = uids.map(outside);
+        let shared: Vec<_> = first.intersection(&second).collect();
+        assert!(shared.is_empty(), "{} in {:?}: {shared:?}", world.api().info().name, world.flavour);
+    }
+}
+
+#[test]
+fn namespaces_and_hosts_carry_a_part_of_the_uid() {
+    let uid = "5f0c9a6e-4c1d-4b7e-9a53-0d8a4f6b2c10";
+    let of = |api: &str, flavour: Flavour| {
+        let is_it = |world: &&World| world.api().info().name == api && world.flavour == flavour;
+        let world = generate::BEGINNINGS.iter().find(is_it).unwrap();
+        names(called(world, "login", uid))
+            .into_iter()
+            .map(|taken| (taken.what, taken.name))
+            .collect::<Vec<_>>()
+    };
+    for (api, flavour, what, name) in [
+        ("virtual-environment", Flavour::Claims, " Namespace", "login-5f0c9"),
+        ("virtual-environment", Flavour::Namespaced, " Namespace", "team-shop-login-5f0c9"),
+        ("unified-environment", Flavour::Claims, " Namespace", "login-5f0c9-environment"),
+        ("unified-environment", Flavour::Claims, "host", "login-5f0c9.apps.acme.io"),
+        ("unified-environment", Flavour::Namespaced, "host", "login-5f0c9.apps.acme.io"),
+    ] {
+        let found = of(api, flavour);
+        assert!(found.contains(&(what.to_owned(), name.to_owned())), "{api} {flavour:?}: {found:?}");
     }
 }

@@ -145,10 +145,6 @@ fn databases_and_sites() {
 fn names() {
     check(vec![
         spec_case(
-            called(Flavour::Claims, "an-environment-with-a-name-that-is-much-too-long-x7k2p"),
-            r#"metadata.name: found "an-environment-with-a-name-that-is-much-too-long-x7k2p"; allowed: at most 51 lower-case letters, digits and hyphens, no hyphen first: the environment's namespace is called "an-environment-with-a-name-that-is-much-too-long-x7k2p-environment", and has 63 characters at most. Claims with shorter names get shorter ones here"#,
-        ),
-        spec_case(
             called(Flavour::Namespaced, "check.out"),
             r#"metadata.name: found "check.out"; allowed: at most 63 lower-case letters, digits and hyphens, a letter first and no hyphen last: the backend's Service is called like the environment"#,
         ),

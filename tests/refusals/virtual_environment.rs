@@ -190,12 +190,12 @@ fn what_runs_cannot_become_another() {
 }
 
 #[test]
-fn the_cluster_s_own_namespaces_are_nobody_s() {
+fn namespace_that_begins_with_kube_is_rejected() {
     let mut composite = virtual_environment();
     composite.xr["metadata"]["name"] = json!("kube-system");
     check(vec![case(
         composite,
-        r#"metadata.name: found "kube-system"; allowed: a name that does not make the namespace kube-system, which is the cluster's own"#,
+        r#"metadata.name: found "kube-system"; allowed: a name whose namespace, kube-system-5f0c9, does not begin with kube-: Kubernetes keeps these for itself"#,
     )]);
 }
 

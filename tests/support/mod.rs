@@ -16,7 +16,8 @@ use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use function_paved_road::function::{self, Outside};
 use function_paved_road::value;
 use function_sdk_rust::proto::v1::{
-    Capability, Ready, RequestMeta, Resource, RunFunctionRequest, RunFunctionResponse, State,
+    Capability, Ready, RequestMeta, Resource, Resources, RunFunctionRequest, RunFunctionResponse, State,
+    resource_selector::Match,
 };
 use serde_json::{Value, json};
 
@@ -139,8 +140,41 @@ pub fn answer(request: RunFunctionRequest) -> RunFunctionResponse {
     answer_at("2026-11-21T09:00:00Z", request)
 }
 
-/// The same at another time.
+/// The same at another time. The cluster has nothing else: what the function has Crossplane look up does
+/// not exist.
 pub fn answer_at(now: &str, request: RunFunctionRequest) -> RunFunctionResponse {
+    answer_among(now, request, &[])
+}
+
+/// The same in a cluster that has these objects.
+pub fn answer_among(now: &str, request: RunFunctionRequest, cluster: &[Value]) -> RunFunctionResponse {
+    let first = answer_once(now, request.clone());
+    let asked = first.requirements.clone().unwrap_or_default();
+    let unanswered = asked.resources.keys().any(|name| !request.required_resources.contains_key(name));
+    if !unanswered {
+        return first;
+    }
+    let mut request = request;
+    for (name, selector) in asked.resources {
+        let is_asked_for = |object: &&Value| {
+            let of = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+            let named =
+                matches!(&selector.r#match, Some(Match::MatchName(name)) if name == of("/metadata/name"));
+            named && of("/apiVersion") == selector.api_version && of("/kind") == selector.kind
+        };
+        let items = cluster.iter().filter(is_asked_for).map(|object| Resource {
+            resource: Some(value::structure(object.as_object().unwrap().clone())),
+            ..Resource::default()
+        });
+        request.required_resources.entry(name).or_insert(Resources { items: items.collect() });
+    }
+    let second = answer_once(now, request);
+    assert_eq!(second.requirements, first.requirements, "Crossplane calls again for as long as these differ");
+    second
+}
+
+/// One call, whatever it asks for.
+pub fn answer_once(now: &str, request: RunFunctionRequest) -> RunFunctionResponse {
     let mut random =
         |bytes: &mut [u8]| bytes.iter_mut().zip(7_u8..).for_each(|(byte, n)| *byte = n.wrapping_mul(37));
     let now = now.parse().unwrap();

@@ -110,7 +110,7 @@ fn a_kubeconfig_is_for_a_name_that_the_certificate_has() {
         assert_eq!(values["exportKubeConfig"]["server"], format!("https://{address}:443"));
         assert_eq!(values["controlPlane"]["proxy"]["extraSANs"][0], address);
         let expected =
-            if world.flavour == Flavour::Claims { "preview-7x9kd" } else { "team-shop-preview-1f53a" };
+            if world.flavour == Flavour::Claims { "preview-7x9kd-5f0c9" } else { "team-shop-preview-1f53a" };
         assert_eq!(namespace, expected);
         let details = &release["spec"]["connectionDetails"][0];
         assert_eq!(

@@ -188,13 +188,10 @@ fn ingress(
     place.outlives(INGRESS, cx)
 }
 
-/// The environment's own part of a host, a label of at most 63 characters. Namespaced environments of other namespaces may be
-/// called the same.
+/// The environment's own part of a host, a label of at most 63 characters. It carries a part of the
+/// uid: other environments may have the same name, and users choose the names of composites.
 fn subdomain(cx: &Composition<'_>) -> String {
-    match cx.xr.namespace {
-        Some(_) => label(&[&cx.xr.name, &cx.xr.uid5()]),
-        None => cx.xr.name.clone(),
-    }
+    label(&[&cx.xr.name, &cx.xr.uid5()])
 }
 
 fn route(place: &Place, host: Option<&str>, class: Option<&str>) -> Value {

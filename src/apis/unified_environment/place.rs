@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::check::{self, Refused};
-use crate::compose::{Composite, Composition, SecretName};
+use crate::compose::{Composite, Composition, SecretName, label};
 use crate::error::Error;
 
 /// Slot of the namespace that the claims flavour makes.
@@ -29,32 +29,30 @@ pub(super) struct Place {
     pub own: bool,
 }
 
-/// Other names follow from the environment's own, and must be names of Kubernetes.
+/// The backend's Service in the namespaced API has the environment's name, so that has to be a
+/// Service's.
 pub(super) fn check_name(xr: &Composite) -> Result<(), Refused> {
     let name = &xr.name;
-    if xr.namespace.is_some() {
-        if is_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase()) {
-            return Ok(());
-        }
-        let allowed = "at most 63 lower-case letters, digits and hyphens, a letter first and no hyphen last: the \
-                       backend's Service is called like the environment";
-        return Err(Refused::new(name, allowed));
-    }
-    let namespace = own_namespace(name);
-    if is_label(&namespace) {
+    if xr.namespace.is_none() || is_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase()) {
         return Ok(());
     }
-    let allowed = format!(
-        "at most {} lower-case letters, digits and hyphens, no hyphen first: the environment's namespace is called \
-         {}, and has 63 characters at most. Claims with shorter names get shorter ones here",
-        63 - own_namespace("").len(),
-        check::quoted(&namespace)
-    );
+    let allowed = "at most 63 lower-case letters, digits and hyphens, a letter first and no hyphen last: the \
+                   backend's Service is called like the environment";
     Err(Refused::new(name, allowed))
 }
 
-fn own_namespace(name: &str) -> String {
-    format!("{name}-environment")
+/// The namespace that resources of the environment are in already.
+fn namespace_in_use(cx: &Composition<'_>) -> Option<String> {
+    let databases = ["postgres-role", "postgres-instance"];
+    let objects = ["backend-service", "backend-deployment", "backend-ingress"];
+    let secrets = databases.into_iter().find_map(|slot| cx.secret_namespace(slot));
+    secrets.or_else(|| objects.into_iter().find_map(|slot| cx.namespace_of(slot)))
+}
+
+/// The name of a new namespace. Users can choose the name of a claim's composite by
+/// `spec.resourceRef`, so the name carries a part of the uid.
+fn new_namespace(xr: &Composite) -> String {
+    label(&[&xr.name, &xr.uid5(), "environment"])
 }
 
 impl Place {
@@ -80,16 +78,11 @@ impl Place {
     }
 
     fn own(cx: &mut Composition<'_>) -> Result<Self, Error> {
-        let namespace = own_namespace(&cx.xr.name);
-        let object = json!({
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {
-                "name": namespace,
-                "labels": {"pod-security.kubernetes.io/enforce": "restricted"},
-            },
-        });
-        cx.object(NAMESPACE, object).add()?;
+        let in_use = namespace_in_use(cx);
+        let running = cx.namespace_of(NAMESPACE).or_else(|| in_use.clone());
+        let namespace = running.unwrap_or_else(|| new_namespace(&cx.xr));
+        let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+        cx.own_namespace(NAMESPACE, &namespace, in_use.is_some(), labels)?;
         let ready = cx.is_ready(NAMESPACE);
         let secret = SecretName { name: SECRET.to_owned(), namespace: namespace.clone() };
         let environment = cx.xr.name.clone();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Cluster, Expose, KUBECONFIG, Parameters, Size, VirtualEnvironmentSettings};
 use crate::check::Refused;
-use crate::compose::{Composition, NameRule, label};
+use crate::compose::{Composition, NAMESPACE_IS_FREE, NameRule, label};
 use crate::error::Error;
 use crate::models::helm::{Chart, Release};
 use crate::value::{Object, at, text};
@@ -32,7 +32,9 @@ impl Parameters {
     ) -> Result<Cluster, Error> {
         let namespace = host_namespace(cx).map_err(|refused| Error::spec("metadata.name", refused))?;
         let name = cx.external_name("vcluster").unwrap_or_else(|| cx.xr.cloud_name(RELEASE_NAME));
-        cx.object("host-namespace", manifest(&namespace)).add()?;
+        let in_use = cx.exists("vcluster");
+        let labels = json!({"pod-security.kubernetes.io/enforce": "baseline"});
+        let free = cx.own_namespace("host-namespace", &namespace, in_use, labels)?;
         let url = format!("https://{name}.{namespace}.svc");
         let release = Release {
             chart: Some(Chart {
@@ -54,6 +56,7 @@ impl Parameters {
             .beside("rollbackLimit", 3)
             .beside("connectionDetails", json!([kubeconfig_of(&name, &namespace)]))
             .publishes()
+            .needs(free, NAMESPACE_IS_FREE)
             .add()?;
         cx.usage("host-namespace", "vcluster")?;
         let exposed = self.exposed(&name, &namespace, cx)?;
@@ -181,32 +184,23 @@ impl Allowance {
 /// The namespace that holds a virtual cluster, and nothing else. It is made, and deleted, with the environment: none that belongs
 /// to the cluster itself.
 pub(super) fn host_namespace(cx: &Composition<'_>) -> Result<String, Refused> {
-    let running = cx
-        .running("vcluster", &["namespace"])
-        .or_else(|| cx.running("host-namespace", &["manifest", "metadata", "name"]));
-    if let Some(running) = running.and_then(Value::as_str).filter(|name| !name.is_empty()) {
-        return Ok(running.to_owned());
+    if let Some(running) = cx.namespace_of("vcluster").or_else(|| cx.namespace_of("host-namespace")) {
+        return Ok(running);
     }
     let xr = &cx.xr;
-    // People choose the names of namespaced environments, and of composites without a claim: a part of the uid keeps them from naming somebody's namespace.
-    let name = match (&xr.namespace, &xr.claim) {
-        (Some(namespace), _) => label(&[namespace, &xr.name, &xr.uid5()]),
-        (None, Some(_)) => label(&[&xr.name]),
-        (None, None) => label(&[&xr.name, &xr.uid5()]),
+    // Users choose the names of composites, also of a claim's, by its `spec.resourceRef`: without a
+    // part of the uid they could name another team's namespace.
+    let name = match &xr.namespace {
+        Some(namespace) => label(&[namespace, &xr.name, &xr.uid5()]),
+        None => label(&[&xr.name, &xr.uid5()]),
     };
-    if ["default", "crossplane-system"].contains(&name.as_str()) || name.starts_with("kube-") {
-        let allowed = format!("a name that does not make the namespace {name}, which is the cluster's own");
+    if name.starts_with("kube-") {
+        let allowed = format!(
+            "a name whose namespace, {name}, does not begin with kube-: Kubernetes keeps these for itself"
+        );
         return Err(Refused::new(&xr.name, allowed));
     }
     Ok(name)
-}
-
-fn manifest(namespace: &str) -> Value {
-    json!({
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": namespace, "labels": {"pod-security.kubernetes.io/enforce": "baseline"}},
-    })
 }
 
 /// The chart leaves the kubeconfig in a Secret that is no part of the release.

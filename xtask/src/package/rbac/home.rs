@@ -7,20 +7,22 @@ use anyhow::{Result, bail};
 use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
 
-use super::rule::{Plurals, Rights, WRITE, is_native};
+use super::rule::{Plurals, READ, Rights, WRITE, is_native};
 use crate::package::composed::{self, Composed};
 use crate::workspace;
 
-/// What Crossplane composes natively. Its own role covers part of it today.
+/// What Crossplane composes natively, which its own role covers in part, and what the function has it
+/// look up: Namespaces, before an environment gets one of its own. Crossplane watches what it looks up.
 pub fn crossplane(composed: &[Composed]) -> Result<Value> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Rights::default();
     for object in composed.iter().flat_map(Composed::objects).filter(|object| is_native(object)) {
         rights.allow(composed::group(object), &plurals.of(object)?, &WRITE);
     }
+    rights.allow("", "namespaces", &READ);
     let mut role = rights.role(
         "paved-road:aggregate-to-crossplane",
-        "What Crossplane composes itself, in the namespaced flavour.",
+        "What Crossplane composes itself in the namespaced API, and Namespaces that it looks up for the function.",
     );
     role["metadata"]["labels"] = json!({"rbac.crossplane.io/aggregate-to-crossplane": "true"});
     Ok(role)

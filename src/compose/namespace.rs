@@ -1,0 +1,82 @@
+//! Namespaces of an environment's own: labelled with the composite's uid, and never another's.
+
+use serde_json::{Value, json};
+
+use super::{Composition, Found, Lookup};
+use crate::error::Error;
+use crate::value::{at, text};
+
+/// The label of a Namespace that names the uid of the composite that it was made for.
+pub const COMPOSITE_UID: &str = "paved-road.fn.crossplane.io/composite-uid";
+
+/// The schema revision whose Compositions have Crossplane look up a Namespace before it is made.
+/// Crossplane needs the right to read Namespaces for that.
+const LOOKS_UP_SINCE: u32 = 2;
+
+/// The reason why resources in a Namespace of the environment's own are not composed yet.
+pub const NAMESPACE_IS_FREE: &str = "Crossplane to look up whether its namespace exists already";
+
+impl Composition<'_> {
+    /// The namespace of a slot's resource: of a Namespace its own name, of another Kubernetes object
+    /// the one that it is in, of a release the one that it is installed into.
+    pub fn namespace_of(&self, slot: &str) -> Option<String> {
+        let for_provider = |path: &[&str]| self.running(slot, path).and_then(Value::as_str);
+        let place = match for_provider(&["manifest", "kind"]) {
+            Some("Namespace") => for_provider(&["manifest", "metadata", "name"]),
+            Some(_) => for_provider(&["manifest", "metadata", "namespace"]),
+            None => for_provider(&["namespace"]),
+        };
+        place.filter(|namespace| !namespace.is_empty()).map(str::to_owned)
+    }
+
+    /// The namespace of the connection Secret that a slot's resource was observed to write.
+    pub fn secret_namespace(&self, slot: &str) -> Option<String> {
+        let object = &self.observed.get(slot)?.object;
+        let namespace = text(object, &["spec", "writeConnectionSecretToRef", "namespace"])?;
+        Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty())
+    }
+
+    /// A Namespace of the environment's own in `slot`. Gives whether resources may be composed into it.
+    ///
+    /// A Namespace of that name that exists already is taken only if it was made for this composite:
+    /// what is composed is applied with force, and deleted with the environment. `in_use` says that a
+    /// resource of this environment is in the namespace already.
+    ///
+    /// # Errors
+    /// [`Error::NamespaceTaken`] where the Namespace exists and was made for something else.
+    pub fn own_namespace(
+        &mut self,
+        slot: &str,
+        name: &str,
+        in_use: bool,
+        mut labels: Value,
+    ) -> Result<bool, Error> {
+        let known = in_use || self.exists(slot) || !self.is_since(LOOKS_UP_SINCE);
+        let free = known || self.is_free(name)?;
+        labels[COMPOSITE_UID] = json!(self.xr.uid);
+        let namespace = json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name, "labels": labels},
+        });
+        self.object(slot, namespace).needs(free, NAMESPACE_IS_FREE).add()?;
+        Ok(free)
+    }
+
+    /// Whether a Namespace is absent or was made for this composite; false as long as that is unknown.
+    fn is_free(&mut self, name: &str) -> Result<bool, Error> {
+        let uid = self.xr.uid.clone();
+        match self.look_up(Lookup::namespace(name)) {
+            Found::Unknown => Ok(false),
+            Found::Absent => Ok(true),
+            Found::Present(namespace) => {
+                let made_for = at(namespace, &["metadata", "labels", COMPOSITE_UID]).and_then(Value::as_str);
+                if made_for == Some(uid.as_str()) {
+                    Ok(true)
+                } else {
+                    Err(Error::NamespaceTaken(name.to_owned()))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Namespaces of an environment's own.
+
+use super::*;
+use crate::compose::{COMPOSITE_UID, Lookup};
+
+const NAME: &str = "thing-abcde";
+
+/// A composition from the schema revision that looks up namespaces, and what Crossplane found.
+fn compose(
+    test: &Test,
+    found: Option<Option<Value>>,
+) -> (Result<bool, Error>, Vec<String>, Result<Answer, Error>) {
+    let (mut free, mut lookups) = (Ok(false), Vec::new());
+    let answer = test.compose(|cx| {
+        let found = found.map(|found| found.and_then(|object| object.as_object().cloned()));
+        cx.take_found(
+            found.map(|found| (Lookup::namespace(NAME).requirement(), found)).into_iter().collect(),
+        );
+        free = cx.own_namespace("namespace", NAME, false, json!({"team": "a"}));
+        lookups = cx.lookups().keys().cloned().collect();
+        free.clone().map(drop)
+    });
+    (free, lookups, answer)
+}
+
+fn since(revision: u32) -> Test {
+    Test { settings: Common { schema_revision: Some(revision), ..Common::default() }, ..legacy() }
+}
+
+fn made_for(uid: &str) -> Value {
+    json!({"kind": "Namespace", "metadata": {"name": NAME, "labels": {COMPOSITE_UID: uid}}})
+}
+
+#[test]
+fn namespace_is_looked_up_before_it_is_composed() {
+    let (free, lookups, answer) = compose(&since(2), None);
+    assert_eq!((free, lookups), (Ok(false), vec![format!("Namespace/{NAME}")]));
+    let answer = answer.ok().unwrap();
+    assert!(answer.resources.is_empty(), "the namespace waits for the answer");
+    let line = &answer.status["resources"][0];
+    assert_eq!((&line["slot"], &line["reason"]), (&json!("namespace"), &json!("Waiting")));
+}
+
+#[test]
+fn absent_namespace_is_composed_with_the_composites_uid() {
+    for found in [None, Some(made_for("abcde123-0000"))] {
+        let (free, lookups, answer) = compose(&since(2), Some(found));
+        assert_eq!(free, Ok(true));
+        assert_eq!(lookups.len(), 1, "Crossplane calls again until two answers ask for the same");
+        let manifest = object(&answer.ok().unwrap(), "namespace")["spec"]["forProvider"]["manifest"].clone();
+        let labels = json!({"team": "a", COMPOSITE_UID: "abcde123-0000"});
+        assert_eq!((&manifest["metadata"]["name"], &manifest["metadata"]["labels"]), (&json!(NAME), &labels));
+    }
+}
+
+#[test]
+fn namespace_of_another_is_refused() {
+    let unlabelled = json!({"kind": "Namespace", "metadata": {"name": NAME}});
+    for found in [unlabelled, made_for("another"), made_for("")] {
+        let (free, lookups, _) = compose(&since(2), Some(Some(found)));
+        let taken = Error::NamespaceTaken(NAME.to_owned());
+        assert_eq!(taken.reason(), "NamespaceTaken");
+        assert_eq!(free, Err(taken));
+        assert_eq!(lookups.len(), 1, "Crossplane calls again when the namespace is gone");
+    }
+}
+
+#[test]
+fn namespace_that_runs_is_not_looked_up() {
+    let running = json!({
+        "apiVersion": "kubernetes.crossplane.io/v1alpha2", "kind": "Object", "metadata": {},
+        "spec": {"forProvider": {"manifest": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "old"}}}},
+    });
+    let (free, lookups, answer) = compose(&since(2).with("namespace", running), None);
+    assert_eq!((free, lookups), (Ok(true), vec![]));
+    let manifest = object(&answer.ok().unwrap(), "namespace")["spec"]["forProvider"]["manifest"].clone();
+    assert_eq!(manifest["metadata"], json!({"name": "old"}));
+}
+
+#[test]
+fn composition_of_an_older_revision_looks_up_nothing() {
+    let (free, lookups, _) = compose(&since(1), None);
+    assert_eq!((free, lookups), (Ok(true), vec![]));
+}
