@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::compose::Composition;
+use crate::compose::{Addition, Composition};
 use crate::error::Error;
 use crate::settings::Settings;
 use crate::value::Object;
@@ -105,8 +105,8 @@ pub struct Info {
     pub columns: &'static [(&'static str, &'static str, &'static str)],
     /// Slots of which every environment has one: its resource records the schema revision that the environment was made with.
     pub first_slots: &'static [&'static str],
-    /// Status fields that came after the first schema revision, with the revision that brought them.
-    pub since_revision: &'static [(&'static str, u32)],
+    /// What the schema revisions after the first added to the API's own status.
+    pub since_revision: &'static [Addition],
 }
 
 /// The names of a kind.

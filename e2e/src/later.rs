@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use function_paved_road::apis::{APIS, AnyApi, Info, find as today, sections};
-use function_paved_road::compose::Composition;
+use function_paved_road::compose::{Addition, Composition};
 use function_paved_road::error::Error;
 use function_paved_road::manifests::SCHEMA_REVISION;
 use function_paved_road::settings::{Settings, merge};
@@ -16,6 +16,9 @@ pub const REVISION: u32 = SCHEMA_REVISION + 1;
 
 /// The status field that the revision brought.
 pub const FIELD: &str = "later";
+
+/// What the revision added to the status of every API.
+const ADDITIONS: &[Addition] = &[Addition::field(FIELD, REVISION)];
 
 /// The image of its workspaces' machines in us-east-1.
 pub const IMAGE: &str = "ami-0fedcba9876543210";
@@ -75,7 +78,7 @@ struct Later {
 
 impl Later {
     fn of(today: &'static dyn AnyApi) -> Self {
-        let info = Info { since_revision: &[(FIELD, REVISION)], ..*today.info() };
+        let info = Info { since_revision: ADDITIONS, ..*today.info() };
         // As long-lived as those of the other APIs, which are constants.
         Self { today, info: Box::leak(Box::new(info)) }
     }

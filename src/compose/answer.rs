@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::composite::spec_hash;
 use super::health::State;
 use super::status::{self, Leaf, Phase};
-use super::{Composition, observed, scrub};
+use super::{Addition, COMMON_ADDITIONS, Composition, observed, revision, scrub};
 use crate::error::Error;
 use crate::value::Object;
 
@@ -49,12 +49,11 @@ pub struct Answer {
 }
 
 impl Composition<'_> {
-    /// Ends the composition. `status` is the API's own part; `since_revision` names its fields that came later than the first
-    /// schema revision.
+    /// Ends the composition. `status` is the API's own part, and `additions` is what later schema revisions added to that.
     ///
     /// # Errors
     /// [`Error::WouldDelete`] where a resource of ours exists that was neither asked for nor retired.
-    pub fn finish(mut self, status: Object, since_revision: &[(&str, u32)]) -> Result<Answer, Error> {
+    pub fn finish(mut self, status: Object, additions: &[Addition]) -> Result<Answer, Error> {
         self.compose_connection_secret()?;
         self.account_for_everything()?;
         self.tell_changes();
@@ -67,11 +66,10 @@ impl Composition<'_> {
         let (reason, message) = provisioned(&leaves, phase);
         let message = scrub::cut(&message);
         let mut whole = status::known(status);
-        let revision = self.settings.revision();
-        whole.retain(|field, _| {
-            since_revision.iter().all(|(later, since)| field != later || *since <= revision)
-        });
-        if let Ok(Value::Object(common)) = serde_json::to_value(common) {
+        let known = self.settings.revision();
+        revision::hold_back(&mut whole, known, additions);
+        if let Ok(Value::Object(mut common)) = serde_json::to_value(common) {
+            revision::hold_back(&mut common, known, COMMON_ADDITIONS);
             // An API may have words of its own for one of these.
             for (field, value) in common {
                 whole.entry(field).or_insert(value);

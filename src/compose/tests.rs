@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Answer, Composite, Composition, MARK};
+use super::{Addition, Answer, Composite, Composition, MARK};
 use crate::error::Error;
 use crate::models::{self, Kind};
 use crate::settings::Common;
@@ -120,7 +120,10 @@ impl Test {
         let now = "2026-11-21T09:00:00Z".parse().unwrap();
         let mut composition = Composition::new(xr, "things", &self.settings, observed, now, &mut random);
         api(&mut composition)?;
-        composition.finish(json!({"early": "a", "late": "b"}).as_object().unwrap().clone(), &[("late", 2)])
+        composition.finish(
+            json!({"early": "a", "late": "b"}).as_object().unwrap().clone(),
+            &[Addition::field("late", 2)],
+        )
     }
 }
 

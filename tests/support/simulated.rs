@@ -101,7 +101,8 @@ impl Case {
         World::new(xr).defined_by(&xrd).select(&read(&self.example.folder.join("composition.yaml"))[0])
     }
 
-    fn input(&self) -> Value {
+    /// The step's input: that of the example's Composition, with the variant's Settings laid over it.
+    pub fn input(&self) -> Value {
         let mut input = self.example.input().as_object().cloned().unwrap_or_default();
         let over = self.documents().into_iter().find(|document| document["kind"] == "Settings");
         if let Some(Value::Object(over)) = over {
@@ -112,11 +113,16 @@ impl Case {
 
     /// One function call, as core makes it.
     pub fn call(&self, world: &World) -> RunFunctionResponse {
+        self.call_with(world, &self.input())
+    }
+
+    /// The same with another input.
+    pub fn call_with(&self, world: &World, input: &Value) -> RunFunctionResponse {
         // No two calls get the same bytes: what is made anew shows.
         static CALLS: AtomicU8 = AtomicU8::new(0);
         let mut random = |bytes: &mut [u8]| bytes.fill(CALLS.fetch_add(1, Ordering::Relaxed));
         let mut outside = Outside { now: world.now(), random: &mut random };
-        world.run(Some(&self.input()), |request| function::run(request, &mut outside)).unwrap()
+        world.run(Some(input), |request| function::run(request, &mut outside)).unwrap()
     }
 
     /// The environment with everything composed and ready.

@@ -1,0 +1,156 @@
+//! Schema revisions: what each of them added to the status.
+//!
+//! An API server rejects the whole status for one field that its XRD does not declare, and for one value that an enumeration of
+//! its XRD does not have. A function that is newer than the XRD must write neither. The Composition that came with the XRD says
+//! its revision (`schemaRevision` of Settings), and the tables say what is later: [`COMMON`] for [`CommonStatus`], and
+//! [`Info::since_revision`](crate::apis::Info::since_revision) for the status of one API.
+//!
+//! A field or a value that is added to a status goes into one of these tables. A test compares the XRDs of each earlier revision,
+//! `tests/contract/xrds-of-revision-*`, with today's.
+//!
+//! [`CommonStatus`]: super::CommonStatus
+
+use std::cmp::Reverse;
+
+use serde_json::Value;
+
+use crate::value::Object;
+
+/// What the schema revisions after the first added to [`CommonStatus`](super::CommonStatus).
+pub const COMMON: &[Addition] = &[];
+
+/// A field, or a value of an enumeration, that a schema revision added to a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addition {
+    /// Path in the status: names with dots between them, and `[]` after the name of a list, as in `resources[].cause`.
+    pub path: &'static str,
+    /// The first schema revision that has it.
+    pub since: u32,
+    /// The value; `None` where the field itself was added.
+    pub value: Option<AddedValue>,
+}
+
+/// A value of an enumeration, and what an older schema has in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddedValue {
+    /// The value, as in `Stopped`.
+    pub name: &'static str,
+    /// The older value that comes closest, as in `Ready`; `None` where the field is left out instead.
+    pub fallback: Option<&'static str>,
+}
+
+impl Addition {
+    /// A field.
+    pub const fn field(path: &'static str, since: u32) -> Self {
+        Self { path, since, value: None }
+    }
+
+    /// A value of an enumeration, and the older value that is written in its place.
+    pub const fn value(
+        path: &'static str,
+        name: &'static str,
+        since: u32,
+        fallback: Option<&'static str>,
+    ) -> Self {
+        Self { path, since, value: Some(AddedValue { name, fallback }) }
+    }
+
+    /// Takes the addition out of the object that holds it, under its last `name`.
+    fn take_out(&self, object: &mut Object, name: &str) {
+        match self.value {
+            None => {
+                object.remove(name);
+            }
+            Some(added) if object.get(name).and_then(Value::as_str) == Some(added.name) => {
+                match added.fallback {
+                    Some(older) => object.insert(name.to_owned(), older.into()),
+                    None => object.remove(name),
+                };
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Takes everything out of a status that schema `revision` does not have.
+pub(super) fn hold_back(status: &mut Object, revision: u32, additions: &[Addition]) {
+    let mut later: Vec<&Addition> = additions.iter().filter(|addition| addition.since > revision).collect();
+    // The newest first: the value that comes in its place may itself be too new.
+    later.sort_by_key(|addition| Reverse(addition.since));
+    for addition in later {
+        at_each(status, addition.path, &|object, name| addition.take_out(object, name));
+    }
+}
+
+/// Calls `act` with every object that holds a field at `path`, and with the field's name.
+fn at_each(object: &mut Object, path: &str, act: &impl Fn(&mut Object, &str)) {
+    let Some((first, rest)) = path.split_once('.') else { return act(object, path) };
+    match first.strip_suffix("[]") {
+        Some(list) => {
+            let items = object.get_mut(list).and_then(Value::as_array_mut);
+            let items = items.into_iter().flatten().filter_map(Value::as_object_mut);
+            items.for_each(|item| at_each(item, rest, act));
+        }
+        None => {
+            if let Some(inner) = object.get_mut(first).and_then(Value::as_object_mut) {
+                at_each(inner, rest, act);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ADDITIONS: &[Addition] = &[
+        Addition::field("late", 2),
+        Addition::field("resources[].cause", 3),
+        Addition::field("place.zone.name", 2),
+        Addition::value("phase", "Paused", 2, Some("Ready")),
+        Addition::value("phase", "Stopped", 3, Some("Paused")),
+        Addition::value("resources[].grade", "Severe", 2, None),
+    ];
+
+    fn held_back(revision: u32, status: Value) -> Value {
+        let Value::Object(mut status) = status else { panic!("an object") };
+        hold_back(&mut status, revision, ADDITIONS);
+        status.into()
+    }
+
+    #[test]
+    fn later_fields_are_left_out_wherever_they_are() {
+        let whole = json!({
+            "early": 1, "late": 2, "place": {"zone": {"name": "a", "id": 1}},
+            "resources": [{"slot": "a", "cause": {"code": "Quota"}}, {"slot": "b"}, null],
+        });
+        let second = json!({
+            "early": 1, "late": 2, "place": {"zone": {"name": "a", "id": 1}},
+            "resources": [{"slot": "a"}, {"slot": "b"}, null],
+        });
+        let first = json!({"early": 1, "place": {"zone": {"id": 1}}, "resources": [{"slot": "a"}, {"slot": "b"}, null]});
+        assert_eq!(held_back(3, whole.clone()), whole);
+        assert_eq!(held_back(2, whole.clone()), second);
+        assert_eq!(held_back(1, whole), first);
+    }
+
+    #[test]
+    fn later_values_become_older_ones() {
+        for (revision, told) in [(3, "Stopped"), (2, "Paused"), (1, "Ready")] {
+            assert_eq!(held_back(revision, json!({"phase": "Stopped"})), json!({"phase": told}));
+        }
+        assert_eq!(held_back(1, json!({"phase": "Failed"})), json!({"phase": "Failed"}));
+        let graded = json!({"resources": [{"grade": "Severe"}, {"grade": "Mild"}]});
+        assert_eq!(held_back(2, graded.clone()), graded);
+        assert_eq!(held_back(1, graded), json!({"resources": [{}, {"grade": "Mild"}]}));
+    }
+
+    #[test]
+    fn a_status_of_another_shape_is_left_alone() {
+        for odd in [json!({}), json!({"resources": {"cause": 1}, "place": []}), json!({"phase": 1})] {
+            assert_eq!(held_back(1, odd.clone()), odd);
+        }
+    }
+}
