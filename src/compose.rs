@@ -6,6 +6,7 @@
 
 mod answer;
 mod composite;
+mod deletion;
 mod health;
 mod lookup;
 mod managed;
@@ -31,6 +32,7 @@ use serde_json::Value;
 
 pub use answer::Answer;
 pub use composite::{Composite, SecretName, fingerprint, spec_hash};
+pub use deletion::{Deleted, Kept, OnDeletion};
 pub use health::{Health, State};
 pub use lookup::{Found, Lookup};
 pub use managed::Managed;

@@ -23,11 +23,12 @@ const REFUSED: [&str; 5] =
     ["InvalidSpec", "InvalidSettings", "WouldDelete", "UnsupportedKind", "NamespaceTaken"];
 
 /// Status fields that are not the API's own outcome.
-const COMMON: [&str; 9] = [
+const COMMON: [&str; 10] = [
     "phase",
     "progress",
     "resources",
     "specHash",
+    "onDeletion",
     "conditions",
     "claimConditionTypes",
     "connectionDetails",

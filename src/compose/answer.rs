@@ -62,6 +62,7 @@ impl Composition<'_> {
         let mut common = status::common(&leaves, exists);
         // Where nothing is stored nobody waits for it.
         common.spec_hash = self.xr.generation.map(|_| spec_hash(&self.xr.spec));
+        common.on_deletion = Some(self.on_deletion());
         let phase = common.phase;
         let (reason, message) = provisioned(&leaves, phase);
         let message = scrub::cut(&message);

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::deletion::OnDeletion;
 use super::health::{Health, State};
 use super::observed::{EXTERNAL_NAME, lenient};
 use super::{Composition, Desired};
@@ -26,6 +27,9 @@ pub struct CommonStatus {
     /// status is its composite's, has the same of its own spec once its newest is composed. Absent in a preview.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec_hash: Option<String>,
+    /// What a deletion of the environment deletes, and what it keeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_deletion: Option<OnDeletion>,
 }
 
 /// Where an environment stands.
@@ -171,7 +175,7 @@ fn count<'k>(kinds: impl Iterator<Item = &'k str>) -> BTreeMap<&'k str, usize> {
 }
 
 /// The kind of a resource; of a wrapper that of what it wraps.
-fn kind(object: &Object) -> &str {
+pub(super) fn kind(object: &Object) -> &str {
     let wrapped = text(object, &["spec", "forProvider", "manifest", "kind"]);
     wrapped.or_else(|| text(object, &["kind"])).unwrap_or_default()
 }
@@ -239,6 +243,7 @@ pub(super) fn common(leaves: &[Leaf], exists: bool) -> CommonStatus {
         progress: format!("{ready}/{}", counted().count()),
         resources: leaves.iter().map(|leaf| leaf.status.clone()).collect(),
         spec_hash: None,
+        on_deletion: None,
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod condition;
+mod deletion;
 mod envelope;
 mod leaving;
 mod namespace;

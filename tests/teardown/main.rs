@@ -6,6 +6,7 @@
 mod any_moment;
 mod graph;
 mod needs;
+mod on_deletion;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -12,8 +12,16 @@ use crate::paint::{self, BOLD, DIM, Mark, YELLOW, one_line};
 use crate::subject::Subject;
 
 /// Status fields that have their own place in the tree.
-const SHOWN_ELSEWHERE: [&str; 7] =
-    ["phase", "progress", "resources", "specHash", "conditions", "claimConditionTypes", "connectionDetails"];
+const SHOWN_ELSEWHERE: [&str; 8] = [
+    "phase",
+    "progress",
+    "resources",
+    "specHash",
+    "onDeletion",
+    "conditions",
+    "claimConditionTypes",
+    "connectionDetails",
+];
 
 /// Prints the composite, a line per resource, its status and the function's results.
 pub(crate) fn print(

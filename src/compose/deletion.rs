@@ -1,0 +1,196 @@
+//! What a deletion of the environment deletes, and what it keeps.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::observed::EXTERNAL_NAME;
+use super::retire::is_orphan;
+use super::{Composition, Desired, status};
+use crate::models::Provider;
+use crate::value::{Object, at, text};
+
+/// What a deletion of the environment deletes, and what it keeps: `{deletes: [{slot, kind, name, hasData}], keeps: [{slot, kind, name,
+/// until}]}`, both sorted by slot. Every resource of the environment is in one of the two lists. Usages, provider configs and
+/// objects that are only observed are in neither list, and so is a resource that still waits to be created.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OnDeletion {
+    /// What is deleted.
+    pub deletes: Vec<Deleted>,
+    /// What stays when the environment is deleted. In a cloud it may go on costing money.
+    pub keeps: Vec<Kept>,
+}
+
+/// A resource that a deletion of the environment deletes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Deleted {
+    /// Its permanent name in the environment.
+    pub slot: String,
+    /// Its Kubernetes kind.
+    pub kind: String,
+    /// Its name or id in the cloud; for a Kubernetes object, its name there. Absent until it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whether people's data is deleted with it: true for databases, buckets, machines with a disk, and clusters.
+    pub has_data: bool,
+}
+
+/// What stays when the environment is deleted: a resource, or what the deletion of one leaves behind, such as a last snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Kept {
+    /// The permanent name of the resource in the environment.
+    pub slot: String,
+    /// The kind of what stays: the resource's Kubernetes kind, or for example Snapshot.
+    pub kind: String,
+    /// The name or id of what stays, in the cloud. Absent until it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Until when it stays, in words that follow "until": "deleted by hand", or for example "7 days after the deletion". Absent
+    /// where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
+
+/// The end of what nobody deletes automatically.
+const BY_HAND: &str = "deleted by hand";
+
+/// Kinds that hold people's data: the provider family, the first label of its groups where it has several, and the kind.
+const WITH_DATA: &[(Provider, &str, &str)] = &[
+    (Provider::Aws, "ec2", "EBSSnapshot"),
+    (Provider::Aws, "ec2", "EBSVolume"),
+    (Provider::Aws, "ec2", "Instance"),
+    (Provider::Aws, "eks", "Cluster"),
+    (Provider::Aws, "rds", "Instance"),
+    (Provider::Aws, "s3", "Bucket"),
+    (Provider::Azure, "containerservice", "KubernetesCluster"),
+    (Provider::Gcp, "container", "Cluster"),
+    (Provider::Gcp, "sql", "Database"),
+    (Provider::Gcp, "sql", "DatabaseInstance"),
+    (Provider::Gcp, "storage", "Bucket"),
+    (Provider::Sql, "postgresql", "Database"),
+];
+
+/// Charts that are clusters: their releases hold people's data, as a managed cluster does.
+const CLUSTER_CHARTS: &[&str] = &["vcluster"];
+
+/// Kinds that exist only inside a resource of another kind, and are deleted with that one whatever their own policy is.
+const INSIDE: &[(&str, &str)] = &[("Grant", "Database")];
+
+impl Composition<'_> {
+    /// What a deletion would delete and keep once this answer is applied.
+    ///
+    /// `Orphan` means that the provider lets go of the resource. What is inside something else that is deleted goes with it all the
+    /// same: everything in a cluster that the environment composes, for example.
+    pub(super) fn on_deletion(&self) -> OnDeletion {
+        let mut told = OnDeletion::default();
+        let clusters = self.composed_configs();
+        for (slot, desired) in &self.desired {
+            if !desired.counted || is_only_observed(&desired.object) {
+                continue;
+            }
+            let kind = status::kind(&desired.object);
+            let name = self.name_on_deletion(slot, &desired.object);
+            if self.is_kept(desired, &clusters) {
+                told.keeps.push(kept(slot, kind, name, BY_HAND));
+                continue;
+            }
+            let observed = self.observed.get(slot).map(|seen| &seen.object);
+            told.keeps.extend(left_behind(slot, &desired.object, observed, name.as_deref()));
+            let has_data = has_data(&desired.object);
+            told.deletes.push(Deleted { slot: slot.clone(), kind: kind.to_owned(), name, has_data });
+        }
+        told
+    }
+
+    fn is_kept(&self, desired: &Desired, clusters: &BTreeSet<&str>) -> bool {
+        let object = &desired.object;
+        let config = text(object, &["spec", "providerConfigRef", "name"]);
+        if !is_orphan(object, self.xr.scope) || config.is_some_and(|config| clusters.contains(config)) {
+            return false;
+        }
+        let kind = text(object, &["kind"]).unwrap_or_default();
+        let Some((_, outer)) = INSIDE.iter().find(|(inner, _)| *inner == kind) else { return true };
+        let outer = self.desired.values().filter(|one| text(&one.object, &["kind"]) == Some(outer));
+        outer.into_iter().all(|outer| is_orphan(&outer.object, self.xr.scope))
+    }
+
+    /// The provider configs that the environment composes: they lead into its own cluster.
+    fn composed_configs(&self) -> BTreeSet<&str> {
+        let configs =
+            self.desired.values().filter(|one| text(&one.object, &["kind"]) == Some("ProviderConfig"));
+        configs.filter_map(|config| text(&config.object, &["metadata", "name"])).collect()
+    }
+
+    /// The name by which people find a resource: in its cloud or, where it has none there, in its cluster.
+    fn name_on_deletion(&self, slot: &str, object: &Object) -> Option<String> {
+        let wrapped = text(object, &["spec", "forProvider", "manifest", "metadata", "name"]);
+        let asked = || text(object, &["metadata", "annotations", EXTERNAL_NAME]);
+        let observed = || self.observed.get(slot)?.annotation(EXTERNAL_NAME);
+        // A managed resource has no name in its cloud before its provider knows one.
+        let own = || {
+            let is_native = at(object, &["spec", "forProvider"]).is_none();
+            text(object, &["metadata", "name"]).filter(|_| is_native)
+        };
+        let name = wrapped.or_else(asked).or_else(observed).or_else(own);
+        name.filter(|name| !name.is_empty()).map(str::to_owned)
+    }
+}
+
+fn kept(slot: &str, kind: &str, name: Option<String>, until: &str) -> Kept {
+    Kept { slot: slot.to_owned(), kind: kind.to_owned(), name, until: Some(until.to_owned()) }
+}
+
+/// Whether the provider only observes what a resource stands for.
+fn is_only_observed(object: &Object) -> bool {
+    let policies = at(object, &["spec", "managementPolicies"]).and_then(Value::as_array);
+    policies.is_some_and(|all| !all.is_empty() && all.iter().all(|one| one == "Observe"))
+}
+
+pub(super) fn has_data(object: &Object) -> bool {
+    let is = |(provider, service, kind): &(Provider, &str, &str)| is_of(object, *provider, service, kind);
+    let chart = text(object, &["spec", "forProvider", "chart", "name"]);
+    WITH_DATA.iter().any(is)
+        || is_of(object, Provider::Helm, "", "Release")
+            && chart.is_some_and(|chart| CLUSTER_CHARTS.contains(&chart))
+}
+
+/// Whether an object is of a kind, in either API.
+fn is_of(object: &Object, provider: Provider, service: &str, kind: &str) -> bool {
+    let (family, domain) = provider.group();
+    let dot = if service.is_empty() { "" } else { "." };
+    let group = text(object, &["apiVersion"]).and_then(|version| version.split('/').next());
+    let of_group = |group: &str| {
+        let rest = group.strip_prefix(service).and_then(|rest| rest.strip_prefix(dot));
+        let rest = rest.and_then(|rest| rest.strip_prefix(family)?.strip_prefix('.'));
+        rest.is_some_and(|rest| rest.strip_prefix("m.").unwrap_or(rest) == domain)
+    };
+    text(object, &["kind"]) == Some(kind) && group.is_some_and(of_group)
+}
+
+/// What the cloud keeps of a resource that is deleted.
+fn left_behind(slot: &str, object: &Object, observed: Option<&Object>, name: Option<&str>) -> Option<Kept> {
+    let asked = |path: &[&str]| at(object, &[&["spec", "forProvider"], path].concat());
+    if is_of(object, Provider::Aws, "rds", "Instance") {
+        let snapshot = asked(&["finalSnapshotIdentifier"]).and_then(Value::as_str);
+        let skips = asked(&["skipFinalSnapshot"]).and_then(Value::as_bool).unwrap_or(false);
+        return snapshot
+            .filter(|_| !skips)
+            .map(|snapshot| kept(slot, "Snapshot", Some(snapshot.to_owned()), BY_HAND));
+    }
+    if is_of(object, Provider::Aws, "eks", "Cluster") {
+        let logs = asked(&["enabledClusterLogTypes"]).and_then(Value::as_array);
+        let group = name.map(|name| format!("/aws/eks/{name}/cluster"));
+        return logs.filter(|logs| !logs.is_empty()).map(|_| kept(slot, "LogGroup", group, BY_HAND));
+    }
+    if is_of(object, Provider::Gcp, "storage", "Bucket") {
+        let policy = observed.and_then(|seen| at(seen, &["status", "atProvider", "softDeletePolicy"]));
+        let seconds = policy.and_then(|policy| policy["retentionDurationSeconds"].as_i64());
+        let days = seconds.map(|seconds| seconds / (24 * 60 * 60)).filter(|days| *days > 0)?;
+        let until = format!("{days} days after the deletion");
+        return Some(kept(slot, "SoftDeletedObjects", name.map(str::to_owned), &until));
+    }
+    None
+}
