@@ -21,7 +21,14 @@ const ALLOWED: &str = "one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519
                        2048 bits or more, sk-…), the key, and a comment if you like";
 
 /// What only private keys contain: PEM's and PuTTY's headers, and the first bytes of OpenSSH's own format in base64.
-const PRIVATE: [&str; 4] = ["PRIVATE KEY", "-----BEGIN", "PuTTY-User-Key-File", "b3BlbnNzaC1rZXktdjE"];
+const PRIVATE: [&str; 3] = ["PRIVATE KEY", "PuTTY-User-Key-File", "b3BlbnNzaC1rZXktdjE"];
+
+/// Public keys in other formats: their header, the format's name, and how ssh-keygen converts them.
+const OTHER_FORMATS: [(&str, &str, &str); 3] = [
+    ("-----BEGIN PUBLIC KEY-----", "PEM", "ssh-keygen -i -m PKCS8 -f FILE"),
+    ("-----BEGIN RSA PUBLIC KEY-----", "PEM (PKCS#1)", "ssh-keygen -i -m PEM -f FILE"),
+    ("---- BEGIN SSH2 PUBLIC KEY ----", "RFC 4716", "ssh-keygen -i -f FILE"),
+];
 
 /// Bits of the shortest RSA key that is still accepted, and of the longest that OpenSSH reads.
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=16384;
@@ -39,6 +46,15 @@ pub fn ssh_public_key(line: &str) -> Result<PublicKey, Refused> {
              take this one out of use, for it was sent to a server: {ALLOWED}"
             ),
         ));
+    }
+    if let Some((_, format, command)) = OTHER_FORMATS.iter().find(|(header, ..)| line.contains(header)) {
+        return Err(refused(
+            format!("a public key in {format} format"),
+            format!("the same key in OpenSSH's format, which `{command}` prints: {ALLOWED}"),
+        ));
+    }
+    if line.contains("-----BEGIN") {
+        return Err(refused("a PEM text that is not a public key (not shown)", ALLOWED));
     }
     let count = line.chars().count();
     if count > LONGEST_SSH_KEY {

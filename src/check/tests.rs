@@ -171,6 +171,29 @@ fn a_private_key_is_never_shown() {
 }
 
 #[test]
+fn public_key_in_another_format_is_answered_with_its_conversion() {
+    let body = "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAsakmpvMe6cF4letgiraT";
+    for (header, found, command) in [
+        ("-----BEGIN PUBLIC KEY-----", "a public key in PEM format", "`ssh-keygen -i -m PKCS8 -f FILE`"),
+        (
+            "-----BEGIN RSA PUBLIC KEY-----",
+            "a public key in PEM (PKCS#1) format",
+            "`ssh-keygen -i -m PEM -f FILE`",
+        ),
+        ("---- BEGIN SSH2 PUBLIC KEY ----", "a public key in RFC 4716 format", "`ssh-keygen -i -f FILE`"),
+    ] {
+        let refused = ssh_public_key(&format!("{header}\n{body}\n")).unwrap_err();
+        assert_eq!(refused.found, found);
+        assert!(refused.allowed.contains(command), "{refused}");
+        assert!(!refused.to_string().contains("private"), "{refused}");
+    }
+    let certificate = format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----");
+    let refused = ssh_public_key(&certificate).unwrap_err().to_string();
+    assert!(refused.starts_with("found a PEM text that is not a public key (not shown)"), "{refused}");
+    assert!(!refused.contains("private") && !refused.contains(body), "{refused}");
+}
+
+#[test]
 fn numbers_have_their_bounds() {
     assert_eq!(range(75, 75..=16384, "GiB"), Ok(75));
     assert_eq!(range(74, 75..=16384, "GiB").unwrap_err().to_string(), "found 74; allowed: 75 to 16384 GiB");
