@@ -5,8 +5,10 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
+use std::sync::LazyLock;
 
 use ipnet::IpNet;
+use regex_lite::Regex;
 
 mod fields;
 pub mod kubernetes;
@@ -151,6 +153,17 @@ pub fn shape<'a>(
     // Cut first: nobody looks through a megabyte.
     let short = value.chars().take(longest.saturating_add(1)).count() <= longest;
     if short && fits(value) { Ok(value) } else { Err(Refused::new(value, allowed)) }
+}
+
+/// A text of at most `longest` characters that matches a pattern; `allowed` says both in words. Nothing matches a pattern that
+/// cannot be compiled, which a test rules out.
+pub fn matching<'a>(
+    value: &'a str,
+    longest: usize,
+    pattern: &LazyLock<Option<Regex>>,
+    allowed: &str,
+) -> Result<&'a str, Refused> {
+    shape(value, longest, |value| pattern.as_ref().is_some_and(|pattern| pattern.is_match(value)), allowed)
 }
 
 /// One of a few names. What comes back is the catalogue's own copy of it.

@@ -27,7 +27,7 @@ pub struct StockPool {
     /// Memory of each pod, which is asked for and never exceeded: a Kubernetes quantity such as 16Gi. Default: as the
     /// namespace has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 32), regex(pattern = kubernetes::MEMORY))]
+    #[schemars(length(max = kubernetes::LONGEST_QUANTITY), regex(pattern = kubernetes::QUANTITY))]
     pub memory: Option<String>,
     /// GPUs of each pod.
     #[serde(default)]

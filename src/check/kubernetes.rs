@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
-use super::{Refused, shape};
+use super::{Refused, matching};
 
 /// A name as RFC 1123 wants it of a label: of a namespace, for example.
 pub const LABEL: &str = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
@@ -24,28 +24,31 @@ pub const IMAGE: &str = "^([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?([.][a-zA-Z0-9]
 /// The longest reference to an image.
 pub const LONGEST_IMAGE: usize = 512;
 
-/// A quantity of memory: bytes, or with one of Kubernetes' suffixes.
-pub const MEMORY: &str = "^[0-9]{1,15}([.][0-9]{1,3})?(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E)?$";
+/// A quantity as Kubernetes writes it, without a minus: a number, and a suffix or an exponent.
+pub const QUANTITY: &str = "^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
+
+/// The longest quantity, in characters.
+pub const LONGEST_QUANTITY: usize = 32;
 
 /// A name of lower-case letters, digits and hyphens: RFC 1123 calls it a label.
 pub fn label(value: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(LABEL).ok());
     let allowed =
         "1 to 63 lower-case letters, digits and hyphens, beginning and ending with a letter or digit";
-    shape(value, 63, |value| fits(&PATTERN, value), allowed)
+    matching(value, 63, &PATTERN, allowed)
 }
 
 /// The value of a label.
 pub fn label_value(value: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(LABEL_VALUE).ok());
     let allowed = "1 to 63 letters, digits and . _ -, beginning and ending with a letter or digit";
-    shape(value, 63, |value| fits(&PATTERN, value), allowed)
+    matching(value, 63, &PATTERN, allowed)
 }
 
 /// The name of an environment variable.
 pub fn variable(value: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(VARIABLE).ok());
-    shape(value, 128, |value| fits(&PATTERN, value), "letters, digits and _, no digit first, as in LOG_LEVEL")
+    matching(value, 128, &PATTERN, "letters, digits and _, no digit first, as in LOG_LEVEL")
 }
 
 /// A reference to a container image.
@@ -53,21 +56,29 @@ pub fn image(value: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(IMAGE).ok());
     let allowed =
         "a reference to an image, such as registry.example.org/team/app:1.2; the repository is in lower case";
-    shape(value, LONGEST_IMAGE, |value| fits(&PATTERN, value), allowed)
+    matching(value, LONGEST_IMAGE, &PATTERN, allowed)
 }
 
-/// A quantity of memory of at least one byte, in bytes.
+/// A quantity of memory of at least one byte, in bytes, rounded up as Kubernetes does.
 pub fn memory(value: &str) -> Result<u64, Refused> {
-    static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(MEMORY).ok());
-    let refused = || Refused::new(value, "a quantity of memory above 0, such as 512Mi or 16Gi");
-    shape(value, 32, |value| fits(&PATTERN, value), "a quantity of memory, such as 512Mi or 16Gi")?;
-    bytes(value).filter(|bytes| *bytes > 0).ok_or_else(refused)
+    let allowed = "a quantity of memory from 1 byte to less than 8Ei, such as 512Mi or 16Gi";
+    let amount = quantity(value, NANO, allowed)?;
+    u64::try_from((amount + (NANO - 1)) / NANO).map_err(|_| Refused::new(value, allowed))
 }
 
-/// Rounded up, as Kubernetes does; `None` beyond 2⁶³, as it does too.
-fn bytes(value: &str) -> Option<u64> {
-    let bytes = nanos(value)?.checked_add(NANO - 1)? / NANO;
-    i64::try_from(bytes).ok().and_then(|bytes| u64::try_from(bytes).ok())
+/// An amount of CPU of at least a thousandth of a core.
+pub fn cpu(value: &str) -> Result<&str, Refused> {
+    let allowed = "cores from 0.001 up, such as 2 or 0.5, or thousandths, such as 250m";
+    quantity(value, NANO / 1000, allowed).map(|_| value)
+}
+
+/// A quantity of at least `least`, in thousand-millionths. Kubernetes cuts larger ones to 2⁶³ - 1, which nobody means.
+fn quantity(value: &str, least: i128, allowed: &str) -> Result<i128, Refused> {
+    static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(QUANTITY).ok());
+    matching(value, LONGEST_QUANTITY, &PATTERN, allowed)?;
+    let most = i128::from(i64::MAX) * NANO;
+    let amount = nanos(value).filter(|amount| (least..=most).contains(amount));
+    amount.ok_or_else(|| Refused::new(value, allowed))
 }
 
 /// Whether two quantities are the same amount, however each is written: an API server turns `1.3Gi` into `1395864371200m`.
@@ -128,9 +139,4 @@ fn scale(suffix: &str) -> Option<(i128, i32)> {
     }
     let exponent = suffix.strip_prefix(['e', 'E'])?;
     Some((1, exponent.parse().ok()?))
-}
-
-/// Whether a value matches; nothing does where the pattern is none, which a test rules out.
-fn fits(pattern: &LazyLock<Option<Regex>>, value: &str) -> bool {
-    pattern.as_ref().is_some_and(|pattern| pattern.is_match(value))
 }

@@ -306,24 +306,59 @@ fn an_image_is_a_reference_with_a_repository_in_lower_case() {
 }
 
 #[test]
-fn memory_is_a_quantity_above_nothing() {
+fn memory_is_a_quantity_of_at_least_one_byte() {
     for (good, bytes) in [
         ("1", 1),
-        ("0.5", 1),
+        ("1.5", 2),
         ("1k", 1000),
+        ("1e3", 1000),
+        ("129e6", 129_000_000),
+        ("129E+6", 129_000_000),
+        ("128974848000m", 128_974_848),
         ("1.5Ki", 1536),
+        (".5Gi", 512 << 20),
+        ("+5Gi", 5 << 30),
+        ("1.Gi", 1 << 30),
         ("512Mi", 512 << 20),
         ("16Gi", 16 << 30),
         ("7Ei", 7 << 60),
+        ("9223372036854775807", i64::MAX as u64),
     ] {
         assert_eq!(kubernetes::memory(good), Ok(bytes), "{good}");
     }
     for bad in [
-        "", "16 gigs", "16GB", "16gi", "-1Gi", "1m", "0", "0Gi", "0.000", "8Ei", "1e3", ".5Gi", "Gi", "1.Gi",
+        "",
+        "16 gigs",
+        "16GB",
+        "16gi",
+        "-1Gi",
+        "512m",
+        "0.5",
+        "0",
+        "0Gi",
+        "0.000",
+        "8Ei",
+        "9223372036854775808",
+        "1e99",
+        "1e",
+        "Gi",
+        ".",
+        "+",
         "١Gi",
     ] {
         let error = kubernetes::memory(bad).unwrap_err();
-        assert!(error.allowed.contains("16Gi"), "{bad}: {error}");
+        let allowed = "a quantity of memory from 1 byte to less than 8Ei, such as 512Mi or 16Gi";
+        assert_eq!(error.allowed, allowed, "{bad}");
+    }
+}
+
+#[test]
+fn cpu_is_a_quantity_of_at_least_a_thousandth() {
+    for good in ["250m", "2", "0.5", ".5", "+1", "1e-1", "1k", "0.001"] {
+        assert_eq!(kubernetes::cpu(good), Ok(good));
+    }
+    for bad in ["", "0", "0m", "500u", "-1", "1 core", "1,5", "1e"] {
+        assert!(kubernetes::cpu(bad).is_err(), "{bad}");
     }
 }
 

@@ -209,11 +209,11 @@ fn settings_of_environments() {
         ),
         case(
             by_settings("resources", json!({"small": {"cpu": "0m"}})),
-            r#"settings.unifiedEnvironment.resources.small.cpu: found "0m"; allowed: cores above 0, such as 2 or 0.5, or thousandths, such as 250m"#,
+            r#"settings.unifiedEnvironment.resources.small.cpu: found "0m"; allowed: cores from 0.001 up, such as 2 or 0.5, or thousandths, such as 250m"#,
         ),
         case(
             by_settings("resources", json!({"large": {"memory": "2 gigs"}})),
-            r#"settings.unifiedEnvironment.resources.large.memory: found "2 gigs"; allowed: a quantity of memory, such as 512Mi or 16Gi"#,
+            r#"settings.unifiedEnvironment.resources.large.memory: found "2 gigs"; allowed: a quantity of memory from 1 byte to less than 8Ei, such as 512Mi or 16Gi"#,
         ),
         case(
             by_settings("publisherRoles", json!([])),

@@ -89,11 +89,11 @@ pub struct Resources {
 pub struct Amounts {
     /// CPU that is asked for: cores, or thousandths as in 250m. There is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = r"^([0-9]{1,6}m|[0-9]{1,3}([.][0-9]{1,3})?)$"))]
+    #[schemars(length(max = kubernetes::LONGEST_QUANTITY), regex(pattern = kubernetes::QUANTITY))]
     pub cpu: Option<String>,
     /// Memory that is asked for and never exceeded, such as 512Mi.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 32), regex(pattern = kubernetes::MEMORY))]
+    #[schemars(length(max = kubernetes::LONGEST_QUANTITY), regex(pattern = kubernetes::QUANTITY))]
     pub memory: Option<String>,
 }
 
@@ -191,8 +191,7 @@ impl UnifiedEnvironmentSettings {
         ];
         for (size, amounts) in sizes {
             if let Some(cpu) = &amounts.cpu {
-                check::shape(cpu, 8, is_cpu, "cores above 0, such as 2 or 0.5, or thousandths, such as 250m")
-                    .map_err(wrong(&format!("resources.{size}.cpu")))?;
+                kubernetes::cpu(cpu).map_err(wrong(&format!("resources.{size}.cpu")))?;
             }
             if let Some(memory) = &amounts.memory {
                 kubernetes::memory(memory).map_err(wrong(&format!("resources.{size}.memory")))?;
@@ -288,19 +287,4 @@ fn is_role(arn: &str) -> bool {
 
 fn is_subdomain(name: &str) -> bool {
     name.split('.').all(|label| kubernetes::label(label).is_ok())
-}
-
-/// `250m`, `2`, `0.5`: above nothing.
-fn is_cpu(amount: &str) -> bool {
-    let digits = |text: &str, most: usize| {
-        (1..=most).contains(&text.len()) && text.chars().all(|c| c.is_ascii_digit())
-    };
-    let well_formed = match amount.strip_suffix('m') {
-        Some(thousandths) => digits(thousandths, 6),
-        None => match amount.split_once('.') {
-            Some((whole, fraction)) => digits(whole, 3) && digits(fraction, 3),
-            None => digits(amount, 3),
-        },
-    };
-    well_formed && amount.chars().any(|c| matches!(c, '1'..='9'))
 }
