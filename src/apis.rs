@@ -15,8 +15,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::catalog::tags;
 use crate::compose::{Addition, Composition};
 use crate::error::Error;
+use crate::models::Kind;
 use crate::settings::Settings;
 use crate::value::Object;
 
@@ -51,12 +53,24 @@ pub fn sections() -> Vec<&'static str> {
     APIS.iter().map(|api| api.info().settings).collect()
 }
 
-/// What is wrong with a body of Settings: an error of each part that has one, the common one first.
+/// What is wrong with a body of Settings: an error of each part that has one, the common one first. Tags are checked by the
+/// rules of the resources that carry them, of those APIs that have a section.
 pub fn check_settings(body: Object) -> Vec<Error> {
-    match Settings::read(body, &sections()) {
-        Ok(settings) => APIS.iter().filter_map(|api| api.check_settings(&settings).err()).collect(),
-        Err(error) => vec![error],
+    let settings = match Settings::read(body, &sections()) {
+        Ok(settings) => settings,
+        Err(error) => return vec![error],
+    };
+    let mut wrong = settings.common.check_names();
+    for api in APIS.iter().filter(|api| settings.has(api.info().settings)) {
+        let Ok(Tagged { kinds, own }) = api.tagged(&settings) else { continue };
+        for refused in kinds.iter().flat_map(|kind| tags::check(kind, &settings.common.tags, own)) {
+            if wrong.iter().all(|known| known.path != refused.path) {
+                wrong.push(refused);
+            }
+        }
     }
+    let common = (!wrong.is_empty()).then_some(Error::InvalidSettings(wrong));
+    common.into_iter().chain(APIS.iter().filter_map(|api| api.check_settings(&settings).err())).collect()
 }
 
 /// An API: its `spec` is `Self`.
@@ -74,10 +88,24 @@ pub trait Api: DeserializeOwned + JsonSchema {
     /// What can be said of Settings before anybody asks for an environment.
     fn check_settings(settings: &Self::Settings) -> Result<(), Error>;
 
+    /// What carries the tags of Settings in the environments that these Settings allow.
+    fn tagged(_settings: &Self::Settings) -> Tagged {
+        Tagged::default()
+    }
+
     /// Settings with which the examples work: a body of the API's section.
     fn example_settings() -> Self::Settings {
         Self::Settings::default()
     }
+}
+
+/// What carries the tags of Settings.
+#[derive(Clone, Debug, Default)]
+pub struct Tagged {
+    /// The kinds that carry them.
+    pub kinds: Vec<Kind>,
+    /// The keys of the tags that the API adds itself.
+    pub own: &'static [&'static str],
 }
 
 /// What an API is called, and what its manifests say beside the schemas.
@@ -175,6 +203,8 @@ pub trait AnyApi: Sync {
     fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error>;
     /// What can be said of its section of Settings before anybody asks for an environment.
     fn check_settings(&self, settings: &Settings) -> Result<(), Error>;
+    /// What carries the tags of Settings in the environments that these Settings allow.
+    fn tagged(&self, settings: &Settings) -> Result<Tagged, Error>;
     /// JSON schema of `spec`.
     fn spec_schema(&self, generator: &mut SchemaGenerator) -> Schema;
     /// JSON schema of its own part of `status`.
@@ -208,6 +238,10 @@ impl<A: Api> AnyApi for Entry<A> {
 
     fn check_settings(&self, settings: &Settings) -> Result<(), Error> {
         A::check_settings(&settings.section(A::INFO.settings)?)
+    }
+
+    fn tagged(&self, settings: &Settings) -> Result<Tagged, Error> {
+        Ok(A::tagged(&settings.section(A::INFO.settings)?))
     }
 
     fn spec_schema(&self, generator: &mut SchemaGenerator) -> Schema {

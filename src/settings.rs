@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::check::{self, Refused};
-use crate::error::Error;
+use crate::check::{self, Fields, Refused};
+use crate::error::{Error, FieldError};
 use crate::models::{Provider, Scope};
 use crate::value::Object;
 
@@ -63,6 +63,21 @@ impl Common {
                 .map_err(|error| wrong(format!("tags.{key}"), error))?;
         }
         Ok(())
+    }
+}
+
+impl Common {
+    /// The names of namespaces, of which a wrong one never matches.
+    pub(crate) fn check_names(&self) -> Vec<FieldError> {
+        let mut fields = Fields::default();
+        for (family, config) in self.provider_configs.families() {
+            for namespace in config.by_namespace.keys() {
+                let path =
+                    check::shown(&format!("settings.providerConfigs.{family}.byNamespace.{namespace}"));
+                fields.check(path, check::kubernetes::label(namespace));
+            }
+        }
+        fields.refused()
     }
 }
 
@@ -170,17 +185,8 @@ impl ProviderConfigs {
 
     /// Every name of a provider config, by its path.
     fn names(&self) -> Vec<(String, &str)> {
-        let families = [
-            ("aws", &self.aws),
-            ("gcp", &self.gcp),
-            ("azure", &self.azure),
-            ("kubernetes", &self.kubernetes),
-            ("helm", &self.helm),
-            ("sql", &self.sql),
-        ];
         let mut names = Vec::new();
-        for (family, config) in families {
-            let Some(config) = config else { continue };
+        for (family, config) in self.families() {
             let path = format!("providerConfigs.{family}");
             names.push((format!("{path}.name"), config.name.as_str()));
             let own = config.by_namespace.iter();
@@ -189,6 +195,19 @@ impl ProviderConfigs {
             );
         }
         names
+    }
+
+    /// The families that have a config.
+    fn families(&self) -> impl Iterator<Item = (&'static str, &ProviderConfig)> {
+        let families = [
+            ("aws", &self.aws),
+            ("gcp", &self.gcp),
+            ("azure", &self.azure),
+            ("kubernetes", &self.kubernetes),
+            ("helm", &self.helm),
+            ("sql", &self.sql),
+        ];
+        families.into_iter().filter_map(|(family, config)| Some((family, config.as_ref()?)))
     }
 
     fn of(&self, provider: Provider) -> Option<&ProviderConfig> {
@@ -248,6 +267,11 @@ impl Settings {
         let common: Common = typed(&Value::Object(body), "")?;
         common.check()?;
         Ok(Self { common, sections: own })
+    }
+
+    /// Whether a section is there.
+    pub fn has(&self, key: &str) -> bool {
+        self.sections.contains_key(key)
     }
 
     /// One API's section; its defaults where the platform team says nothing.

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use function_paved_road::apis::{APIS, AnyApi, Info, find as today, sections};
+use function_paved_road::apis::{APIS, AnyApi, Info, Tagged, find as today, sections};
 use function_paved_road::compose::{Addition, Composition};
 use function_paved_road::error::Error;
 use function_paved_road::manifests::SCHEMA_REVISION;
@@ -97,6 +97,10 @@ impl AnyApi for Later {
 
     fn check_settings(&self, settings: &Settings) -> Result<(), Error> {
         self.today.check_settings(settings)
+    }
+
+    fn tagged(&self, settings: &Settings) -> Result<Tagged, Error> {
+        self.today.tagged(settings)
     }
 
     fn spec_schema(&self, generator: &mut SchemaGenerator) -> Schema {

@@ -8,10 +8,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Api, Info, Names};
+use super::{Api, Info, Names, Tagged};
+use crate::catalog::gcp;
 use crate::check::{self, Fields};
 use crate::compose::Composition;
 use crate::error::Error;
+use crate::models::Managed;
+use crate::models::gcp::{Bucket, Cluster, DatabaseInstance, NodePool};
 pub use settings::ApplicationEnvironmentSettings;
 
 /// A Kubernetes cluster, a PostgreSQL server and a bucket.
@@ -43,7 +46,7 @@ pub struct Parameters {
     pub deletion_policy: DeletionPolicy,
     /// Google Cloud region. It cannot be changed.
     #[serde(default = "default_region")]
-    #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z]+-[a-z]+[0-9]+$"))]
+    #[schemars(length(min = 1, max = 32), regex(pattern = gcp::REGION))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("region cannot be changed: make a new environment"))]
     pub region: String,
 }
@@ -171,7 +174,12 @@ impl Api for ApplicationEnvironment {
     }
 
     fn check_settings(settings: &Self::Settings) -> Result<(), Error> {
-        settings.check()
+        settings.check()?;
+        settings.check_whole()
+    }
+
+    fn tagged(_: &Self::Settings) -> Tagged {
+        Tagged { kinds: vec![Cluster::KIND, NodePool::KIND, DatabaseInstance::KIND, Bucket::KIND], own: &[] }
     }
 
     fn example_settings() -> Self::Settings {
@@ -196,7 +204,7 @@ impl Parameters {
             .running("cloudsql-instance", &["region"])
             .or_else(|| cx.running("gke-cluster", &["location"]))
             .and_then(Value::as_str);
-        let region = check::shape(&self.region, 32, is_region, "a Google Cloud region such as us-central1")
+        let region = gcp::region(&self.region)
             .and_then(|region| check::unchanged(region, running, "make a new environment"));
         fields.check("spec.parameters.region", region);
         fields.verdict(Error::InvalidSpec)
@@ -219,13 +227,4 @@ fn default_storage_gb() -> i64 {
 
 fn default_region() -> String {
     "us-central1".to_owned()
-}
-
-/// `us-central1`: an area, a hyphen, a word with a number.
-fn is_region(name: &str) -> bool {
-    let word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
-    let digits = |c: char| c.is_ascii_digit();
-    name.split_once('-').is_some_and(|(area, place)| {
-        word(area) && place.ends_with(digits) && word(place.trim_end_matches(digits))
-    })
 }

@@ -10,12 +10,17 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Api, Info, Names};
+use super::{Api, Info, Names, Tagged};
+use crate::catalog::aws;
 use crate::catalog::gpu::{self, Machine};
 use crate::check::LONGEST_SSH_KEY;
 use crate::compose::{Composition, Observed};
 use crate::error::Error;
-use crate::models::aws::ec2::InstanceStatus;
+use crate::models::Managed;
+use crate::models::aws::ec2::{
+    Instance, InstanceStatus, SecurityGroup, SecurityGroupEgressRule, SecurityGroupIngressRule,
+};
+use crate::models::aws::iam::{InstanceProfile, Role};
 use cloud_init::CloudInit;
 pub use settings::{GpuWorkspaceSettings, Images, Network};
 
@@ -43,7 +48,7 @@ pub struct Parameters {
     pub instance_type: String,
     /// AWS region. It cannot be changed.
     #[serde(default = "default_region")]
-    #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z]{2,4}(-[a-z]+)+-[0-9]$"))]
+    #[schemars(length(min = 1, max = aws::LONGEST_REGION), regex(pattern = aws::REGION))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("region cannot be changed: make a new workspace"))]
     pub region: String,
     /// Release of OpenCV to install, in three or four parts, such as 4.8.0. It cannot be changed.
@@ -145,7 +150,20 @@ impl Api for GpuDevWorkspace {
     }
 
     fn check_settings(settings: &Self::Settings) -> Result<(), Error> {
-        settings.check()
+        settings.check()?;
+        settings.check_whole()
+    }
+
+    fn tagged(_: &Self::Settings) -> Tagged {
+        let kinds = vec![
+            Role::KIND,
+            InstanceProfile::KIND,
+            SecurityGroup::KIND,
+            SecurityGroupIngressRule::KIND,
+            SecurityGroupEgressRule::KIND,
+            Instance::KIND,
+        ];
+        Tagged { kinds, own: &OWN_TAGS }
     }
 
     fn example_settings() -> Self::Settings {
@@ -177,6 +195,9 @@ impl Parameters {
         }
     }
 }
+
+/// The keys of the tags that every resource of a workspace has, beside those of Settings.
+const OWN_TAGS: [&str; 3] = ["ManagedBy", "Name", "WorkspaceOwner"];
 
 /// Under these names it is noted on a machine what its first boot was told.
 const OPENCV: &str = "opencv-version";

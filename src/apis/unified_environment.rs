@@ -13,7 +13,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Api, Info, Names};
+use super::{Api, Info, Names, Tagged};
 use crate::check::kubernetes;
 use crate::compose::Composition;
 use crate::error::Error;
@@ -197,7 +197,12 @@ impl Api for UnifiedEnvironment {
     }
 
     fn check_settings(settings: &Self::Settings) -> Result<(), Error> {
-        settings.check()
+        settings.check()?;
+        settings.check_publishers(&settings.region)
+    }
+
+    fn tagged(settings: &Self::Settings) -> Tagged {
+        settings.tagged()
     }
 
     fn example_settings() -> Self::Settings {

@@ -12,7 +12,7 @@ use kube::KubeSchema;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::{Api, Info, Names};
+use super::{Api, Info, Names, Tagged};
 use crate::check::{kubernetes, location};
 use crate::compose::{Composition, SecretName};
 use crate::error::Error;
@@ -239,6 +239,9 @@ impl Api for VirtualEnvironment {
         let p = &self.parameters;
         let cluster_type = p.check(settings, cx)?;
         settings.check()?;
+        if !cx.exists("cluster") {
+            settings.check_cloud(cluster_type)?;
+        }
         let cluster = match cluster_type {
             ClusterType::Vcluster => p.vcluster(settings, cx)?,
             ClusterType::Gke => p.gke(settings, cx)?,
@@ -262,7 +265,14 @@ impl Api for VirtualEnvironment {
     }
 
     fn check_settings(settings: &Self::Settings) -> Result<(), Error> {
-        settings.check()
+        settings.check()?;
+        [ClusterType::Gke, ClusterType::Eks, ClusterType::Aks]
+            .into_iter()
+            .try_for_each(|cluster| settings.check_cloud(cluster))
+    }
+
+    fn tagged(settings: &Self::Settings) -> Tagged {
+        settings.tagged()
     }
 
     fn example_settings() -> Self::Settings {

@@ -112,6 +112,11 @@ pub fn machine(name: &str) -> Result<&'static Machine, Refused> {
     Err(Refused::new(name, format!("{hint}{}", by_family())))
 }
 
+/// The families of all machine types.
+pub fn families() -> Vec<&'static str> {
+    MACHINES.chunk_by(|a, b| a.family() == b.family()).map(|machines| machines[0].family()).collect()
+}
+
 impl Machine {
     /// The family, which is what images are chosen by: `g4dn`.
     pub fn family(&self) -> &'static str {

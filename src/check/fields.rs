@@ -25,6 +25,11 @@ impl Fields {
         self.0.push(FieldError { path: path.into(), message: refused.to_string() });
     }
 
+    /// Everything that was refused.
+    pub fn refused(self) -> Vec<FieldError> {
+        self.0
+    }
+
     /// Everything that was refused, as the error that it is; nothing is none.
     pub fn verdict(self, error: fn(Vec<FieldError>) -> Error) -> Result<(), Error> {
         if self.0.is_empty() { Ok(()) } else { Err(error(self.0)) }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::object::behind;
 use super::retire::is_orphan;
 use super::{CHOICE_PREFIX, Composition, EXTERNAL_NAME, Observed, Scope, SecretName, pin};
+use crate::catalog::tags;
 use crate::error::Error;
 use crate::models::{self, Provider};
 use crate::settings::ProviderConfigs;
@@ -313,6 +314,9 @@ impl<M: models::Managed> Managed<'_, '_, M> {
             return Err(Error::Defect(format!("the model in slot `{}` is no object", self.slot)));
         };
         if let Some(path) = M::KIND.tags {
+            if observed.is_none() {
+                self.check_tags(&wanted, path)?;
+            }
             self.add_tags(&mut wanted, path);
         }
         Ok(match observed {
@@ -325,6 +329,17 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     fn live_now(&self) -> Vec<&'static str> {
         let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
         self.live.iter().copied().chain(chosen).chain(M::KIND.tags).collect()
+    }
+
+    /// Refuses tags of Settings that the service refuses. A resource that exists is left alone: its provider says what fails.
+    fn check_tags(&self, wanted: &Object, path: &str) -> Result<(), Error> {
+        let tags = &self.composition.settings.tags;
+        let path: Vec<&str> = path.split('.').collect();
+        let has = at(wanted, &path).and_then(Value::as_object).into_iter().flatten();
+        let is_own = |(key, value): &(&String, &Value)| tags.get(*key).map(String::as_str) != value.as_str();
+        let own: Vec<&str> = has.filter(is_own).map(|(key, _)| key.as_str()).collect();
+        let wrong = tags::check(&M::KIND, tags, &own);
+        if wrong.is_empty() { Ok(()) } else { Err(Error::InvalidSettings(wrong)) }
     }
 
     /// The tags of Settings; the API's own win.

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod settings;
 mod stock_pool;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,5 +1,6 @@
 //! Clusters of clouds: who one is there comes from the cloud's own command line, at each call. Nothing secret is written down.
 
+use function_paved_road::catalog::aws::PARTITIONS;
 use serde_json::{Value, json};
 
 use super::Target;
@@ -58,7 +59,8 @@ fn exec(command: &str, args: &[&str], hint: &str) -> Value {
 
 /// The region in `https://ID.gr7.eu-west-1.eks.amazonaws.com`.
 fn region_of(endpoint: &str) -> Option<&str> {
-    let (before, _) = endpoint.split_once(".eks.amazonaws.")?;
+    let (before, domain) = endpoint.trim_end_matches('/').split_once(".eks.")?;
+    PARTITIONS.iter().find(|partition| partition.domain == domain)?;
     before.rsplit('.').next().filter(|region| !region.contains('/'))
 }
 
@@ -70,6 +72,7 @@ mod tests {
     fn the_region_stands_in_the_endpoint() {
         assert_eq!(region_of("https://0A1B.gr7.eu-west-1.eks.amazonaws.com"), Some("eu-west-1"));
         assert_eq!(region_of("https://0A1B.sk1.cn-north-1.eks.amazonaws.com.cn"), Some("cn-north-1"));
+        assert_eq!(region_of("https://0A1B.yl4.us-iso-east-1.eks.c2s.ic.gov"), Some("us-iso-east-1"));
         assert_eq!(region_of("https://203.0.113.7"), None);
         assert_eq!(region_of("https://eu.eks.amazonaws.com"), None);
     }

@@ -294,6 +294,36 @@ fn unescaped(command: &str) -> String {
 }
 
 #[test]
+fn settings_that_a_cloud_refuses_are_refused_in_words() {
+    const SETTINGS: &str = "\
+apiVersion: paved-road.fn.crossplane.io/v1beta1
+kind: Settings
+tags: {department: \"R&D (Vision)\"}
+gpuWorkspace:
+  instanceTypes: [g5.xlrage]
+  permissionsBoundary: DeveloperBoundary
+applicationEnvironment: {databaseTier: db-n1-standard-1}
+environment: {eks: {region: europe-west1}}
+";
+    let folder = folder(&[("settings.yaml", SETTINGS)]);
+    let run = paved(&["validate", &within(&folder, "settings.yaml")]);
+    assert_eq!(run.code, 3, "{}", run.err);
+    for told in [
+        "3:20: tags.department: found \"R&D (Vision)\"; allowed: for IAM, letters, digits, spaces and",
+        "6:24: gpuWorkspace.permissionsBoundary: found \"DeveloperBoundary\"; allowed: the ARN of an IAM policy",
+        "applicationEnvironment.databaseTier: found \"db-n1-standard-1\"; allowed: a Cloud SQL machine type",
+        "environment.eks.region: found \"europe-west1\"; allowed: an AWS region such as eu-west-1",
+    ] {
+        assert!(run.err.contains(told), "{told}: {}", run.err);
+    }
+    let mended = SETTINGS.replace("DeveloperBoundary", "arn:aws:iam::123456789012:policy/developers");
+    let folder = crate::folder(&[("settings.yaml", &mended)]);
+    let run = paved(&["validate", &within(&folder, "settings.yaml")]);
+    let told = "gpuWorkspace.instanceTypes[0]: found \"g5.xlrage\"; allowed: g5.xlarge, ";
+    assert!(run.err.contains(told), "{}", run.err);
+}
+
+#[test]
 fn settings_that_are_named_are_checked_too() {
     let settings =
         "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\ntags: [a]\nstockPool: {x: 1}\n";

@@ -20,6 +20,9 @@ impl Parameters {
         settings: &ApplicationEnvironmentSettings,
         cx: &mut Composition<'_>,
     ) -> Result<Observed<ClusterStatus>, Error> {
+        if !cx.exists("gke-cluster") {
+            settings.check_zones(&self.region)?;
+        }
         let pool = settings.project_id.as_ref().map(|project| format!("{project}.svc.id.goog"));
         let cluster = Cluster {
             location: Some(self.region.clone()),
@@ -75,15 +78,20 @@ impl Parameters {
         settings: &ApplicationEnvironmentSettings,
         cx: &mut Composition<'_>,
     ) -> Result<Observed<DatabaseInstanceStatus>, Error> {
+        let made = match settings.server() {
+            // A server that exists keeps its tier, edition and disk.
+            Err(_) if cx.exists("cloudsql-instance") => None,
+            made => Some(made?),
+        };
         let server = DatabaseInstance {
             region: Some(self.region.clone()),
             database_version: Some(settings.database_version.clone()),
             deletion_protection: Some(false),
             settings: Some(DatabaseSettings {
                 tier: Some(settings.database_tier.clone()),
-                edition: settings.edition().map(str::to_owned),
+                edition: made.and_then(|made| made.edition).map(str::to_owned),
                 disk_size: Some(self.storage_gb),
-                disk_type: Some("PD_SSD".to_owned()),
+                disk_type: made.map(|made| made.disk_type.to_owned()),
                 disk_autoresize: Some(false),
                 availability_type: Some("ZONAL".to_owned()),
                 deletion_protection_enabled: Some(false),

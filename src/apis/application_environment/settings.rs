@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::NodeSize;
+use crate::catalog::{cloudsql, gcp};
 use crate::check::{self, Refused};
 use crate::error::Error;
 
@@ -18,8 +19,9 @@ pub struct ApplicationEnvironmentSettings {
     /// Version of PostgreSQL, as Cloud SQL names it.
     #[schemars(regex(pattern = r"^POSTGRES_[0-9]+(_[0-9]+)?$"))]
     pub database_version: String,
-    /// Machine type of the database server, as Cloud SQL names it.
-    #[schemars(length(max = 63), regex(pattern = r"^[a-z][a-z0-9.:-]*$"))]
+    /// Machine type of the database server, as Cloud SQL names it for PostgreSQL. It decides the edition: shared and custom
+    /// machines (db-g1-small, db-custom-2-7680) are Enterprise, others (db-perf-optimized-N-2) Enterprise Plus.
+    #[schemars(length(max = cloudsql::LONGEST_TIER), regex(pattern = cloudsql::TIER))]
     pub database_tier: String,
     /// VPC network of cluster and database: projects/PROJECT/global/networks/NAME, with private services access. Default:
     /// the project's default network; the database then has a public address that only Cloud SQL's connectors may use.
@@ -41,15 +43,15 @@ pub struct ApplicationEnvironmentSettings {
 pub struct MachineTypes {
     /// For small. Default: e2-small.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 63), regex(pattern = r"^[a-z][a-z0-9.:-]*$"))]
+    #[schemars(length(max = 63), regex(pattern = gcp::MACHINE))]
     pub small: Option<String>,
     /// For medium. Default: e2-medium.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 63), regex(pattern = r"^[a-z][a-z0-9.:-]*$"))]
+    #[schemars(length(max = 63), regex(pattern = gcp::MACHINE))]
     pub medium: Option<String>,
     /// For large. Default: e2-standard-4.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 63), regex(pattern = r"^[a-z][a-z0-9.:-]*$"))]
+    #[schemars(length(max = 63), regex(pattern = gcp::MACHINE))]
     pub large: Option<String>,
 }
 
@@ -80,11 +82,10 @@ impl ApplicationEnvironmentSettings {
         self.zones.get(region).cloned().unwrap_or_default()
     }
 
-    /// From PostgreSQL 16 on Google takes a server for Enterprise Plus, which has neither shared nor custom tiers.
-    pub(super) fn edition(&self) -> Option<&'static str> {
-        let shared_or_custom = ["db-f1-micro", "db-g1-small"].contains(&self.database_tier.as_str())
-            || self.database_tier.starts_with("db-custom-");
-        (self.major_version()? >= 16 && shared_or_custom).then_some("ENTERPRISE")
+    /// What follows from the tier for a server that is still to be made.
+    pub(super) fn server(&self) -> Result<cloudsql::Server, Error> {
+        let version = self.major_version().unwrap_or_default();
+        cloudsql::server(&self.database_tier, version).map_err(|error| wrong("databaseTier", error))
     }
 
     fn major_version(&self) -> Option<u32> {
@@ -93,48 +94,61 @@ impl ApplicationEnvironmentSettings {
 
     /// What the schema of Settings says, and nobody checks before us.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let wrong = |field: &str, found: &str, allowed: &str| {
-            Error::settings(
-                check::shown(&format!("applicationEnvironment.{field}")),
-                Refused::new(found, allowed),
-            )
-        };
         if self.major_version().is_none() {
-            return Err(wrong(
-                "databaseVersion",
-                &self.database_version,
-                "POSTGRES_ and a version, such as POSTGRES_16",
-            ));
+            let allowed = "POSTGRES_ and a version, such as POSTGRES_16";
+            return Err(wrong("databaseVersion", Refused::new(&self.database_version, allowed)));
         }
         for (field, name) in self.names() {
             if !is_name(name) {
-                return Err(wrong(
-                    &field,
-                    name,
-                    "a name of Google's: lower-case letters, digits and hyphens",
-                ));
+                let allowed = "a name of Google's: letters, digits and hyphens, a lower-case letter first";
+                return Err(wrong(&field, Refused::new(name, allowed)));
             }
         }
         match &self.network {
             Some(network) if !is_network(network) => {
-                Err(wrong("network", network, "projects/PROJECT/global/networks/NAME"))
+                Err(wrong("network", Refused::new(network, "projects/PROJECT/global/networks/NAME")))
             }
             _ => Ok(()),
         }
     }
 
-    /// Everything that is a name, by its path.
-    fn names(&self) -> Vec<(String, &str)> {
+    /// What is wrong for environments that are still to be made, or has no effect.
+    pub(super) fn check_whole(&self) -> Result<(), Error> {
+        self.server()?;
+        for (size, name) in self.machine_types() {
+            gcp::machine(name).map_err(|error| wrong(&format!("machineTypes.{size}"), error))?;
+        }
+        for region in self.zones.keys() {
+            gcp::region(region).map_err(|error| wrong(&format!("zones.{region}"), error))?;
+            self.check_zones(region)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the zones for a region are in it.
+    pub(super) fn check_zones(&self, region: &str) -> Result<(), Error> {
+        let zones = self.zones.get(region).into_iter().flatten().enumerate();
+        for (index, zone) in zones {
+            gcp::zone(zone, region).map_err(|error| wrong(&format!("zones.{region}[{index}]"), error))?;
+        }
+        Ok(())
+    }
+
+    /// The machine types that Settings name, by size.
+    fn machine_types(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let types = [
             ("small", &self.machine_types.small),
             ("medium", &self.machine_types.medium),
             ("large", &self.machine_types.large),
         ];
+        types.into_iter().filter_map(|(size, name)| Some((size, name.as_deref()?)))
+    }
+
+    /// Everything that is a name, by its path.
+    fn names(&self) -> Vec<(String, &str)> {
         let mut names = vec![("databaseTier".to_owned(), self.database_tier.as_str())];
         names.extend(self.project_id.iter().map(|id| ("projectId".to_owned(), id.as_str())));
-        names.extend(types.into_iter().filter_map(|(size, name)| {
-            name.as_ref().map(|name| (format!("machineTypes.{size}"), name.as_str()))
-        }));
+        names.extend(self.machine_types().map(|(size, name)| (format!("machineTypes.{size}"), name)));
         for (region, zones) in &self.zones {
             let zones = zones.iter().enumerate();
             names.extend(zones.map(|(index, zone)| (format!("zones.{region}[{index}]"), zone.as_str())));
@@ -143,10 +157,14 @@ impl ApplicationEnvironmentSettings {
     }
 }
 
-/// `db-g1-small`, `e2-medium`, `us-central1-a`; a project may be in a domain: `acme.io:shop`.
+/// `db-perf-optimized-N-2`, `e2-medium`, `us-central1-a`; a project may be in a domain: `acme.io:shop`.
 fn is_name(name: &str) -> bool {
-    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:".contains(c);
+    let inner = |c: char| c.is_ascii_alphanumeric() || "-.:".contains(c);
     name.len() <= 63 && name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(inner)
+}
+
+fn wrong(field: &str, error: Refused) -> Error {
+    Error::settings(check::shown(&format!("applicationEnvironment.{field}")), error)
 }
 
 fn is_network(path: &str) -> bool {

@@ -4,6 +4,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 
 use super::{DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, MOST_KEYS, OPENCV, Parameters, image_family};
+use crate::catalog::aws;
 use crate::catalog::gpu::{self, Machine};
 use crate::catalog::opencv;
 use crate::check::{self, Fields, Refused};
@@ -20,6 +21,9 @@ impl Parameters {
     ) -> Result<(&'static Machine, Option<Vec<IpNet>>), Error> {
         let mut fields = Fields::default();
         let machine = self.machine(settings, cx);
+        if machine.is_err() && gpu::machine(&self.instance_type).is_ok() {
+            settings.check_offer()?;
+        }
         fields.check("spec.parameters.instanceType", machine.as_ref());
         let list = self.allowed_cidrs.as_deref();
         let cidrs = list.map(|list| check::cidrs("spec.parameters.allowedCidrs", list, &mut fields));
@@ -61,7 +65,7 @@ impl Parameters {
     }
 
     fn check_region(&self, cx: &Composition<'_>) -> Result<(), Refused> {
-        let region = check::shape(&self.region, 32, is_region, "an AWS region such as us-east-1")?;
+        let region = aws::region(&self.region)?;
         let running =
             ["instance", "security-group"].into_iter().find_map(|slot| cx.running(slot, &["region"]));
         check::unchanged(region, running.and_then(Value::as_str), "make a new workspace")
@@ -122,21 +126,4 @@ const OWNERS: &str = "an e-mail address or a login: letters, digits and . _ + @ 
 fn is_owner(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "._+@-".contains(c))
-}
-
-/// `us-east-1`, `us-gov-west-1`: an area of two to four letters, words, one digit.
-fn is_region(name: &str) -> bool {
-    let word = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
-    let parts: Vec<&str> = name.split('-').collect();
-    match parts.as_slice() {
-        [area, words @ .., number] => {
-            (2..=4).contains(&area.len())
-                && word(area)
-                && !words.is_empty()
-                && words.iter().all(word)
-                && number.len() == 1
-                && number.chars().all(|c| c.is_ascii_digit())
-        }
-        _ => false,
-    }
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 
 use super::{
-    CloudInit, DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, OPENCV, Parameters, cloud_init, image_family,
+    CloudInit, DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, OPENCV, OWN_TAGS, Parameters, cloud_init,
+    image_family,
 };
+use crate::catalog::aws::Partition;
 use crate::catalog::gpu::Machine;
 use crate::catalog::opencv;
 use crate::compose::{Composition, NameRule, Observed};
@@ -20,9 +22,9 @@ use crate::models::aws::iam::{InstanceProfile, Role, RolePolicyAttachment};
 
 impl Parameters {
     pub(super) fn tags(&self, cx: &Composition<'_>) -> BTreeMap<String, String> {
-        let ours = [("ManagedBy", "Crossplane"), ("Name", &cx.xr.name), ("WorkspaceOwner", &self.owner)];
+        let values = ["Crossplane", &cx.xr.name, &self.owner];
         let mut tags = cx.settings.tags.clone();
-        tags.extend(ours.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        tags.extend(OWN_TAGS.into_iter().zip(values).map(|(key, value)| (key.to_owned(), value.to_owned())));
         tags
     }
 
@@ -83,8 +85,12 @@ impl Parameters {
         cx: &mut Composition<'_>,
     ) -> Result<String, Error> {
         let name = cx.xr.cloud_name(NameRule::dns(64));
+        let partition = Partition::of(&self.region);
+        if !cx.exists("role") {
+            settings.check_boundary(Some(partition))?;
+        }
         let role = Role {
-            assume_role_policy: Some(ASSUMED_BY_EC2.to_owned()),
+            assume_role_policy: Some(assumed_by_machines(partition)),
             description: Some(format!("GPU workspace {}", cx.xr.name)),
             permissions_boundary: settings.permissions_boundary.clone(),
             tags: tags.clone(),
@@ -92,10 +98,7 @@ impl Parameters {
         cx.managed("role", role).external_name(&name).add()?;
         let session_manager = RolePolicyAttachment {
             role_selector: Some(SIBLING),
-            policy_arn: Some(format!(
-                "arn:{}:iam::aws:policy/AmazonSSMManagedInstanceCore",
-                partition(&self.region)
-            )),
+            policy_arn: Some(format!("arn:{}:iam::aws:policy/AmazonSSMManagedInstanceCore", partition.name)),
         };
         cx.managed("role-ssm", session_manager).add()?;
         let profile = InstanceProfile { role_selector: Some(SIBLING), tags: tags.clone() };
@@ -162,19 +165,9 @@ impl Parameters {
 const SECURITY_GROUP_NAME: NameRule = NameRule { max: 255, not_at_start: &["sg-"], nowhere: &[] };
 
 /// Who may take the machine's role: machines, nobody else.
-const ASSUMED_BY_EC2: &str = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}"#;
-
-/// The partition in which a region's ARNs lie.
-fn partition(region: &str) -> &'static str {
-    const PARTITIONS: [(&str, &str); 7] = [
-        ("cn-", "aws-cn"),
-        ("us-gov-", "aws-us-gov"),
-        ("us-iso-", "aws-iso"),
-        ("us-isob-", "aws-iso-b"),
-        ("us-isof-", "aws-iso-f"),
-        ("eu-isoe-", "aws-iso-e"),
-        ("eusc-", "aws-eusc"),
-    ];
-    let partition = PARTITIONS.iter().find(|(prefix, _)| region.starts_with(prefix));
-    partition.map_or("aws", |(_, partition)| partition)
+fn assumed_by_machines(partition: &Partition) -> String {
+    let machines = partition.principal("ec2");
+    format!(
+        r#"{{"Version":"2012-10-17","Statement":[{{"Effect":"Allow","Principal":{{"Service":"{machines}"}},"Action":"sts:AssumeRole"}}]}}"#
+    )
 }

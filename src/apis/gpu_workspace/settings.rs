@@ -6,6 +6,8 @@ use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::aws::{self, Partition};
+use crate::catalog::gpu;
 use crate::check::{self, Fields, Refused};
 use crate::error::Error;
 
@@ -23,6 +25,7 @@ pub struct GpuWorkspaceSettings {
     pub instance_types: Vec<String>,
     /// ARN of a policy that caps what the machines' roles can ever be given.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048), regex(pattern = aws::POLICY))]
     pub permissions_boundary: Option<String>,
 }
 
@@ -106,6 +109,46 @@ impl GpuWorkspaceSettings {
             }
         }
         Ok(())
+    }
+
+    /// What is wrong for workspaces that are still to be made, or has no effect.
+    pub(super) fn check_whole(&self) -> Result<(), Error> {
+        let mut fields = Fields::default();
+        let path = |path: String| check::shown(&format!("settings.gpuWorkspace.{path}"));
+        for (map, regions) in
+            [("amis", self.amis.keys().collect::<Vec<_>>()), ("networks", self.networks.keys().collect())]
+        {
+            for region in regions {
+                fields.check(path(format!("{map}.{region}")), aws::region(region));
+            }
+        }
+        let families = gpu::families();
+        for (region, images) in &self.amis {
+            for family in images.by_family.keys() {
+                let path = path(format!("amis.{region}.byFamily.{family}"));
+                fields.check(path, check::one_of(family, &families));
+            }
+        }
+        fields.verdict(Error::InvalidSettings)?;
+        self.check_boundary(None)?;
+        self.check_offer()
+    }
+
+    /// Whether EC2 has the machine types on offer.
+    pub(super) fn check_offer(&self) -> Result<(), Error> {
+        let mut fields = Fields::default();
+        for (index, name) in self.instance_types.iter().enumerate() {
+            fields.check(format!("settings.gpuWorkspace.instanceTypes[{index}]"), gpu::machine(name));
+        }
+        fields.verdict(Error::InvalidSettings)
+    }
+
+    /// Whether the boundary is a policy, and one of the partition where that is known: IAM refuses a role with another one.
+    pub(super) fn check_boundary(&self, partition: Option<&Partition>) -> Result<(), Error> {
+        let Some(arn) = &self.permissions_boundary else { return Ok(()) };
+        aws::policy(arn)
+            .and_then(|arn| partition.map_or(Ok(()), |partition| partition.has(arn)))
+            .map_err(|error| Error::settings("gpuWorkspace.permissionsBoundary", error))
     }
 
     /// The networks that SSH is let in from where a claim names none, in canonical form.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{FilesOnDeletion, Frontend, UnifiedEnvironmentSettings};
+use crate::catalog::aws::Partition;
 use crate::compose::{Composition, NameRule, Observed};
 use crate::error::Error;
 use crate::models::SIBLING;
@@ -155,7 +156,7 @@ fn distribution(
         // Ready is then what it says; the provider would look again for `Deployed` only after minutes.
         wait_for_deployment: Some(true),
         origin: vec![Origin {
-            domain_name: Some(format!("{bucket}.s3.{region}.amazonaws.com")),
+            domain_name: Some(Partition::of(region).bucket_host(bucket, region)),
             origin_id: Some("bucket".to_owned()),
             origin_access_control_id_selector: Some(SIBLING),
         }],
@@ -186,8 +187,13 @@ fn policy(
     settings: &UnifiedEnvironmentSettings,
     cx: &mut Composition<'_>,
 ) -> Result<(), Error> {
+    if !cx.exists(POLICY) {
+        settings.check_publishers(region)?;
+    }
     let known = distribution.is_some();
-    let text = distribution.map(|arn| statements(bucket, &arn, &settings.publisher_role_arns).to_string());
+    let partition = Partition::of(region);
+    let text = distribution
+        .map(|arn| statements(partition, bucket, &arn, &settings.publisher_role_arns).to_string());
     let policy =
         BucketPolicy { region: Some(region.to_owned()), bucket_selector: Some(SIBLING), policy: text };
     // While the distribution is not seen, the policy stays as it is; and so it does where the EnvironmentConfig that may
@@ -201,12 +207,12 @@ fn policy(
         .map(|_| ())
 }
 
-fn statements(bucket: &str, distribution: &str, publishers: &[String]) -> Value {
-    let bucket = format!("arn:aws:s3:::{bucket}");
+fn statements(partition: &Partition, bucket: &str, distribution: &str, publishers: &[String]) -> Value {
+    let bucket = format!("arn:{}:s3:::{bucket}", partition.name);
     let files = format!("{bucket}/*");
     let mut statements = vec![
         json!({
-            "Sid": "SiteReads", "Effect": "Allow", "Principal": {"Service": "cloudfront.amazonaws.com"},
+            "Sid": "SiteReads", "Effect": "Allow", "Principal": {"Service": partition.principal("cloudfront")},
             "Action": "s3:GetObject", "Resource": files,
             "Condition": {"StringEquals": {"AWS:SourceArn": distribution}},
         }),

@@ -4,15 +4,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Size;
+use crate::apis::Tagged;
+use crate::catalog::aws::{self, Partition};
 use crate::check::{self, Refused, kubernetes};
 use crate::error::Error;
+use crate::models::Managed;
+use crate::models::aws::{cloudfront, rds, s3};
 
 /// Settings of unified environments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct UnifiedEnvironmentSettings {
     /// AWS region of buckets, and of databases that have a server of their own.
-    #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z]{2}(-[a-z]+)+-[0-9]$"))]
+    #[schemars(length(min = 1, max = aws::LONGEST_REGION), regex(pattern = r"^[a-z]{2}(-[a-z]+)+-[0-9]$"))]
     pub region: String,
     /// Where databases are.
     pub database: DatabaseSettings,
@@ -26,10 +30,7 @@ pub struct UnifiedEnvironmentSettings {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = 20),
-        inner(
-            length(max = 600),
-            regex(pattern = r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$")
-        )
+        inner(length(max = 600), regex(pattern = r"^arn:aws:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$"))
     )]
     pub publisher_role_arns: Vec<String>,
 }
@@ -200,6 +201,23 @@ impl UnifiedEnvironmentSettings {
         Ok(())
     }
 
+    /// What carries tags in a new environment.
+    pub(super) fn tagged(&self) -> Tagged {
+        let mut kinds = vec![s3::Bucket::KIND, cloudfront::Distribution::KIND];
+        if self.database.mode == Mode::Rds {
+            kinds.push(rds::Instance::KIND);
+        }
+        Tagged { kinds, own: &[] }
+    }
+
+    /// The roles that a new policy names: AWS refuses a policy with a role of another partition.
+    pub(super) fn check_publishers(&self, region: &str) -> Result<(), Error> {
+        for (index, arn) in self.publisher_role_arns.iter().enumerate() {
+            Partition::of(region).has(arn).map_err(wrong(&format!("publisherRoleArns[{index}]")))?;
+        }
+        Ok(())
+    }
+
     /// Where a new server of its own stands.
     ///
     /// # Errors
@@ -243,24 +261,13 @@ fn wrong(field: &str) -> impl FnOnce(Refused) -> Error {
 const REGIONS: &str =
     "a public AWS region such as us-east-1; CloudFront is not in those of China and of governments";
 
-/// `us-east-1`: two letters, words, one digit, in AWS's public partition.
+/// A region of AWS's public partition.
 fn is_region(name: &str) -> bool {
-    let word = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
-    let parts: Vec<&str> = name.split('-').collect();
-    let elsewhere = ["cn-", "us-gov-", "us-iso", "eu-iso", "eusc-"];
-    match parts.as_slice() {
-        [area, words @ .., number] => {
-            area.len() == 2
-                && word(area)
-                && !words.is_empty()
-                && words.iter().all(word)
-                && number.len() == 1
-                && number.chars().all(|c| c.is_ascii_digit())
-                && !elsewhere.iter().any(|prefix| name.starts_with(prefix))
-        }
-        _ => false,
-    }
+    aws::region(name).is_ok() && Partition::of(name).name == PUBLIC
 }
+
+/// The partition of AWS's public regions.
+const PUBLIC: &str = "aws";
 
 fn is_subnet_group(name: &str) -> bool {
     let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();

@@ -6,8 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ClusterType, Size, checks as spec};
+use crate::apis::Tagged;
+use crate::catalog::{aws, gcp};
 use crate::compose::Composition;
 use crate::error::Error;
+use crate::models::Managed;
+use crate::models::aws::eks;
+use crate::models::azure::KubernetesCluster;
+use crate::models::gcp::{Cluster, NodePool};
 
 /// Settings of virtual environments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -103,7 +109,7 @@ pub struct BySize {
 pub struct Gke {
     /// Region or zone. A regional cluster has nodes in three zones. Required for type gke.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 63), regex(pattern = checks::NAME))]
+    #[schemars(length(max = 63), regex(pattern = gcp::PLACE))]
     pub location: Option<String>,
     /// Name of the project. Required for type gke: pods get identities of their own in it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,18 +131,18 @@ pub struct Gke {
 pub struct Eks {
     /// Region. Required for type eks.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 32), regex(pattern = checks::NAME))]
+    #[schemars(length(max = aws::LONGEST_REGION), regex(pattern = aws::REGION))]
     pub region: Option<String>,
     /// Private subnets in at least two availability zones. Required for type eks.
     #[schemars(length(max = 16), inner(regex(pattern = checks::SUBNET)))]
     pub subnet_ids: Vec<String>,
     /// ARN of the role that control planes take. Required for type eks.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 2048), regex(pattern = checks::ROLE))]
+    #[schemars(length(max = 2048), regex(pattern = aws::ROLE))]
     pub cluster_role_arn: Option<String>,
     /// ARN of the role that nodes take. Required for type eks.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 2048), regex(pattern = checks::ROLE))]
+    #[schemars(length(max = 2048), regex(pattern = aws::ROLE))]
     pub node_role_arn: Option<String>,
 }
 
@@ -211,6 +217,21 @@ impl BySize {
 }
 
 impl VirtualEnvironmentSettings {
+    /// What carries tags in the managed clusters for which Settings name a place.
+    pub(super) fn tagged(&self) -> Tagged {
+        let mut kinds = Vec::new();
+        if self.gke.location.is_some() {
+            kinds.extend([Cluster::KIND, NodePool::KIND]);
+        }
+        if self.eks.region.is_some() {
+            kinds.extend([eks::Cluster::KIND, eks::NodeGroup::KIND]);
+        }
+        if self.aks.location.is_some() {
+            kinds.push(KubernetesCluster::KIND);
+        }
+        Tagged { kinds, own: &[] }
+    }
+
     /// Who reaches the API of a managed cluster. Nobody: what runs keeps what it has.
     pub(super) fn networks(&self, cx: &Composition<'_>) -> Result<&[String], Error> {
         let example = "a network such as 198.51.100.0/24, from which the providers reach the cluster";

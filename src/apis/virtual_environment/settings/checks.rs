@@ -5,7 +5,10 @@ use std::sync::LazyLock;
 use regex_lite::Regex;
 
 use super::{BySize, VirtualEnvironmentSettings};
+use crate::apis::virtual_environment::ClusterType;
 use crate::apis::virtual_environment::checks::version;
+use crate::catalog::aws::{self, Partition};
+use crate::catalog::gcp;
 use crate::check::{self, Refused};
 use crate::error::Error;
 
@@ -20,9 +23,6 @@ pub const PATH: &str = "^[a-z][a-z0-9.:/-]*$";
 
 /// A subnet of AWS.
 pub const SUBNET: &str = "^subnet-[0-9a-f]{8,17}$";
-
-/// A role of AWS.
-pub const ROLE: &str = "^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]+$";
 
 /// A resource group of Azure.
 pub const GROUP: &str = "^[A-Za-z0-9_().-]*[A-Za-z0-9_()-]$";
@@ -47,6 +47,10 @@ impl Kind {
         check::shape(value, self.longest, fits, self.words).map_err(|refused| wrong(path, refused))?;
         Ok(())
     }
+
+    fn check_some(&self, path: &str, value: Option<&String>) -> Result<(), Error> {
+        value.map_or(Ok(()), |value| self.check(path, value))
+    }
 }
 
 static PLACE: Kind = Kind::new(63, || Regex::new(NAME).ok(), "a region or zone such as europe-west1");
@@ -56,7 +60,7 @@ static REGION: Kind = Kind::new(32, || Regex::new(NAME).ok(), "a region such as 
 static SUBNET_ID: Kind =
     Kind::new(24, || Regex::new(SUBNET).ok(), "a subnet such as subnet-0a1b2c3d4e5f60718");
 static ROLE_ARN: Kind =
-    Kind::new(2048, || Regex::new(ROLE).ok(), "a role such as arn:aws:iam::123456789012:role/nodes");
+    Kind::new(2048, || Regex::new(aws::ROLE).ok(), "a role such as arn:aws:iam::123456789012:role/nodes");
 static LOCATION: Kind = Kind::new(63, || Regex::new(NAME).ok(), "a location such as westeurope");
 static RESOURCE_GROUP: Kind = Kind::new(90, || Regex::new(GROUP).ok(), "the name of a resource group");
 static IDENTITY_ID: Kind = Kind::new(
@@ -67,7 +71,57 @@ static IDENTITY_ID: Kind = Kind::new(
 static MACHINE_TYPE: Kind =
     Kind::new(63, || Regex::new(MACHINE).ok(), "a machine type such as e2-standard-4");
 
+// What each cloud takes for a cluster that is still to be made; a cluster that runs keeps what it has.
+static GKE_PLACE: Kind =
+    Kind::new(63, || Regex::new(gcp::PLACE).ok(), "a region or zone of Google Cloud such as europe-west1");
+static GKE_MACHINE: Kind =
+    Kind::new(63, || Regex::new(gcp::MACHINE).ok(), "a machine type of Google Cloud such as e2-standard-4");
+static EKS_REGION: Kind =
+    Kind::new(aws::LONGEST_REGION, || Regex::new(aws::REGION).ok(), "an AWS region such as eu-west-1");
+static EKS_MACHINE: Kind =
+    Kind::new(63, || Regex::new(aws::MACHINE).ok(), "a machine type of EC2 such as m6i.xlarge");
+static AKS_LOCATION: Kind =
+    Kind::new(63, || Regex::new("^[a-z][a-z0-9]*$").ok(), "an Azure region such as westeurope");
+static AKS_MACHINE: Kind = Kind::new(
+    63,
+    || Regex::new("^[A-Za-z]+_[A-Za-z0-9_-]+$").ok(),
+    "a machine type of Azure such as Standard_D4s_v5",
+);
+
 impl VirtualEnvironmentSettings {
+    /// What a new cluster of a type is made of, as its cloud takes it.
+    pub(in crate::apis::virtual_environment) fn check_cloud(
+        &self,
+        cluster: ClusterType,
+    ) -> Result<(), Error> {
+        let machines = &self.machine_types;
+        match cluster {
+            ClusterType::Vcluster => Ok(()),
+            ClusterType::Gke => {
+                GKE_PLACE.check_some("gke.location", self.gke.location.as_ref())?;
+                machines.gke.check("gke", &GKE_MACHINE)
+            }
+            ClusterType::Eks => self.check_eks(),
+            ClusterType::Aks => {
+                AKS_LOCATION.check_some("aks.location", self.aks.location.as_ref())?;
+                machines.aks.check("aks", &AKS_MACHINE)
+            }
+        }
+    }
+
+    /// Roles are of the region's partition.
+    fn check_eks(&self) -> Result<(), Error> {
+        let eks = &self.eks;
+        EKS_REGION.check_some("eks.region", eks.region.as_ref())?;
+        self.machine_types.eks.check("eks", &EKS_MACHINE)?;
+        let Some(region) = &eks.region else { return Ok(()) };
+        for (field, arn) in [("clusterRoleArn", &eks.cluster_role_arn), ("nodeRoleArn", &eks.node_role_arn)] {
+            let Some(arn) = arn else { continue };
+            Partition::of(region).has(arn).map_err(|refused| wrong(&format!("eks.{field}"), refused))?;
+        }
+        Ok(())
+    }
+
     /// Every field, for whatever type of cluster.
     pub(in crate::apis::virtual_environment) fn check(&self) -> Result<(), Error> {
         let charts = &self.charts;
@@ -91,7 +145,7 @@ impl VirtualEnvironmentSettings {
             (&IDENTITY_ID, "aks.identity", &aks.identity),
         ];
         for (kind, path, value) in texts {
-            value.as_ref().map_or(Ok(()), |value| kind.check(path, value))?;
+            kind.check_some(path, value.as_ref())?;
         }
         check::count(&eks.subnet_ids, 16).map_err(|refused| wrong("eks.subnetIds", refused))?;
         for (index, id) in eks.subnet_ids.iter().enumerate() {
@@ -101,7 +155,7 @@ impl VirtualEnvironmentSettings {
         }
         let machines = &self.machine_types;
         for (name, types) in [("gke", &machines.gke), ("eks", &machines.eks), ("aks", &machines.aks)] {
-            types.check(name)?;
+            types.check(name, &MACHINE_TYPE)?;
         }
         self.check_networks()
     }
@@ -123,10 +177,9 @@ impl VirtualEnvironmentSettings {
 }
 
 impl BySize {
-    fn check(&self, name: &str) -> Result<(), Error> {
+    fn check(&self, name: &str, kind: &Kind) -> Result<(), Error> {
         for (size, value) in [("small", &self.small), ("medium", &self.medium), ("large", &self.large)] {
-            let path = format!("machineTypes.{name}.{size}");
-            value.as_ref().map_or(Ok(()), |value| MACHINE_TYPE.check(&path, value))?;
+            kind.check_some(&format!("machineTypes.{name}.{size}"), value.as_ref())?;
         }
         Ok(())
     }

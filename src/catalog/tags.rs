@@ -1,0 +1,239 @@
+//! Which tags each service accepts.
+//!
+//! Sources: the API references of IAM, S3, RDS and CloudFront give the pattern
+//! `[\p{L}\p{Z}\p{N}_.:/=+\-@]*` for keys and values; EC2's user guide says that EC2 takes any
+//! character; IAM's user guide ("Rules for tagging") says that IAM compares keys without case.
+//! Azure: "Use tags to organize your Azure resources", section limitations. Google Cloud:
+//! "Requirements for labels".
+
+use std::collections::BTreeMap;
+
+use crate::check::{self, Refused};
+use crate::error::FieldError;
+use crate::models::{Kind, Provider};
+
+/// What a service accepts.
+struct Rule {
+    /// The service, as messages name it.
+    service: &'static str,
+    /// How many tags a resource has at most, and how many of them its provider adds.
+    most: usize,
+    by_provider: &'static [&'static str],
+    /// Whether keys and values are limited to the characters that all services of AWS take.
+    plain: bool,
+    /// How keys may not begin, in lower case.
+    reserved: &'static [&'static str],
+    /// Whether two keys that differ in case alone are the same one.
+    ignores_case: bool,
+}
+
+/// Tags that provider-upjet-aws adds to every resource.
+const BY_PROVIDER_AWS: &[&str] = &["crossplane-kind", "crossplane-name", "crossplane-providerconfig"];
+
+const EC2: Rule = Rule {
+    service: "EC2",
+    most: 50,
+    by_provider: BY_PROVIDER_AWS,
+    plain: false,
+    reserved: &["aws:"],
+    ignores_case: false,
+};
+const EKS: Rule = Rule { service: "EKS", ..EC2 };
+const IAM: Rule = Rule { service: "IAM", plain: true, ignores_case: true, ..EC2 };
+const S3: Rule = Rule { service: "S3", plain: true, ..EC2 };
+const CLOUDFRONT: Rule = Rule { service: "CloudFront", plain: true, ..EC2 };
+const RDS: Rule = Rule { service: "RDS", plain: true, reserved: &["aws:", "rds:"], ..EC2 };
+const AZURE: Rule = Rule {
+    service: "Azure",
+    by_provider: &[],
+    reserved: &["microsoft", "azure", "windows"],
+    ignores_case: true,
+    ..EC2
+};
+const GOOGLE: Rule = Rule { service: "Google Cloud", most: 64, by_provider: &[], reserved: &[], ..EC2 };
+
+/// The rule of a kind that carries tags.
+fn rule(kind: &Kind) -> &'static Rule {
+    match (kind.provider, kind.service) {
+        (Provider::Gcp, _) => &GOOGLE,
+        (Provider::Azure, _) => &AZURE,
+        (_, "iam") => &IAM,
+        (_, "s3") => &S3,
+        (_, "cloudfront") => &CLOUDFRONT,
+        (_, "rds") => &RDS,
+        (_, "eks") => &EKS,
+        _ => &EC2,
+    }
+}
+
+/// What is wrong with the tags of Settings for resources of a kind: the path of each tag below
+/// `settings`, and why. `own` are the keys of the tags that the resource has besides. Where both
+/// have one key, the resource's own tag wins.
+pub fn check(kind: &Kind, tags: &BTreeMap<String, String>, own: &[&str]) -> Vec<FieldError> {
+    let rule = rule(kind);
+    let mut wrong = Vec::new();
+    let mut carried: BTreeMap<String, &str> = BTreeMap::new();
+    let same = |key: &str| if rule.ignores_case { key.to_lowercase() } else { key.to_owned() };
+    let taken: Vec<&str> = own.iter().chain(rule.by_provider).copied().collect();
+    for (key, value) in tags.iter().filter(|(key, _)| !taken.contains(&key.as_str())) {
+        let (label, _) = kind.provider.tag(key, value);
+        let refusal = rule.refusal(key, value).or_else(|| {
+            let other = taken.iter().find(|other| same(other) == same(&label));
+            other.map(|other| rule.twin(&label, other, "which Paved Road or its provider sets")).or_else(
+                || {
+                    let other = carried.get(&same(&label))?;
+                    Some(rule.twin(&label, other, "which Settings have too"))
+                },
+            )
+        });
+        carried.insert(same(&label), key);
+        wrong.extend(refusal.map(|message| FieldError { path: path(key), message }));
+    }
+    let room = rule.most.saturating_sub(taken.len());
+    if carried.len() > room {
+        let message = format!(
+            "found {} tags; allowed: at most {room}, because {} takes {} on a resource{}",
+            carried.len(),
+            rule.service,
+            rule.most,
+            if taken.is_empty() { String::new() } else { format!(", {} among them", taken.join(", ")) }
+        );
+        wrong.push(FieldError { path: "settings.tags".to_owned(), message });
+    }
+    wrong
+}
+
+impl Rule {
+    /// Why the service refuses a tag by itself.
+    fn refusal(&self, key: &str, value: &str) -> Option<String> {
+        let lower = key.to_lowercase();
+        if let Some(reserved) = self.reserved.iter().find(|reserved| lower.starts_with(**reserved)) {
+            let allowed =
+                format!("a key that does not begin with {reserved}, which {} reserves", self.service);
+            return Some(Refused::new(key, allowed).to_string());
+        }
+        let unfit = [key, value].into_iter().find(|text| self.plain && !text.chars().all(is_plain))?;
+        let allowed = format!("for {}, letters, digits, spaces and _ . : / = + - @", self.service);
+        Some(Refused::new(unfit, allowed).to_string())
+    }
+
+    /// Why a tag collides with another one, which `whose` has.
+    fn twin(&self, label: &str, other: &str, whose: &str) -> String {
+        let other = check::quoted(other);
+        if self.ignores_case {
+            let service = self.service;
+            return format!(
+                "is the same key as {other}, {whose}: {service} ignores case; rename one of the two"
+            );
+        }
+        let label = check::quoted(label);
+        format!(
+            "becomes the label {label} on {}, as does {other}, {whose}; rename one of the two",
+            self.service
+        )
+    }
+}
+
+/// The path of a tag of Settings.
+fn path(key: &str) -> String {
+    check::shown(&format!("settings.tags.{key}"))
+}
+
+/// The characters that all services of AWS take in tags.
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || c.is_whitespace() || "_.:/=+-@".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::models::aws::{cloudfront, ec2, eks, iam, rds, s3};
+    use crate::models::{Managed, azure, gcp};
+
+    const ROLE: Kind = iam::Role::KIND;
+    const BUCKET: Kind = s3::Bucket::KIND;
+    const MACHINE: Kind = ec2::Instance::KIND;
+    const AKS: Kind = azure::KubernetesCluster::KIND;
+    const GKE: Kind = gcp::Cluster::KIND;
+
+    fn tags<const N: usize>(tags: [(&str, &str); N]) -> BTreeMap<String, String> {
+        tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
+    }
+
+    /// The first message, with its path.
+    fn refusal(kind: &Kind, tags: &BTreeMap<String, String>, own: &[&str]) -> Option<String> {
+        check(kind, tags, own).first().map(ToString::to_string)
+    }
+
+    #[test]
+    fn characters_are_checked_by_the_service_that_carries_the_tag() {
+        let department = tags([("department", "R&D (Vision)")]);
+        let message = |service: &str| {
+            format!(
+                "settings.tags.department: found \"R&D (Vision)\"; allowed: for {service}, \
+                 letters, digits, spaces and _ . : / = + - @"
+            )
+        };
+        for (kind, service) in [
+            (&ROLE, "IAM"),
+            (&BUCKET, "S3"),
+            (&rds::Instance::KIND, "RDS"),
+            (&cloudfront::Distribution::KIND, "CloudFront"),
+        ] {
+            assert_eq!(refusal(kind, &department, &[]), Some(message(service)));
+        }
+        for kind in [&MACHINE, &eks::Cluster::KIND, &AKS, &GKE] {
+            assert_eq!(refusal(kind, &department, &[]), None);
+        }
+        let fine = tags([("acme.io/Équipe", "a_b.c:d/e=f+g-h@i 冷"), ("empty", "")]);
+        for kind in [&ROLE, &BUCKET, &MACHINE, &AKS, &GKE] {
+            assert_eq!(refusal(kind, &fine, &[]), None);
+        }
+    }
+
+    #[test]
+    fn keys_that_differ_in_case_collide_where_the_service_ignores_case() {
+        let own = ["Name", "ManagedBy"];
+        let clash = "settings.tags.name: is the same key as \"Name\", which Paved Road or its provider \
+                     sets: IAM ignores case; rename one of the two";
+        assert_eq!(refusal(&ROLE, &tags([("name", "x")]), &own).as_deref(), Some(clash));
+        assert_eq!(refusal(&MACHINE, &tags([("name", "x")]), &own), None);
+        assert_eq!(refusal(&ROLE, &tags([("Name", "x")]), &own), None, "our own tag wins");
+        let twins = tags([("Team", "a"), ("team", "b")]);
+        for (kind, collides) in [(&ROLE, true), (&AKS, true), (&BUCKET, false), (&MACHINE, false)] {
+            assert_eq!(refusal(kind, &twins, &[]).is_some(), collides, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn two_tags_that_become_one_label_are_refused() {
+        let twins = tags([("Cost Center", "4711"), ("cost_center", "0816")]);
+        let message = "settings.tags.cost_center: becomes the label \"cost_center\" on Google Cloud, \
+                       as does \"Cost Center\", which Settings have too; rename one of the two";
+        assert_eq!(refusal(&GKE, &twins, &[]).as_deref(), Some(message));
+        assert_eq!(refusal(&BUCKET, &twins, &[]), None);
+        assert!(refusal(&AKS, &tags([("a/b", "1"), ("a?b", "2")]), &[]).is_some());
+    }
+
+    #[test]
+    fn number_of_tags_counts_those_of_paved_road_and_the_provider() {
+        let many = |count: usize| (0..count).map(|n| (format!("key{n}"), String::new())).collect();
+        assert_eq!(refusal(&ROLE, &many(44), &["Name", "ManagedBy", "WorkspaceOwner"]), None);
+        let message = "settings.tags: found 45 tags; allowed: at most 44, because IAM takes 50 on a resource, \
+                       Name, ManagedBy, WorkspaceOwner, crossplane-kind, crossplane-name, \
+                       crossplane-providerconfig among them";
+        let refused = refusal(&ROLE, &many(45), &["Name", "ManagedBy", "WorkspaceOwner"]);
+        assert_eq!(refused.as_deref(), Some(message));
+        assert_eq!(refusal(&GKE, &many(64), &[]), None);
+        assert!(refusal(&GKE, &many(65), &[]).is_some());
+    }
+
+    #[test]
+    fn reserved_beginnings_are_refused_by_the_service_that_reserves_them() {
+        let refused = |kind: &Kind, key: &str| refusal(kind, &tags([(key, "x")]), &[]).is_some();
+        assert!(refused(&rds::Instance::KIND, "RDS:team") && !refused(&BUCKET, "rds:team"));
+        assert!(refused(&AKS, "Windows-team") && !refused(&MACHINE, "Windows-team"));
+    }
+}

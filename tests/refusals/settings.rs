@@ -1,0 +1,240 @@
+//! Settings that a cloud would refuse: refused for what is still to be made, and for nothing that runs.
+
+use super::*;
+
+fn gpu(field: &str, value: Value) -> World {
+    settings(workspace(), "gpuWorkspace", field, value)
+}
+
+fn tagged(mut world: World, tags: Value) -> World {
+    world.input["tags"] = tags;
+    world
+}
+
+fn of_api(name: &str) -> World {
+    main_examples(name).into_iter().find(|world| world.flavour == Flavour::Claims).unwrap()
+}
+
+fn managed_cluster(cluster_type: &str, pointer: &str, value: Value) -> World {
+    let mut world = spec(of_api("virtual-environment"), "type", json!(cluster_type));
+    let keys: Vec<&str> = pointer.split('.').collect();
+    *keys.iter().fold(&mut world.input["environment"], |here, key| &mut here[*key]) = value;
+    world
+}
+
+/// A workspace in a region, for which Settings have an image.
+fn workspace_in(region: &str) -> World {
+    let amis = json!({region: {"default": "ami-0123456789abcdef0"}});
+    spec(settings(workspace(), "gpuWorkspace", "amis", amis), "region", json!(region))
+}
+
+fn new_is_refused_and_running_goes_on(cases: Vec<(World, &'static str)>) {
+    for (world, _) in &cases {
+        let mut running = World { input: json!(null), ..world.clone() };
+        running.input = of_api(world.api().info().name).input;
+        let mut running = running.settle(|_| Mood::Ready);
+        running.input = world.input.clone();
+        let response = running.answer();
+        assert!(!is_fatal(&response), "{:?}", response.results);
+    }
+    check(cases.into_iter().map(|(world, message)| Case { world, reason: SETTINGS, message }).collect());
+}
+
+#[test]
+fn tags_are_checked_by_the_services_that_carry_them() {
+    let sixty: serde_json::Map<String, Value> = (0..60).map(|n| (format!("key{n:02}"), json!("x"))).collect();
+    new_is_refused_and_running_goes_on(vec![
+        (
+            tagged(workspace(), json!({"name": "gpu-fleet"})),
+            "settings.tags.name: is the same key as \"Name\", which Paved Road or its provider sets: IAM ignores case; rename one of the two",
+        ),
+        (
+            tagged(workspace(), json!({"department": "R&D (Vision)"})),
+            "settings.tags.department: found \"R&D (Vision)\"; allowed: for IAM, letters, digits, spaces and _ . : / = + - @",
+        ),
+        (
+            tagged(workspace(), json!(sixty)),
+            "settings.tags: found 60 tags; allowed: at most 44, because EC2 takes 50 on a resource, ManagedBy, Name, WorkspaceOwner, crossplane-kind, crossplane-name, crossplane-providerconfig among them",
+        ),
+        (
+            tagged(of_api("unified-environment"), json!({"cost-centers": "4711, 4712"})),
+            "settings.tags.cost-centers: found \"4711, 4712\"; allowed: for S3, letters, digits, spaces and _ . : / = + - @",
+        ),
+        (
+            tagged(environment(), json!({"Cost Center": "4711", "cost_center": "0816"})),
+            "settings.tags.cost_center: becomes the label \"cost_center\" on Google Cloud, as does \"Cost Center\", which Settings have too; rename one of the two",
+        ),
+    ]);
+    // What no resource of an environment carries is none of its business.
+    for tags in [json!({"department": "R&D (Vision)"}), json!({"Cost Center": "4711", "cost_center": "0816"})]
+    {
+        assert!(!is_fatal(&tagged(of_api("stock-pool"), tags).answer()));
+    }
+    assert!(!is_fatal(&tagged(environment(), json!({"department": "R&D (Vision)"})).answer()));
+}
+
+#[test]
+fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
+    let app = |field: &str, value: Value| settings(environment(), "applicationEnvironment", field, value);
+    let publishers = json!([
+        "arn:aws:iam::123456789012:role/site-publisher",
+        "arn:aws-us-gov:iam::123456789012:role/site-publisher",
+    ]);
+    new_is_refused_and_running_goes_on(vec![
+        (
+            gpu("permissionsBoundary", json!("DeveloperBoundary")),
+            "settings.gpuWorkspace.permissionsBoundary: found \"DeveloperBoundary\"; allowed: the ARN of an IAM policy such as arn:aws:iam::123456789012:policy/developers",
+        ),
+        (
+            gpu("permissionsBoundary", json!("arn:aws-cn:iam::123456789012:policy/developers")),
+            "settings.gpuWorkspace.permissionsBoundary: found \"arn:aws-cn:iam::123456789012:policy/developers\"; allowed: an ARN of the partition aws: arn:aws:…",
+        ),
+        (
+            settings(of_api("unified-environment"), "unifiedEnvironment", "publisherRoleArns", publishers),
+            "settings.unifiedEnvironment.publisherRoleArns[1]: found \"arn:aws-us-gov:iam::123456789012:role/site-publisher\"; allowed: an ARN of the partition aws: arn:aws:…",
+        ),
+        (
+            app("databaseTier", json!("db-n1-standard-1")),
+            "settings.applicationEnvironment.databaseTier: found \"db-n1-standard-1\"; allowed: a Cloud SQL machine type for PostgreSQL: db-f1-micro, db-g1-small, db-custom-CPUS-MEMORY (in MiB) such as db-custom-2-7680, or for Enterprise Plus one such as db-perf-optimized-N-2",
+        ),
+        (
+            app("zones", json!({"us-central1": ["us-central1-a", "us-east1-b"]})),
+            "settings.applicationEnvironment.zones.us-central1[1]: found \"us-east1-b\"; allowed: a zone of us-central1 such as us-central1-a",
+        ),
+        (
+            managed_cluster("eks", "eks.region", json!("europe-west1")),
+            "settings.environment.eks.region: found \"europe-west1\"; allowed: an AWS region such as eu-west-1",
+        ),
+        (
+            managed_cluster("eks", "eks.nodeRoleArn", json!("arn:aws-cn:iam::123456789012:role/nodes")),
+            "settings.environment.eks.nodeRoleArn: found \"arn:aws-cn:iam::123456789012:role/nodes\"; allowed: an ARN of the partition aws: arn:aws:…",
+        ),
+        (
+            managed_cluster("eks", "machineTypes.eks.small", json!("e2-standard-2")),
+            "settings.environment.machineTypes.eks.small: found \"e2-standard-2\"; allowed: a machine type of EC2 such as m6i.xlarge",
+        ),
+        (
+            managed_cluster("gke", "gke.location", json!("eu-west-1")),
+            "settings.environment.gke.location: found \"eu-west-1\"; allowed: a region or zone of Google Cloud such as europe-west1",
+        ),
+        (
+            managed_cluster("aks", "aks.location", json!("europe-west1")),
+            "settings.environment.aks.location: found \"europe-west1\"; allowed: an Azure region such as westeurope",
+        ),
+    ]);
+    // A virtual cluster is made although Settings of another type are wrong.
+    assert!(!is_fatal(&managed_cluster("vcluster", "eks.region", json!("europe-west1")).answer()));
+}
+
+#[test]
+fn unknown_machine_type_on_offer_is_named_where_it_matters() {
+    let offer = |types: Value| spec(gpu("instanceTypes", types), "instanceType", json!("g5.xlarge"));
+    assert!(!is_fatal(&offer(json!(["g5.xlrage", "g5.xlarge"])).answer()));
+    let response = offer(json!(["g5.xlrage"])).answer();
+    let message = "settings.gpuWorkspace.instanceTypes[0]: found \"g5.xlrage\"; allowed: g5.xlarge, ";
+    assert!(refused(&response).1.starts_with(message), "{:?}", response.results);
+}
+
+#[test]
+fn machines_in_china_take_their_role_by_the_principal_of_china() {
+    let principal = |world: &World| {
+        let role = desired(&world.answer()).remove("role").unwrap();
+        let policy = role["spec"]["forProvider"]["assumeRolePolicy"].as_str().unwrap().to_owned();
+        let policy: Value = serde_json::from_str(&policy).unwrap();
+        policy["Statement"][0]["Principal"]["Service"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(principal(&workspace_in("eu-west-1")), "ec2.amazonaws.com");
+    assert_eq!(principal(&workspace_in("us-gov-west-1")), "ec2.amazonaws.com");
+    let china = workspace_in("cn-north-1");
+    assert_eq!(principal(&china), "ec2.amazonaws.com.cn");
+    // A role that runs with another principal keeps it.
+    let mut running = china.settle(|_| Mood::Ready);
+    let role = &mut running.composed.get_mut("role").unwrap().object["spec"]["forProvider"];
+    let policy = role["assumeRolePolicy"].as_str().unwrap().replace(".com.cn", ".com");
+    role["assumeRolePolicy"] = json!(policy);
+    assert_eq!(principal(&running), "ec2.amazonaws.com");
+}
+
+#[test]
+fn edition_and_disk_of_a_new_server_follow_from_its_tier() {
+    let server = |tier: &str| {
+        let mut world = settings(environment(), "applicationEnvironment", "databaseTier", json!(tier));
+        world.input["applicationEnvironment"]["databaseVersion"] = json!("POSTGRES_16");
+        let server = desired(&world.answer()).remove("cloudsql-instance").unwrap();
+        let settings = &server["spec"]["forProvider"]["settings"];
+        ["tier", "edition", "diskType"].map(|field| settings[field].as_str().unwrap().to_owned())
+    };
+    for [tier, edition, disk] in [
+        ["db-perf-optimized-N-2", "ENTERPRISE_PLUS", "PD_SSD"],
+        ["db-custom-2-7680", "ENTERPRISE", "PD_SSD"],
+        ["db-c4a-highmem-4", "ENTERPRISE_PLUS", "HYPERDISK_BALANCED"],
+    ] {
+        assert_eq!(server(tier), [tier, edition, disk]);
+    }
+}
+
+/// What `paved validate` says of Settings alone.
+#[test]
+fn settings_alone_are_checked_by_what_they_are_for() {
+    let paths = |body: Value| -> Vec<String> {
+        let Value::Object(body) = body else { panic!("an object") };
+        let errors = apis::check_settings(body);
+        errors.iter().flat_map(|error| error.fields()).map(|field| field.path.clone()).collect()
+    };
+    let tags = json!({"department": "R&D (Vision)", "Cost Center": "4711", "cost_center": "0816"});
+    let only = |section: &str| json!({"tags": tags, section: {}});
+    assert_eq!(paths(json!({"tags": tags})), [""; 0], "nothing says what carries them");
+    assert_eq!(paths(only("gpuWorkspace")), ["settings.tags.department"]);
+    assert_eq!(paths(only("applicationEnvironment")), ["settings.tags.cost_center"]);
+    assert_eq!(paths(only("environment")), [""; 0], "virtual clusters carry no tags");
+    let of = |section: &str, body: Value| paths(json!({section: body}));
+    assert_eq!(
+        of("gpuWorkspace", json!({"instanceTypes": ["g5.xlarge", "g5.xlrage"]})),
+        ["settings.gpuWorkspace.instanceTypes[1]"]
+    );
+    let image = json!({"default": "ami-0123456789abcdef0", "byFamily": {"p33": "ami-0123456789abcdef0"}});
+    assert_eq!(
+        of("gpuWorkspace", json!({"amis": {"europe-west1": image}, "networks": {"us-east1": {}}})),
+        [
+            "settings.gpuWorkspace.amis.europe-west1",
+            "settings.gpuWorkspace.networks.us-east1",
+            "settings.gpuWorkspace.amis.europe-west1.byFamily.p33",
+        ]
+    );
+    assert_eq!(
+        of(
+            "environment",
+            json!({"eks": {"region": "cn-north-1", "nodeRoleArn": "arn:aws:iam::123456789012:role/n"}})
+        ),
+        ["settings.environment.eks.nodeRoleArn"]
+    );
+    assert_eq!(
+        of("applicationEnvironment", json!({"machineTypes": {"small": "m6i.large"}})),
+        ["settings.applicationEnvironment.machineTypes.small"]
+    );
+    let config = json!({"name": "default", "byNamespace": {"Team Vision": {"name": "vision"}}});
+    assert_eq!(
+        of("providerConfigs", json!({"aws": config})),
+        ["settings.providerConfigs.aws.byNamespace.Team Vision"]
+    );
+}
+
+/// Every kind that carries tags in an example is one by whose rules `paved validate` checks them.
+#[test]
+fn every_kind_with_tags_is_named_by_its_api() {
+    for example in support::examples().into_iter().filter(|example| example.state == "nothing") {
+        let mut world = tagged(World::new(&example), json!({"cost-center": "4711"}));
+        let input = world.input.as_object().unwrap().clone();
+        if example.api.info().name == "virtual-environment" {
+            world = spec(world, "type", json!("eks"));
+        }
+        let settings = function_paved_road::settings::Settings::read(input, &apis::sections()).unwrap();
+        let known = example.api.tagged(&settings).unwrap().kinds;
+        for (slot, object) in desired(&world.settle(|_| Mood::Ready).answer()) {
+            let carries =
+                object.get("spec").is_some_and(|spec| spec.to_string().contains("\"cost-center\":"));
+            let is_known = known.iter().any(|kind| object["kind"] == kind.kind);
+            assert_eq!(carries, is_known, "{} {slot}", example.name());
+        }
+    }
+}
