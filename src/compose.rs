@@ -19,6 +19,7 @@ mod retire;
 mod revision;
 mod scrub;
 mod secrets;
+mod stalled;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -43,6 +44,7 @@ pub use observed::{EXTERNAL_NAME, Observed};
 pub use revision::{AddedValue, Addition, COMMON as COMMON_ADDITIONS};
 pub use scrub::Secrets;
 pub use secrets::Generated;
+pub use stalled::{STALLED, Stalled};
 pub use status::{CommonStatus, Phase, ResourceStatus};
 
 use crate::error::Error;

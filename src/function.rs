@@ -13,7 +13,7 @@ use serde_json::Value;
 use tonic::Status;
 
 use crate::apis::{self, AnyApi};
-use crate::compose::{Answer, Composite, Composition, Lookup, Phase};
+use crate::compose::{Answer, Composite, Composition, Lookup, Phase, STALLED, Stalled};
 use crate::error::Error;
 use crate::settings::{self, Settings};
 use crate::value::{self, Object};
@@ -248,7 +248,11 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
     } else {
         ConditionStatus::ConditionFalse
     };
-    response.conditions.push(condition(status, answer.reason, answer.message));
+    response.conditions.push(condition(CONDITION, status, answer.reason, answer.message));
+    if let Some(Stalled { status, reason, message }) = answer.stalled {
+        let status = if status { ConditionStatus::ConditionTrue } else { ConditionStatus::ConditionFalse };
+        response.conditions.push(condition(STALLED, status, reason, message));
+    }
 }
 
 /// The composite's status. What waits to be asked for keeps the composite unready: core counts only what was asked for.
@@ -267,7 +271,8 @@ fn fill_composite(desired: &mut State, status: Object, ready: bool) {
     }
 }
 
-/// FATAL results, one for each field that is wrong: core keeps everything as it is, but for the conditions.
+/// FATAL results, one for each field that is wrong: core keeps everything as it is, but for the conditions. Nothing changes before
+/// somebody mends it, so that the environment is stalled at once.
 fn refuse(response: &mut RunFunctionResponse, error: &Error) {
     let sentence = crate::check::shown(&error.to_string());
     tracing::debug!(reason = error.reason(), sentence, "refused");
@@ -279,12 +284,16 @@ fn refuse(response: &mut RunFunctionResponse, error: &Error) {
             response.results.extend(each);
         }
     }
-    response.conditions.push(condition(ConditionStatus::ConditionFalse, error.reason(), sentence));
+    let reason = error.reason();
+    response.conditions.extend([
+        condition(CONDITION, ConditionStatus::ConditionFalse, reason, sentence.clone()),
+        condition(STALLED, ConditionStatus::ConditionTrue, reason, sentence),
+    ]);
 }
 
-fn condition(status: ConditionStatus, reason: &str, message: String) -> Condition {
+fn condition(kind: &str, status: ConditionStatus, reason: &str, message: String) -> Condition {
     Condition {
-        r#type: CONDITION.to_owned(),
+        r#type: kind.to_owned(),
         status: status.into(),
         reason: reason.to_owned(),
         message: Some(message),

@@ -4,6 +4,7 @@
 
 mod support;
 
+use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
 use support::world::{Mood, World, status};
 
@@ -45,7 +46,8 @@ fn nothing_is_known_before_the_deployment_was_seen() {
 fn a_pool_is_ready_when_all_its_pods_are_available() {
     for world in ready() {
         assert_eq!(told(&world), "Ready 2/0");
-        assert_eq!(status(&world.answer())["observedGeneration"], 2);
+        let generation = if world.flavour == Flavour::Namespaced { json!(2) } else { Value::Null };
+        assert_eq!(status(&world.answer())["observedGeneration"], generation);
     }
 }
 
@@ -138,8 +140,14 @@ fn a_pool_that_gave_up_has_failed_and_says_why() {
             {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota: gpus"},
         ]);
         assert_eq!(told(&world), "Failed 0/2");
+        world.xr["metadata"]["generation"] = json!(9);
         let status = status(&world.answer());
         assert_eq!(status["resources"][0]["message"], "timed out: exceeded quota: gpus");
+        let seen = if world.flavour == Flavour::Namespaced { json!(9) } else { Value::Null };
+        assert_eq!(
+            status["observedGeneration"], seen,
+            "the cluster has seen the newest generation, and gave up on it"
+        );
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Api, Info, Names};
 use crate::check::{self, Fields, kubernetes};
-use crate::compose::{Composition, State};
+use crate::compose::{Composition, Scope, State};
 use crate::error::Error;
 use deployment::SLOT;
 
@@ -58,7 +58,8 @@ pub struct StockPoolStatus {
     pub available: Option<i64>,
     /// Pods that are not yet available: replicas less available.
     pub allocated: Option<i64>,
-    /// Generation of the composite that the pods were last seen to follow.
+    /// Generation of the composite that the pods were last seen to follow, or that the cluster gave up on. In the namespaced API only:
+    /// deprecated in the claims API, which no longer writes it, because a claim has a generation of its own.
     pub observed_generation: Option<i64>,
     /// When any other field of the status changed last (RFC 3339).
     pub last_sync_time: Option<String>,
@@ -148,10 +149,13 @@ impl StockPool {
             },
             available,
             allocated: available.map(|available| (self.replicas - available).max(0)),
-            observed_generation: if ready {
-                cx.xr.generation
-            } else {
-                cx.xr.status.get("observedGeneration").and_then(Value::as_i64)
+            observed_generation: match cx.xr.scope {
+                // A claim's status is its composite's: kstatus would compare the composite's generation with the claim's.
+                Scope::LegacyCluster => None,
+                Scope::Namespaced if ready || health.is_some_and(|health| health.state == State::Failed) => {
+                    cx.xr.generation
+                }
+                Scope::Namespaced => cx.xr.status.get("observedGeneration").and_then(Value::as_i64),
             },
             last_sync_time: None,
         }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::composite::spec_hash;
 use super::health::State;
 use super::status::{self, Leaf, Phase};
-use super::{Addition, COMMON_ADDITIONS, Composition, observed, revision, scrub};
+use super::{Addition, COMMON_ADDITIONS, Composition, Stalled, observed, revision, scrub};
 use crate::error::Error;
 use crate::value::Object;
 
@@ -17,7 +17,7 @@ mod requeue {
     use std::time::Duration;
     /// Everything is ready: changes arrive by watches, this is for what has none.
     pub const READY: Duration = Duration::from_mins(10);
-    /// Something is being made, waits or fails.
+    /// Something is being made, waits or fails. Soon enough for what a time decides: that a failure has lasted, for example.
     pub const BUSY: Duration = Duration::from_secs(30);
     /// A secret was made, and core publishes it right after this answer.
     pub const PUBLISHING: Duration = Duration::from_secs(5);
@@ -42,6 +42,8 @@ pub struct Answer {
     pub reason: &'static str,
     /// `Provisioned`: its sentence.
     pub message: String,
+    /// The condition `Stalled`, where it has to be written.
+    pub stalled: Option<Stalled>,
     /// Whether that sentence is news.
     pub changed: bool,
     /// When to ask again.
@@ -80,6 +82,7 @@ impl Composition<'_> {
         let legacy = self.xr.scope == super::Scope::LegacyCluster;
         Ok(Answer {
             changed: self.is_news(reason, &message),
+            stalled: Stalled::of(&leaves, &self.xr.status, self.now),
             resources: self.desired.into_iter().map(|(slot, d)| (slot, (d.object, d.health.ready))).collect(),
             status: whole,
             connection: if legacy { self.connection } else { BTreeMap::new() },

@@ -12,6 +12,7 @@ mod pinned;
 mod presence;
 mod revision;
 mod secret;
+mod stalled;
 mod usages;
 mod wrapped;
 

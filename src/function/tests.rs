@@ -249,7 +249,7 @@ fn namespace_of_another_composite_is_fatal() {
         request.required_resources.insert(NAMESPACE.to_owned(), found);
         let response = answer(request.clone());
         assert_eq!(response.results[0].severity(), Severity::Fatal);
-        let [condition] = &response.conditions[..] else { panic!("{:?}", response.conditions) };
+        let [condition, _] = &response.conditions[..] else { panic!("{:?}", response.conditions) };
         assert_eq!((condition.r#type.as_str(), condition.reason.as_str()), (CONDITION, "NamespaceTaken"));
         assert_eq!(condition.status(), ConditionStatus::ConditionFalse);
         assert!(response.requirements.unwrap().resources.contains_key(NAMESPACE), "Crossplane watches it");

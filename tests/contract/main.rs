@@ -14,10 +14,11 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use function_paved_road::compose::STALLED;
 use function_paved_road::function::CONDITION;
 use function_paved_road::models::KINDS;
 use function_paved_road::wire;
-use function_sdk_rust::proto::v1::{Ready, RunFunctionRequest, RunFunctionResponse, Severity};
+use function_sdk_rust::proto::v1::{Ready, RunFunctionRequest, RunFunctionResponse, Severity, Status};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -361,7 +362,9 @@ fn slots(response: &RunFunctionResponse) -> BTreeSet<String> {
 
 /// Whether a refusal says what it has to: a path in each result, and `Provisioned=False` with the same words.
 fn refusal_of(response: &RunFunctionResponse) -> Result<(), String> {
-    let [condition] = &response.conditions[..] else { return Err(format!("{:?}", response.conditions)) };
+    let [condition, stalled] = &response.conditions[..] else {
+        return Err(format!("{:?}", response.conditions));
+    };
     let Some(first) = response.results.first() else { return Err("no result".to_owned()) };
     let told = condition.message.as_deref().unwrap_or_default();
     let same = match response.results.len() {
@@ -371,6 +374,8 @@ fn refusal_of(response: &RunFunctionResponse) -> Result<(), String> {
     let mut checks = vec![
         (condition.r#type == CONDITION && same, "other condition"),
         (told.len() <= 1024, "too long"),
+        (stalled.r#type == STALLED && stalled.status() == Status::ConditionTrue, "not stalled"),
+        ((&stalled.reason, &stalled.message) == (&condition.reason, &condition.message), "stalled otherwise"),
         (["InvalidSpec", "InvalidSettings"].contains(&condition.reason.as_str()), "no such reason"),
     ];
     for result in &response.results {

@@ -61,6 +61,13 @@ fn statuses_of_examples_fit_the_xrds_of_earlier_revisions() {
         let response = support::answer(support::request(&example.xr(), &example.observed(), &input));
         let status = world::status(&response);
         assert!(status["phase"].is_string(), "{}: {status}", example.name());
+        input["schemaRevision"] = json!(SCHEMA_REVISION);
+        let newest = support::answer(support::request(&example.xr(), &example.observed(), &input));
+        assert_ne!(
+            refused(revision, &example.xr(), world::status(&newest)),
+            [""; 0],
+            "the check finds what is new"
+        );
         all.extend(refused(revision, &example.xr(), status).into_iter().map(|why| (example.name(), why)));
     }
     assert!(all.is_empty(), "{all:#?}");

@@ -60,8 +60,12 @@ fn settings(mut world: World, section: &str, field: &str, value: Value) -> World
 fn refused(response: &RunFunctionResponse) -> (String, String) {
     let [result] = &response.results[..] else { panic!("one result: {:?}", response.results) };
     assert_eq!(result.severity(), Severity::Fatal, "{result:?}");
-    let [condition] = &response.conditions[..] else { panic!("one condition: {:?}", response.conditions) };
+    let [condition, stalled] = &response.conditions[..] else {
+        panic!("two conditions: {:?}", response.conditions)
+    };
     assert_eq!(condition.r#type, "Provisioned");
+    assert_eq!((stalled.r#type.as_str(), stalled.status()), ("Stalled", Status::ConditionTrue));
+    assert_eq!((&stalled.reason, &stalled.message), (&condition.reason, &condition.message));
     assert_eq!(condition.status(), Status::ConditionFalse);
     assert_eq!(condition.target(), Target::CompositeAndClaim);
     assert_eq!(condition.message.as_ref(), Some(&result.message));

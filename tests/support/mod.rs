@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, dead_code)]
 
+pub mod kstatus;
 pub mod simulated;
 pub mod virtual_environment;
 pub mod world;

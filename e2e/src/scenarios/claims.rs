@@ -122,7 +122,7 @@ pub(super) fn tells_its_status(api: &str, object: &Value) -> Result<()> {
             "ready",
             "region",
         ],
-        "stock-pool" => &["allocated", "available", "lastSyncTime", "observedGeneration"],
+        "stock-pool" => &["allocated", "available", "lastSyncTime"],
         "virtual-environment" => &["endpoint", "kubeconfigSecret", "type", "url"],
         _ => &[],
     };
@@ -130,6 +130,12 @@ pub(super) fn tells_its_status(api: &str, object: &Value) -> Result<()> {
     let status = &object["status"];
     for field in own {
         ensure!(!status[field].is_null(), "{api}: status has no {field}: {status}");
+    }
+    // A claim's status is its composite's, which has another generation.
+    let has_claims = !object["apiVersion"].as_str().unwrap_or_default().starts_with("platform.m.");
+    if api == "stock-pool" {
+        let seen = &status["observedGeneration"];
+        ensure!(seen.is_null() == has_claims, "{api}: status.observedGeneration is {seen}");
     }
     let newest = spec_hash(&object["spec"]);
     ensure!(

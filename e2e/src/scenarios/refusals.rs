@@ -163,7 +163,9 @@ type All = (Desired, Value, Option<Vec<u8>>);
 async fn all_of(stage: &Stage, api: &str, environment: &Environment) -> Result<All> {
     let mut status = environment.composite().await?["status"].clone();
     // Core's own, and what tells of an edit itself: which one was seen last, and when.
-    for other in ["conditions", "connectionDetails", "observedGeneration", "lastSyncTime"] {
+    for other in
+        ["conditions", "claimConditionTypes", "connectionDetails", "observedGeneration", "lastSyncTime"]
+    {
         status.as_object_mut().map(|status| status.remove(other));
     }
     let name = environment.manifest["spec"]["writeConnectionSecretToRef"]["name"].as_str();

@@ -1,0 +1,64 @@
+//! The condition `Stalled`: whether an environment waits for people.
+//!
+//! Flux, Helm 4 and other clients of kstatus wait until an object is ready, and give up once it is `Stalled`. Conditions are part of
+//! every XRD, so `Stalled` belongs to no schema revision.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::health::State;
+use super::scrub;
+use super::status::Leaf;
+use crate::value::Object;
+
+/// The condition's type.
+pub const STALLED: &str = "Stalled";
+
+/// How long a resource stays failed before the environment is stalled: clouds often recover, and providers try again.
+const PATIENCE: Duration = Duration::from_mins(15);
+
+/// The condition `Stalled`, where it has to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stalled {
+    /// Its status.
+    pub status: bool,
+    /// Its reason.
+    pub reason: &'static str,
+    /// Its message.
+    pub message: String,
+}
+
+impl Stalled {
+    /// True where a resource has failed for a while; which one, and why. False where the stored condition has to be taken back.
+    /// None where there is nothing to say: an environment that never stalled gets no condition, and no write because of it.
+    pub(super) fn of(leaves: &[Leaf], stored: &Object, now: Timestamp) -> Option<Self> {
+        let failed = leaves.iter().filter(|leaf| leaf.state == State::Failed && has_lasted(leaf, now));
+        let first =
+            failed.min_by(|a, b| (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot)));
+        if let Some(first) = first {
+            let minutes = PATIENCE.as_secs() / 60;
+            let message = first.status.message.as_deref().unwrap_or("its provider does not say why");
+            let (slot, kind) = (&first.status.slot, &first.status.kind);
+            let message = format!("{slot} ({kind}) has failed for more than {minutes} minutes: {message}");
+            return Some(Self { status: true, reason: "ResourceFailed", message: scrub::cut(&message) });
+        }
+        let message = "no resource has failed for 15 minutes or longer".to_owned();
+        was_stalled(stored).then_some(Self { status: false, reason: "Recovered", message })
+    }
+}
+
+/// Whether a resource has been what it is for so long that nobody expects a change.
+fn has_lasted(leaf: &Leaf, now: Timestamp) -> bool {
+    let since: Option<Timestamp> = leaf.status.since.parse().ok();
+    since.is_some_and(|since| {
+        Duration::try_from(now.duration_since(since)).is_ok_and(|lasted| lasted >= PATIENCE)
+    })
+}
+
+/// Whether a status has the condition, whatever it says: Crossplane makes it Unknown when another step fails.
+fn was_stalled(status: &Object) -> bool {
+    let conditions = status.get("conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|condition| condition["type"] == STALLED)
+}

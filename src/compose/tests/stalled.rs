@@ -1,0 +1,64 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Test, disk, legacy, observed, ready};
+use crate::check::LONGEST;
+use crate::compose::{Composition, Phase, Stalled};
+use crate::error::Error;
+
+fn one(cx: &mut Composition<'_>) -> Result<(), Error> {
+    cx.managed("a", disk("here")).add().map(|_| ())
+}
+
+fn refused(message: &str) -> Value {
+    observed(&[("Synced", "False", "ReconcileError", message), ("Ready", "False", "Creating", "")])
+}
+
+/// A disk whose provider has refused it since a time; it is 09:00:00.
+fn failed_since(since: &str, message: &str) -> Test {
+    let mut test = legacy().with("a", refused(message));
+    test.xr["status"]["resources"] =
+        json!([{"slot": "a", "kind": "Disk", "ready": false, "reason": "Failed", "since": since}]);
+    test
+}
+
+#[test]
+fn failed_resource_stalls_after_fifteen_minutes() {
+    for (since, stalled) in [("08:45:01", false), ("08:45:00", true), ("07:00:00", true)] {
+        let test = failed_since(&format!("2026-11-21T{since}Z"), "VcpuLimitExceeded: quota");
+        let answer = test.compose(one).unwrap();
+        let message = "a (Disk) has failed for more than 15 minutes: VcpuLimitExceeded: quota".to_owned();
+        let expected = Stalled { status: true, reason: "ResourceFailed", message };
+        assert_eq!(answer.stalled, stalled.then_some(expected), "{since}");
+        // Crossplane asks again before, and right after, the time is up.
+        assert_eq!((answer.phase, answer.requeue), (Phase::Failed, Duration::from_secs(30)));
+    }
+}
+
+#[test]
+fn failure_that_just_began_or_has_no_time_does_not_stall() {
+    assert_eq!(legacy().with("a", refused("quota")).compose(one).unwrap().stalled, None);
+    for odd in ["", "yesterday", "2026-11-21T10:00:00Z"] {
+        assert_eq!(failed_since(odd, "quota").compose(one).unwrap().stalled, None, "{odd}");
+    }
+}
+
+#[test]
+fn stalled_message_is_scrubbed_and_cut() {
+    let mut test = failed_since("2026-11-21T08:00:00Z", &format!("hunter2hunter2 {}", "x".repeat(LONGEST)));
+    test.details.insert("password".to_owned(), b"hunter2hunter2".to_vec());
+    let message = test.compose(one).unwrap().stalled.unwrap().message;
+    assert!(message.len() <= LONGEST && !message.contains("hunter2"), "{message}");
+}
+
+#[test]
+fn recovery_takes_a_stored_condition_back_and_writes_none_else() {
+    let mut test = legacy().with("a", ready());
+    assert_eq!(test.compose(one).unwrap().stalled, None);
+    for status in ["True", "Unknown", "False"] {
+        test.xr["status"]["conditions"] = json!([{"type": "Stalled", "status": status}]);
+        let stalled = test.compose(one).unwrap().stalled.unwrap();
+        assert_eq!((stalled.status, stalled.reason), (false, "Recovered"), "{status}");
+    }
+}
