@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod chart;
+pub mod eol;
 pub mod forward;
 pub mod generate;
 pub mod node;

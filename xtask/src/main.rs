@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use xtask::{bench, chart, forward, generate, package, pages, render, schemas, tools, workspace};
+use xtask::{bench, chart, eol, forward, generate, package, pages, render, schemas, tools, workspace};
 
 /// The program of whole control planes, and those that it starts.
 const E2E: [&str; 4] = ["e2e", "function", "function-later", "paved"];
@@ -38,6 +38,8 @@ enum Task {
     E2e(forward::Args),
     /// Render every example with the real Crossplane and compare with `paved preview`.
     Render(render::Args),
+    /// List the default versions that end their support soon; fail where there is one.
+    Eol(eol::Args),
     /// Measure the function over gRPC against a no-op on the SDK's server: speed, latency, memory.
     Bench(bench::Args),
 }
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Task::Down(args) => forward::run(&E2E, Some("down"), &args),
         Task::E2e(args) => forward::run(&E2E, Some("e2e"), &args),
         Task::Render(args) => render::run(&args),
+        Task::Eol(args) => eol::run(&args),
         Task::Bench(args) => bench::run(&args),
     };
     match done {

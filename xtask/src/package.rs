@@ -36,7 +36,7 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use function_paved_road::apis::Flavour;
 
-use crate::workspace;
+use crate::{eol, workspace};
 use build::Place;
 use crates::Graph;
 pub use names::Registry;
@@ -111,6 +111,9 @@ pub enum Architecture {
 /// Builds the parts; prints a line per file.
 pub fn run(args: &Args) -> Result<()> {
     let start = Instant::now();
+    if !args.debug {
+        eol::warn()?;
+    }
     let output = args.output()?;
     sums::forget(&output)?;
     let built = build(args, &output)?;
