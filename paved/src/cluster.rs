@@ -9,6 +9,7 @@ mod pod;
 mod proxy;
 mod reference;
 mod search;
+mod served;
 mod trouble;
 mod watch;
 
@@ -26,6 +27,7 @@ pub(crate) use kinds::{Kind, Kinds, MARK};
 pub(crate) use path::{Api, Segment, invalid_name};
 pub(crate) use reference::Reference;
 pub(crate) use search::{Found, find, find_each, pages};
+pub(crate) use served::Served;
 pub(crate) use trouble::{ASK, explain, is_denied, lacks_rights, refusal};
 pub(crate) use watch::{Seen, anew, cause, watch, watch_since, while_allowed};
 

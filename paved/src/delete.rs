@@ -14,7 +14,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::Console;
 use crate::cli::Delete;
-use crate::cluster::{Cluster, Found, Kinds, find_each};
+use crate::cluster::{Cluster, Found, Kinds, Served, find_each};
 use crate::environment::{Environment, spell};
 use crate::failure::Failure;
 use crate::live::Live;
@@ -49,6 +49,7 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
     if !(args.yes || agreed(&found, console)?) {
         return Err(Failure::Usage("nothing was deleted".to_owned()));
     }
+    let served = Served::default();
     let mut parts = Vec::new();
     for one in found.iter().filter(|_| args.wait) {
         let late = |_| {
@@ -56,7 +57,7 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
             let after = spell(LONGEST);
             Failure::TimedOut(format!("{title}: its parts are not known after {after}: nothing was deleted"))
         };
-        parts.push(timeout(LONGEST, Parts::of(&cluster, one)).await.map_err(late)??);
+        parts.push(timeout(LONGEST, Parts::of(&cluster, &served, one)).await.map_err(late)??);
     }
     delete_all(&cluster, &found, console).await?;
     if !args.wait {

@@ -3,6 +3,7 @@
 
 mod access;
 mod acting;
+mod answer;
 mod answers;
 mod api;
 mod bearer;
@@ -32,6 +33,7 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube::config::AuthInfo;
 use tokio::task::JoinSet;
 use tracing::Level;
 use tracing_subscriber::filter::Targets;
@@ -97,11 +99,15 @@ pub(crate) async fn run(args: &cli::Portal, console: &mut Console<'_>) -> Result
         return Err(Failure::Usage("--as: the portal acts as whoever signs in; leave it out".to_owned()));
     }
     log(&config);
+    config.warn();
     // Several crates bring a provider of their own: this one is meant.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let mut kubernetes = configure(&args.access).await?;
     // Whoever waits for an answer is told at once, and may ask again; watches have a patience of their own.
     kubernetes.default_retry = false;
+    if matches!(config.auth, Auth::Oidc(_)) {
+        not_impersonating(&kubernetes.auth_info)?;
+    }
     let cluster = Cluster::of(kubernetes.clone(), &args.access)?;
     let clients = Clients::new(&cluster, kubernetes).map_err(|error| cluster.explain(&error, "connect"))?;
     let only = args.access.namespace.clone().filter(|_| matches!(config.auth, Auth::None));
@@ -109,6 +115,25 @@ pub(crate) async fn run(args: &cli::Portal, console: &mut Console<'_>) -> Result
     let portal = Arc::new(Portal::new(config, only, clients, listener.url())?);
     let _background = portal.follow();
     listener.serve(portal).await
+}
+
+/// Rejects a kubeconfig whose user impersonates somebody. The client would add those headers to the ones of
+/// the person who is signed in, and the API server would take all groups together.
+fn not_impersonating(user: &AuthInfo) -> Result<(), Failure> {
+    let fields = [
+        ("as", user.impersonate.is_some()),
+        ("as-uid", user.impersonate_uid.is_some()),
+        ("as-groups", user.impersonate_groups.is_some()),
+        ("as-user-extra", user.impersonate_user_extra.is_some()),
+    ];
+    let found: Vec<&str> = fields.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "the kubeconfig's user has {}; with --auth oidc the portal acts as whoever signs in: remove it",
+        found.join(", ")
+    )))
 }
 
 /// The log's target of what has to stand in it, whatever its level is.
@@ -137,7 +162,7 @@ impl Portal {
         let (provider, sessions) = match &config.auth {
             Auth::None => (None, None),
             Auth::Oidc(oidc) => {
-                let sessions = Sessions::new(oidc, Revoked::of(&own));
+                let sessions = Sessions::new(oidc, config.public_url.as_ref(), Revoked::of(&own));
                 (Some(Provider::new(oidc, &public_url)?), Some(sessions))
             }
         };

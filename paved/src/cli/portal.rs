@@ -65,7 +65,7 @@ pub(crate) struct Portal {
     #[arg(long, value_name = "URL", env = "PAVED_PORTAL_OIDC_ISSUER", help_heading = "Sign-in")]
     pub(crate) oidc_issuer: Option<String>,
 
-    /// The portal's id there.
+    /// Client ID at the provider.
     #[arg(long, value_name = "ID", env = "PAVED_PORTAL_OIDC_CLIENT_ID", help_heading = "Sign-in")]
     pub(crate) oidc_client_id: Option<String>,
 
@@ -91,11 +91,11 @@ pub(crate) struct Portal {
     #[arg(long, value_name = "CLAIM", env = "PAVED_PORTAL_OIDC_GROUPS_CLAIM", help_heading = "Sign-in")]
     pub(crate) oidc_groups_claim: Option<String>,
 
-    /// What stands before a login in the names that Kubernetes knows, such as oidc:
+    /// Prefix of user names in Kubernetes, as the API server's --oidc-username-prefix, for example oidc: (- means none).
     #[arg(long, value_name = "TEXT", env = "PAVED_PORTAL_OIDC_USERNAME_PREFIX", help_heading = "Sign-in")]
     pub(crate) oidc_username_prefix: Option<String>,
 
-    /// What stands before a group in the names that Kubernetes knows.
+    /// Prefix of group names in Kubernetes, as the API server's --oidc-groups-prefix.
     #[arg(long, value_name = "TEXT", env = "PAVED_PORTAL_OIDC_GROUPS_PREFIX", help_heading = "Sign-in")]
     pub(crate) oidc_groups_prefix: Option<String>,
 

@@ -33,13 +33,14 @@ impl Reference {
         lists.into_iter().filter_map(Value::as_array).flatten().filter_map(Self::of).collect()
     }
 
+    /// Group, empty for the core one, and version.
+    pub(super) fn group_and_version(&self) -> (&str, &str) {
+        self.api_version.split_once('/').unwrap_or(("", &self.api_version))
+    }
+
     /// Where its kind is served; in `namespace`, if the kind lives in one.
-    pub(crate) async fn api(
-        &self,
-        client: &Client,
-        namespace: Option<&str>,
-    ) -> kube::Result<Api<DynamicObject>> {
-        let (group, version) = self.api_version.split_once('/').unwrap_or(("", &self.api_version));
+    async fn api(&self, client: &Client, namespace: Option<&str>) -> kube::Result<Api<DynamicObject>> {
+        let (group, version) = self.group_and_version();
         let wanted = GroupVersionKind::gvk(group, version, &self.kind);
         let (resource, capabilities): (ApiResource, _) = pinned_kind(client, &wanted).await?;
         let namespace = namespace.filter(|_| capabilities.scope == Scope::Namespaced);

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kube::api::{DynamicObject, ObjectMeta};
 use serde_json::Value;
 
-use crate::cluster::{Api, Cluster, Found, Reference, is_denied};
+use crate::cluster::{Api, Cluster, Found, Reference, Served, is_denied};
 use crate::environment::age;
 use crate::failure::Failure;
 use crate::paint::{Leaf, Mark, harmless, one_line};
@@ -95,12 +95,12 @@ enum Hold {
 impl Parts {
     /// What an environment consists of: its references, or its composite's, where the caller may read that. Users can write
     /// references of their own: what those name is no part, and nothing is told of it.
-    pub(crate) async fn of(cluster: &Cluster, found: &Found) -> Result<Self, Failure> {
+    pub(crate) async fn of(cluster: &Cluster, served: &Served, found: &Found) -> Result<Self, Failure> {
         let mut hidden = BTreeSet::new();
         let composite;
         let (owner, itself) = match Reference::of(&found.object.data["spec"]["resourceRef"]) {
             None => (Some(&found.object), None),
-            Some(bound) => match bound.read(&cluster.client, None).await {
+            Some(bound) => match read(cluster, served, &bound).await {
                 Ok(Some(read)) if is_composite_of(&read, found) => {
                     composite = read;
                     (Some(&composite), Some(bound))
@@ -121,9 +121,10 @@ impl Parts {
             references.iter().map(|one| ((&one.api_version, &one.kind), one)).collect();
         let apis = kinds
             .into_iter()
-            .map(|(kind, one)| async move { (kind, one.api(&cluster.client, namespace).await.ok()) });
+            .map(|(kind, one)| async move { (kind, served.find(&cluster.client, one, namespace).await) });
         let apis: Vec<_> = apis.collect();
-        let apis: BTreeMap<_, _> = stream::iter(apis).buffer_unordered(AT_ONCE).collect().await;
+        let apis: Vec<_> = stream::iter(apis).buffer_unordered(AT_ONCE).collect().await;
+        let apis: BTreeMap<_, _> = apis.into_iter().map(|(kind, api)| (kind, api.ok().flatten())).collect();
         let parts = references.iter().map(|reference| Part {
             kind: reference.kind.clone(),
             name: reference.name.to_string(),
@@ -265,6 +266,14 @@ impl Parts {
         let mut told = vec![self.head()];
         told.extend(self.lines());
         told.join(", ")
+    }
+}
+
+/// The composite that a claim refers to, if there is one.
+async fn read(cluster: &Cluster, served: &Served, bound: &Reference) -> kube::Result<Option<DynamicObject>> {
+    match served.find(&cluster.client, bound, None).await? {
+        Some(api) => api.get_opt(bound.name.as_str()).await,
+        None => Ok(None),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a person may see and do: the API server says so, and is asked again every few seconds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +33,10 @@ const AT_ONCE: usize = 16;
 /// How many of them one look asks at once: others have room beside.
 const SIDE_BY_SIDE: usize = AT_ONCE / 2;
 
+/// How many questions about whom the portal may act for are open at once. They have a queue of their own: a
+/// provider decides how many groups somebody has.
+const ACTING: usize = 4;
+
 /// How long one waits for whoever asks the same, for one's turn to ask, and for the answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -46,8 +50,20 @@ pub(super) struct Access {
     /// Where the rules of a person are not all that counts, by their key and the namespace.
     partial: Answers<([u8; 32], String), ()>,
     open: Semaphore,
+    acting: Semaphore,
+    /// The groups that the portal may act for.
+    groups: Answers<(), Groups>,
     /// Questions that went to the API server.
     pub(super) asked: Counter,
+}
+
+/// The groups that the portal may act for, as its rules list them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Groups {
+    All,
+    Named(Arc<BTreeSet<String>>),
+    /// Something else than rules decides: the API server has to be asked about each.
+    Unlisted,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +86,8 @@ impl Access {
             answers: Answers::new(TTL, MANY),
             partial: Answers::new(TTL, MANY),
             open: Semaphore::new(AT_ONCE),
+            acting: Semaphore::new(ACTING),
+            groups: Answers::new(TTL, 1),
             asked: Counter::default(),
         }
     }
@@ -123,6 +141,16 @@ impl Access {
         self.may(person, question(person, "create", kind, namespace)).await
     }
 
+    /// Whether a person may change a kind in a namespace.
+    pub(super) async fn may_change(
+        &self,
+        person: &Person,
+        kind: &Kind,
+        namespace: &str,
+    ) -> Result<bool, Problem> {
+        self.may(person, question(person, "update", kind, namespace)).await
+    }
+
     /// Whether a person may act for a user of this name: what Kubernetes calls to impersonate.
     pub(super) async fn may_act_for(&self, person: &Person, user: &str) -> Result<bool, Problem> {
         self.may(person, impersonation(person, "users", user)).await
@@ -133,12 +161,31 @@ impl Access {
         self.may(&self.own, impersonation(&self.own, what, name)).await
     }
 
+    /// The groups that the portal itself may act for: one question, however many groups somebody has.
+    pub(super) async fn portal_groups(&self) -> Result<Groups, Problem> {
+        let ask = async {
+            let _turn = Self::turn(&self.acting).await?;
+            self.asked.inc();
+            let namespace = self.clients.own().namespace;
+            let review = SelfSubjectRulesReview {
+                spec: SelfSubjectRulesReviewSpec { namespace: Some(namespace) },
+                ..SelfSubjectRulesReview::default()
+            };
+            let reviews: Api<SelfSubjectRulesReview> = Api::all(self.clients.of(&self.own)?);
+            let answer = answered(reviews.create(&PostParams::default(), &review)).await?;
+            let complete = answer.status.filter(|status| !status.incomplete);
+            Ok(complete.map_or(Groups::Unlisted, |status| impersonated(&status.resource_rules)))
+        };
+        self.groups.of(&(), ask).await
+    }
+
     async fn may(&self, person: &Person, question: Question) -> Result<bool, Problem> {
         self.answers.of(&question, self.ask(person, &question)).await
     }
 
     async fn ask(&self, person: &Person, question: &Question) -> Result<bool, Problem> {
-        let _turn = self.turn().await?;
+        let is_acting = question.verb == IMPERSONATE && question.person == self.own.key();
+        let _turn = Self::turn(if is_acting { &self.acting } else { &self.open }).await?;
         self.asked.inc();
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let review = SelfSubjectAccessReview {
@@ -165,7 +212,7 @@ impl Access {
     async fn rules(&self, person: &Person, kind: &Kind, here: &Question) -> Result<bool, Problem> {
         let is_partial = self.partial.known(&(here.person, here.namespace.clone())).is_some();
         if !is_partial {
-            let _turn = self.turn().await?;
+            let _turn = Self::turn(&self.open).await?;
             self.asked.inc();
             let review = SelfSubjectRulesReview {
                 spec: SelfSubjectRulesReviewSpec { namespace: Some(here.namespace.clone()) },
@@ -186,11 +233,14 @@ impl Access {
     }
 
     /// One's turn to ask. An API server that says nothing lets nobody wait for ever for those who asked before.
-    async fn turn(&self) -> Result<SemaphorePermit<'_>, Problem> {
-        let turn = timeout(PATIENCE, self.open.acquire()).await.map_err(|_| Problem::silent())?;
+    async fn turn(open: &Semaphore) -> Result<SemaphorePermit<'_>, Problem> {
+        let turn = timeout(PATIENCE, open.acquire()).await.map_err(|_| Problem::silent())?;
         turn.map_err(|_| Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "The portal stops."))
     }
 }
+
+/// The verb of whoever acts for somebody else.
+const IMPERSONATE: &str = "impersonate";
 
 fn question(person: &Person, verb: &'static str, kind: &Kind, namespace: &str) -> Question {
     Question {
@@ -206,7 +256,7 @@ fn question(person: &Person, verb: &'static str, kind: &Kind, namespace: &str) -
 fn impersonation(person: &Person, resource: &str, name: &str) -> Question {
     Question {
         person: person.key(),
-        verb: "impersonate",
+        verb: IMPERSONATE,
         group: String::new(),
         resource: resource.to_owned(),
         namespace: String::new(),
@@ -220,9 +270,30 @@ pub(super) async fn answered<T>(question: impl Future<Output = kube::Result<T>>)
     Ok(answer?)
 }
 
+/// Whether a list of a rule names something.
+fn has(list: &[String], wanted: &str) -> bool {
+    list.iter().any(|one| one == "*" || one == wanted)
+}
+
+/// The groups that some rules let somebody act for.
+fn impersonated(rules: &[ResourceRule]) -> Groups {
+    let fits = |rule: &&ResourceRule| {
+        has(&rule.verbs, IMPERSONATE)
+            && has(rule.api_groups.as_deref().unwrap_or_default(), "")
+            && has(rule.resources.as_deref().unwrap_or_default(), "groups")
+    };
+    let mut all = BTreeSet::new();
+    for rule in rules.iter().filter(fits) {
+        match rule.resource_names.as_deref() {
+            None | Some([]) => return Groups::All,
+            Some(names) => all.extend(names.iter().cloned()),
+        }
+    }
+    Groups::Named(Arc::new(all))
+}
+
 /// Whether a rule lets somebody list all objects of a kind.
 fn lists(rule: &ResourceRule, kind: &Kind) -> bool {
-    let has = |list: &[String], wanted: &str| list.iter().any(|one| one == "*" || one == wanted);
     has(&rule.verbs, "list")
         && has(rule.api_groups.as_deref().unwrap_or_default(), &kind.resource.group)
         && has(rule.resources.as_deref().unwrap_or_default(), &kind.resource.plural)
@@ -252,6 +323,25 @@ mod tests {
         assert!(!lists(&rule("list", "apps", plural, &[]), &kind));
         assert!(!lists(&rule("list", group, "secrets", &[]), &kind));
         assert!(!lists(&rule("list", group, plural, &["ada"]), &kind));
+    }
+
+    #[test]
+    fn impersonated_groups_are_those_of_the_rules() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let rule = |verb: &str, resource: &str, names: &[&str]| ResourceRule {
+            verbs: words(&[verb]),
+            api_groups: Some(words(&[""])),
+            resources: Some(words(&[resource])),
+            resource_names: Some(words(names)),
+        };
+        let named = |names: &[&str]| Groups::Named(Arc::new(words(names).into_iter().collect()));
+        let two = [rule("impersonate", "groups", &["a"]), rule("*", "groups", &["b"])];
+        assert_eq!(impersonated(&two), named(&["a", "b"]));
+        assert_eq!(impersonated(&[rule("impersonate", "groups", &[])]), Groups::All);
+        assert_eq!(
+            impersonated(&[rule("impersonate", "users", &[]), rule("get", "groups", &[])]),
+            named(&[])
+        );
     }
 
     #[test]

@@ -6,9 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::try_join_all;
 
-use super::access::Access;
+use super::access::{Access, Groups};
 use super::problem::Problem;
 use super::who::Person;
+
+/// How many of somebody's groups are asked about one by one, where the portal's rules do not list them.
+const ASKED: usize = 200;
 
 /// How many groups are told of.
 const MANY: usize = 1000;
@@ -43,8 +46,21 @@ impl Acting {
 
     /// Those of some groups that the portal may act for.
     pub(super) async fn groups(&self, access: &Access, groups: &[String]) -> Result<Vec<String>, Problem> {
-        let answers =
-            try_join_all(groups.iter().map(|group| access.portal_may_act_for("groups", group))).await?;
+        let answers: Vec<bool> = match access.portal_groups().await? {
+            Groups::All => vec![true; groups.len()],
+            Groups::Named(named) => groups.iter().map(|group| named.contains(group)).collect(),
+            Groups::Unlisted if groups.len() > ASKED => {
+                return Err(Problem::forbidden(format!(
+                    "You are in {} groups; at most {ASKED} are allowed where the cluster does not list the groups that \
+                     the portal may act for.",
+                    groups.len()
+                )));
+            }
+            Groups::Unlisted => {
+                let each = groups.iter().map(|group| access.portal_may_act_for("groups", group));
+                try_join_all(each).await?
+            }
+        };
         let among = |wanted: bool| {
             let pairs = groups.iter().zip(&answers).filter(move |(_, may)| **may == wanted);
             pairs.map(|(group, _)| group.clone()).collect::<Vec<_>>()

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use kube::Client;
 use kube::api::PostParams;
 use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
-use super::access::answered;
+use super::access::{PATIENCE, answered};
 use super::answers::Answers;
 use super::clients::Clients;
 use super::problem::Problem;
@@ -19,6 +22,12 @@ use crate::cluster::Api;
 /// made with the token itself.
 const TTL: Duration = Duration::from_secs(30);
 
+/// How long a token that was rejected is remembered as such: it may count a moment later.
+const REJECTED: Duration = Duration::from_secs(10);
+
+/// How many questions about tokens are open at once: whoever sends them need not be known.
+const AT_ONCE: usize = 16;
+
 /// How many answers are kept.
 const MANY: usize = 4096;
 
@@ -28,11 +37,15 @@ pub(super) struct Bearers {
     naming: Naming,
     /// By the hash of a token.
     known: Answers<[u8; 32], Arc<Person>>,
+    /// Tokens that the API server rejected, by their hash.
+    rejected: Answers<[u8; 32], Problem>,
+    open: Semaphore,
 }
 
 impl Bearers {
     pub(super) fn new(clients: Clients, naming: Naming) -> Self {
-        Self { clients, naming, known: Answers::new(TTL, MANY) }
+        let (known, rejected) = (Answers::new(TTL, MANY), Answers::new(REJECTED, MANY));
+        Self { clients, naming, known, rejected, open: Semaphore::new(AT_ONCE) }
     }
 
     /// Whose token it is.
@@ -47,9 +60,24 @@ impl Bearers {
 
     async fn review(&self, credential: Credential, secret: &str) -> Result<Arc<Person>, Problem> {
         let key: [u8; 32] = Sha256::digest(secret.as_bytes()).into();
+        if let Some(problem) = self.rejected.known(&key) {
+            return Err(problem);
+        }
         let review = async {
+            // Who has waited for somebody else to ask about the same token is told the same.
+            if let Some(problem) = self.rejected.known(&key) {
+                return Err(problem);
+            }
             let client = self.clients.by(&credential, "", &[])?;
-            ask(client, &self.naming, credential.clone()).await.map(Arc::new)
+            let turn = timeout(PATIENCE, self.open.acquire()).await;
+            let _turn = turn.map_err(|_| Problem::silent())?;
+            let answer = ask(client, &self.naming, credential.clone()).await.map(Arc::new);
+            if let Err(problem) = answer.as_ref()
+                && problem.status() == StatusCode::UNAUTHORIZED
+            {
+                self.rejected.keep(key, problem.clone());
+            }
+            answer
         };
         self.known.of(&key, review).await
     }

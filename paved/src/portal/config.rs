@@ -55,6 +55,8 @@ pub(super) struct Oidc {
     pub(super) username_claim: String,
     pub(super) groups_claim: String,
     pub(super) username_prefix: String,
+    /// Whether somebody chose the prefix: `-` chooses none.
+    pub(super) prefix_is_chosen: bool,
     pub(super) groups_prefix: String,
     /// Certificates, as PEM.
     pub(super) ca: Option<Vec<u8>>,
@@ -102,6 +104,20 @@ impl Config {
             template: flags.namespace_template.as_deref().map(template).transpose()?,
             level: level(flags.log_level.as_deref().unwrap_or("info"))?,
         })
+    }
+}
+
+impl Config {
+    /// Logs what is allowed, and probably not meant.
+    pub(super) fn warn(&self) {
+        let Auth::Oidc(oidc) = &self.auth else { return };
+        if oidc.username_claim != "email" && !oidc.prefix_is_chosen {
+            tracing::warn!(
+                claim = oidc.username_claim,
+                "--oidc-username-prefix is not set: people choose such names at the provider, and one of them may \
+                 be a name that this cluster gives rights to; set the API server's own prefix, or - for none"
+            );
+        }
     }
 }
 
@@ -232,7 +248,13 @@ fn oidc(flags: &Flags) -> Result<Oidc, Failure> {
         scopes,
         username_claim: or(&flags.oidc_username_claim, "email"),
         groups_claim: or(&flags.oidc_groups_claim, "groups"),
-        username_prefix: or(&flags.oidc_username_prefix, ""),
+        // As the API server reads its own flag.
+        username_prefix: flags
+            .oidc_username_prefix
+            .clone()
+            .filter(|prefix| prefix != "-")
+            .unwrap_or_default(),
+        prefix_is_chosen: flags.oidc_username_prefix.as_deref().is_some_and(|prefix| !prefix.is_empty()),
         groups_prefix: or(&flags.oidc_groups_prefix, ""),
         ca: flags.oidc_ca_file.as_deref().map(|path| read(path, "oidc-ca-file")).transpose()?,
         session_keys: session_keys(&flags.session_key_file)?,

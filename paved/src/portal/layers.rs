@@ -100,6 +100,9 @@ async fn finish(State(portal): State<Arc<Portal>>, mut request: Request, next: N
     }
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let client = client(&portal.config.trusted_proxies, &request);
+    if let Some(address) = client.filter(is_public) {
+        request.extensions_mut().insert(PublicAddress(address));
+    }
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let reads_pages = method == Method::GET && path.starts_with("/auth/") && accepts_pages(request.headers());
     // Whatever is logged of a request has its id, however little is logged.
@@ -108,6 +111,11 @@ async fn finish(State(portal): State<Arc<Portal>>, mut request: Request, next: N
     let mut response = written(answer, &path, &id, reads_pages);
     for (name, value) in ALWAYS {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    if portal.config.tls.is_some() {
+        // Browsers use nothing else from then on, for a year.
+        let a_year = HeaderValue::from_static("max-age=31536000");
+        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, a_year);
     }
     let private = HeaderValue::from_static("no-store");
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(private);
@@ -185,6 +193,34 @@ fn id(headers: &HeaderMap) -> String {
     }
 }
 
+/// The address that a request comes from, where it is one of the internet's.
+#[derive(Clone, Copy)]
+pub(super) struct PublicAddress(pub(super) IpAddr);
+
+/// Whether an address is one of the internet's: others mean nothing elsewhere.
+fn is_public(address: &IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let [first, second, ..] = address.octets();
+            let is_shared = first == 100 && (64..128).contains(&second);
+            !(address.is_private()
+                || address.is_loopback()
+                || address.is_link_local()
+                || address.is_unspecified()
+                || address.is_multicast()
+                || address.is_broadcast()
+                || is_shared)
+        }
+        IpAddr::V6(address) => {
+            !(address.is_loopback()
+                || address.is_unspecified()
+                || address.is_multicast()
+                || address.is_unique_local()
+                || address.is_unicast_link_local())
+        }
+    }
+}
+
 /// Who sent it: what trusted proxies say, the last address that is none of theirs. Behind an entry that is no address nothing is believed:
 /// a client can write there what it likes.
 fn client(trusted: &[IpNet], request: &Request) -> Option<IpAddr> {
@@ -224,6 +260,21 @@ mod tests {
         assert_eq!(from("10.0.0.1", "203.0.113.9, 198.51.100.7:4711"), "198.51.100.7");
         assert_eq!(from("10.0.0.1", "203.0.113.9, [2001:db8::7]:4711, 10.0.0.2"), "2001:db8::7");
         assert_eq!(from("10.0.0.1", "203.0.113.9, unknown"), "10.0.0.1", "the first is whoever's word");
+    }
+
+    #[test]
+    fn only_an_address_of_the_internet_is_public() {
+        for (text, fits) in [
+            ("203.0.113.9", true),
+            ("2001:db8::7", true),
+            ("127.0.0.1", false),
+            ("10.1.2.3", false),
+            ("100.64.0.1", false),
+            ("::ffff:192.168.0.1", false),
+            ("fd00::1", false),
+        ] {
+            assert_eq!(is_public(&text.parse().unwrap()), fits, "{text}");
+        }
     }
 
     #[test]

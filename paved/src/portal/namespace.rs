@@ -61,6 +61,11 @@ impl Namespaces {
         }
     }
 
+    /// Whether nothing says where new environments go of somebody who chooses no namespace: there is no template.
+    pub(super) fn leads_nowhere(&self, person: &Person) -> bool {
+        self.template.is_none() && self.candidates(person).is_empty()
+    }
+
     /// The namespace for a new environment of this kind: the chosen one, or the first candidate that the person may create in.
     pub(super) async fn choose(
         &self,

@@ -185,9 +185,7 @@ impl Provider {
             let said = self.http.user_info(endpoint.url(), answer.access_token().secret()).await;
             // What is said of somebody else does not count.
             let said = said.filter(|said| said.get("sub").and_then(Value::as_str) == Some(&subject));
-            for (claim, value) in said.into_iter().flatten() {
-                claims.entry(claim).or_insert(value);
-            }
+            complete(&mut claims, said.unwrap_or_default());
         }
         identity(oidc, &claims)
     }
@@ -205,6 +203,19 @@ fn auth_type(metadata: &CoreProviderMetadata) -> AuthType {
 fn payload(token: &str) -> Option<Map<String, Value>> {
     let payload = token.split('.').nth(1)?;
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()
+}
+
+/// Adds what the provider says apart. An address and whether it is verified come from one source: what is
+/// verified in the id token is not the address that only the other one has, and the other way round.
+fn complete(claims: &mut Map<String, Value>, mut said: Map<String, Value>) {
+    match claims.get("email") {
+        None => drop(claims.remove("email_verified")),
+        Some(email) if said.get("email") != Some(email) => drop(said.remove("email_verified")),
+        Some(_) => {}
+    }
+    for (claim, value) in said {
+        claims.entry(claim).or_insert(value);
+    }
 }
 
 /// Whom the claims mean, in the names that Kubernetes knows.
@@ -259,6 +270,7 @@ mod tests {
             username_claim: "email".into(),
             groups_claim: "groups".into(),
             username_prefix: String::new(),
+            prefix_is_chosen: false,
             groups_prefix: String::new(),
             ca: None,
             session_keys: Vec::new(),
@@ -283,6 +295,23 @@ mod tests {
         let all = json!({"email": "ada@acme.io", "groups": "system:masters"});
         let ada = identity(&prefixed, all.as_object().unwrap()).unwrap();
         assert_eq!(ada.groups, ["oidc:system:masters"], "which is nobody's group in Kubernetes");
+    }
+
+    #[test]
+    fn verification_counts_for_the_address_of_its_own_source() {
+        let bob = |verified: bool| json!({"email": "bob@acme.io", "email_verified": verified});
+        for (token, apart, fits) in [
+            (json!({"email_verified": true}), bob(false), false),
+            (json!({"email_verified": true}), json!({"email": "bob@acme.io"}), true),
+            (json!({"email_verified": false}), bob(true), true),
+            (json!({"email": "ada@acme.io"}), bob(false), true),
+            (json!({"email": "bob@acme.io"}), bob(false), false),
+            (json!({"email": "bob@acme.io", "email_verified": true}), bob(false), true),
+        ] {
+            let mut claims = token.as_object().unwrap().clone();
+            complete(&mut claims, apart.as_object().unwrap().clone());
+            assert_eq!(identity(&oidc(), &claims).is_ok(), fits, "{token} {apart}");
+        }
     }
 
     #[test]

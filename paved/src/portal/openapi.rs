@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use serde_json::Value;
 use tower_http::compression::CompressionLayer;
@@ -14,6 +13,7 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
 use utoipa_axum::routes;
 
 use super::Portal;
+use super::answer::Answer;
 use super::api::{changes, connection, environments, keys, kinds, me, preview, watch};
 use super::health;
 use super::problem::{FieldError, ProblemDetails};
@@ -84,6 +84,7 @@ pub(super) fn routes() -> (axum::Router<Arc<Portal>>, Description) {
         .routes(routes!(environments::get, changes::replace, changes::patch, changes::delete))
         .routes(routes!(connection::reveal))
         .routes(routes!(preview::preview))
+        .routes(routes!(preview::change))
         .routes(routes!(keys::get, keys::put))
         .routes(routes!(watch::watch))
         .routes(routes!(shapes::workspaces::list, shapes::workspaces::create))
@@ -104,6 +105,6 @@ pub(super) fn description() -> Description {
 /// This description.
 #[utoipa::path(get, path = "/api/v1/openapi.json", operation_id = "getDescription", tag = "operations",
     responses((status = 200, description = "OpenAPI.", body = Object)))]
-async fn described(State(_): State<Arc<Portal>>) -> Json<Value> {
-    Json(serde_json::to_value(description()).unwrap_or_default())
+async fn described(State(_): State<Arc<Portal>>) -> Answer<Value> {
+    Answer(serde_json::to_value(description()).unwrap_or_default())
 }

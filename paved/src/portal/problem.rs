@@ -1,14 +1,25 @@
 //! What goes wrong, as clients read it: problem details (RFC 9457), with the `error` field that older clients look at.
 
-use axum::Json;
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use simulator::schema::Violation;
 use utoipa::{IntoResponses, ToSchema};
 
+use super::answer::Answer;
 use crate::cluster::invalid_name;
+
+/// How many violations a problem names.
+const TOLD: usize = 50;
+
+/// The longest message about one field, in characters.
+const MESSAGE: usize = 1_000;
+
+/// The longest path of one field, in characters.
+const FIELD: usize = 200;
+
+/// The longest detail, in characters. A request decides how much there could be to say about it.
+const DETAIL: usize = 16_000;
 
 /// The media type of a problem.
 pub(super) const MEDIA_TYPE: &str = "application/problem+json";
@@ -61,6 +72,32 @@ pub(super) struct FieldError {
     pub(super) field: String,
     /// What was found, and what is allowed.
     pub(super) message: String,
+}
+
+impl FieldError {
+    /// What is wrong with a field, as far as a problem quotes it.
+    pub(super) fn new(field: String, message: String) -> Self {
+        Self { field: cut(field, FIELD), message: cut(message, MESSAGE) }
+    }
+}
+
+impl std::fmt::Display for FieldError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.field.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "{}: {}", self.field, self.message)
+        }
+    }
+}
+
+/// The first characters of a text.
+fn cut(mut text: String, longest: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(longest) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 /// What any operation may answer with that asks who somebody is, or for the cluster. What the API server refuses keeps its status.
@@ -134,7 +171,7 @@ fn code<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::O
 
 impl Problem {
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        let detail = detail.into();
+        let detail = cut(detail.into(), DETAIL);
         Self(Box::new(ProblemDetails {
             kind: "about:blank",
             title: status.canonical_reason().unwrap_or("Problem").to_owned(),
@@ -177,17 +214,21 @@ impl Problem {
     pub(super) fn field(field: &str, message: impl Into<String>) -> Self {
         let message = message.into();
         let mut problem = Self::bad_request(format!("{field}: {message}"));
-        problem.0.errors.push(FieldError { field: field.to_owned(), message });
+        problem.0.errors.push(FieldError::new(field.to_owned(), message));
         problem
     }
 
-    /// What an API server would refuse.
-    pub(super) fn violations(what: &str, violations: Vec<Violation>) -> Self {
-        let status = StatusCode::UNPROCESSABLE_ENTITY;
-        let told: Vec<String> = violations.iter().map(ToString::to_string).collect();
-        let mut problem = Self::new(status, format!("{what} is refused: {}", told.join("; ")));
-        problem.0.errors =
-            violations.into_iter().map(|one| FieldError { field: one.path, message: one.message }).collect();
+    /// What is rejected about each field, after some words. A few fields are enough to begin with.
+    pub(super) fn refused(words: &str, mut errors: Vec<FieldError>) -> Self {
+        let more = errors.len().saturating_sub(TOLD);
+        errors.truncate(TOLD);
+        let mut told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        if more > 0 {
+            told.push(format!("and at least {more} other errors"));
+        }
+        let mut problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{words}{}", told.join("; ")));
+        errors.retain(|error| !error.field.is_empty());
+        problem.0.errors = errors;
         problem
     }
 
@@ -239,7 +280,8 @@ impl From<kube::Error> for Problem {
         let mut problem = Self::new(status, answer.message.clone());
         let causes = answer.details.iter().flat_map(|details| &details.causes);
         problem.0.errors = causes
-            .map(|cause| FieldError { field: cause.field.clone(), message: cause.message.clone() })
+            .take(TOLD)
+            .map(|cause| FieldError::new(cause.field.clone(), cause.message.clone()))
             .collect();
         problem
     }
@@ -266,7 +308,7 @@ impl IntoResponse for Problem {
 impl Problem {
     /// The whole answer.
     pub(super) fn answer(&self) -> Response<Body> {
-        let mut response = (self.0.status, Json(self)).into_response();
+        let mut response = (self.0.status, Answer(self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -300,6 +342,21 @@ mod tests {
             json!({"type": "about:blank", "title": "Unprocessable Entity", "status": 422, "detail": "is invalid",
                 "error": "is invalid", "errors": [{"field": "spec.replicas", "message": "must be positive"}]})
         );
+    }
+
+    #[test]
+    fn problem_with_many_long_violations_is_short() {
+        let error = |number: usize| {
+            FieldError::new(format!("spec.{number}{}", "x".repeat(10_000)), "is not known".repeat(1_000))
+        };
+        let problem = Problem::refused("StockPool a is refused: ", (0..10_000).map(error).collect());
+        let answer = serde_json::to_vec(&problem).unwrap();
+        assert!(answer.len() < 200_000, "{} bytes", answer.len());
+        assert!(problem.0.errors.len() == TOLD && problem.detail().chars().count() <= DETAIL + 1);
+        let status = json!({"code": 422, "message": "x".repeat(1 << 20), "details": {"causes":
+            (0..1_000).map(|_| json!({"field": "a", "message": "b".repeat(10_000)})).collect::<Vec<_>>()}});
+        let error = kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()));
+        assert!(serde_json::to_vec(&Problem::from(error)).unwrap().len() < 200_000);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use cookie::{Cookie, CookieJar, Key, SameSite};
 use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha512};
+use url::Url;
 
 pub(super) use revoked::Revoked;
 
@@ -53,9 +55,11 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    pub(super) fn new(oidc: &Oidc, revoked: Revoked) -> Self {
+    /// For a portal at this URL, where one is configured.
+    pub(super) fn new(oidc: &Oidc, public_url: Option<&Url>, revoked: Revoked) -> Self {
         // The configuration has seen to it that each is long enough.
-        let keys = oidc.session_keys.iter().filter(|key| key.len() >= 32).map(|key| Key::derive_from(key));
+        let keys = oidc.session_keys.iter().filter(|key| key.len() >= 32);
+        let keys = keys.map(|key| bound(key, oidc, public_url));
         Self {
             keys: keys.collect(),
             ttl: SignedDuration::try_from(oidc.session_ttl).unwrap_or(SignedDuration::from_hours(1)),
@@ -105,14 +109,12 @@ impl Sessions {
             groups,
             expires,
         };
-        let cookie = self.seal(COOKIE, &session, self.ttl)?;
-        if cookie.len() > LARGEST {
-            return Err(Problem::forbidden(format!(
+        self.seal(COOKIE, &session, self.ttl)?.ok_or_else(|| {
+            Problem::forbidden(format!(
                 "You are in {} groups that count here, more than a session can hold: whoever runs the portal has to list fewer.",
                 session.groups.len()
-            )));
-        }
-        Ok(cookie)
+            ))
+        })
     }
 
     /// Ends the session that comes with a request, everywhere.
@@ -142,13 +144,13 @@ impl Sessions {
         self.revoked.add(&session.hash(), &person, session.expires).await
     }
 
-    /// An encrypted cookie.
+    /// An encrypted cookie; `None` where browsers would not keep it.
     pub(super) fn seal<T: Serialize>(
         &self,
         name: &'static str,
         content: &T,
         ttl: SignedDuration,
-    ) -> Result<HeaderValue, Problem> {
+    ) -> Result<Option<HeaderValue>, Problem> {
         let broken =
             || Problem::new(http::StatusCode::INTERNAL_SERVER_ERROR, "The cookie cannot be written.");
         let text = serde_json::to_string(content).map_err(|_| broken())?;
@@ -156,7 +158,11 @@ impl Sessions {
         let key = self.keys.first().ok_or_else(broken)?;
         jar.private_mut(key).add(Cookie::new(name, text));
         let sealed = jar.get(name).map(|cookie| cookie.value().to_owned()).unwrap_or_default();
-        HeaderValue::from_str(&attributes(name, sealed, ttl).to_string()).map_err(|_| broken())
+        let cookie = attributes(name, sealed, ttl).to_string();
+        if cookie.len() > LARGEST {
+            return Ok(None);
+        }
+        HeaderValue::from_str(&cookie).map(Some).map_err(|_| broken())
     }
 
     /// What an encrypted cookie holds.
@@ -173,6 +179,21 @@ impl Sessions {
         let opened = self.keys.iter().find_map(|key| jar.private(key).decrypt(cookie.clone()))?;
         serde_json::from_str(opened.value()).ok()
     }
+}
+
+/// The key of one portal's cookies. Portals that share a key file still tell their sessions apart: by whom the
+/// provider knows people, and by what Kubernetes calls them.
+fn bound(key: &[u8], oidc: &Oidc, public_url: Option<&Url>) -> Key {
+    let Oidc { issuer, client_id, username_prefix, groups_prefix, .. } = oidc;
+    let mut hash = Sha512::new();
+    let texts =
+        [issuer.as_str(), client_id, username_prefix, groups_prefix, public_url.map_or("", Url::as_str)]
+            .map(str::as_bytes);
+    for part in [key].into_iter().chain(texts) {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    Key::derive_from(&hash.finalize())
 }
 
 /// A cookie that scripts cannot read, and that is sent over TLS only, and not with other sites' writes.
@@ -248,7 +269,7 @@ mod tests {
     #[test]
     fn a_session_ends_and_another_cookie_is_none() {
         let mut sessions = sessions(&[1]);
-        let other = sessions.seal("__Host-paved-sign-in", &"x", sessions.ttl).unwrap();
+        let other = sessions.seal("__Host-paved-sign-in", &"x", sessions.ttl).unwrap().unwrap();
         let moved = other.to_str().unwrap().replace("sign-in", "session");
         assert!(sessions.person(&sent(&HeaderValue::from_str(&moved).unwrap())).is_none());
         sessions.ttl = SignedDuration::from_secs(-1);

@@ -61,9 +61,17 @@ pub(super) async fn begin(
     let (oidc, provider, sessions) = oidc(&portal)?;
     let path = safe_path(&portal.public_url, query.path.as_deref().unwrap_or("/"));
     let expires = Timestamp::now().as_second() + PATIENCE.as_secs();
-    let (url, begun) = provider.begin(oidc, path, expires).await?;
-    let cookie = sessions.seal(BEGUN, &begun, PATIENCE)?;
-    Ok(redirect(url.as_str(), [Some(cookie)]))
+    let (url, mut begun) = provider.begin(oidc, path, expires).await?;
+    // Browsers drop a cookie that is too long: then as much of the way back is kept as fits.
+    let whole = std::mem::take(&mut begun.path);
+    let bare = whole.split('?').next().unwrap_or_default();
+    for path in [whole.as_str(), bare, "/"] {
+        path.clone_into(&mut begun.path);
+        if let Some(cookie) = sessions.seal(BEGUN, &begun, PATIENCE)? {
+            return Ok(redirect(url.as_str(), [Some(cookie)]));
+        }
+    }
+    Err(Problem::bad_request("The sign-in does not fit into a cookie."))
 }
 
 /// Where the provider sends somebody back to.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::http::StatusCode;
 use jiff::Timestamp;
 use prometheus_client::metrics::gauge::Gauge;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::Portal;
 use super::live::End;
@@ -19,15 +19,22 @@ const EACH: usize = 128;
 /// How many streams there may be at once in one process.
 const ALL: usize = 8192;
 
+/// How many sockets may wait at once for their first message, which says whose they are.
+const STRANGERS: usize = 256;
+
 /// How many streams people have, by who says who they are, and their name: many tokens of one are still one.
 type Counts = HashMap<(String, String), usize>;
 
 /// The streams of one process.
 pub(super) struct Streams {
     counts: Arc<Mutex<Counts>>,
+    strangers: Arc<Semaphore>,
     stop: watch::Sender<bool>,
     pub(super) open: Gauge,
 }
+
+/// A place for a socket of which nobody knows yet whose it is, for as long as it is held.
+pub(super) struct Stranger(#[allow(dead_code)] OwnedSemaphorePermit);
 
 /// A place among the streams, for as long as it is held.
 pub(super) struct Slot {
@@ -53,7 +60,20 @@ impl Drop for Slot {
 
 impl Streams {
     pub(super) fn new() -> Self {
-        Self { counts: Arc::default(), stop: watch::channel(false).0, open: Gauge::default() }
+        Self {
+            counts: Arc::default(),
+            strangers: Arc::new(Semaphore::new(STRANGERS)),
+            stop: watch::channel(false).0,
+            open: Gauge::default(),
+        }
+    }
+
+    /// A place for a socket that comes without a credential.
+    pub(super) fn admit(&self) -> Result<Stranger, Problem> {
+        Arc::clone(&self.strangers).try_acquire_owned().map(Stranger).map_err(|_| {
+            let detail = "Too many connections wait to say whose they are: try again in a moment.";
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+        })
     }
 
     /// A place for one more of this person.

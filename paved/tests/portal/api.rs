@@ -363,6 +363,57 @@ async fn a_preview_says_what_a_claim_becomes() {
 }
 
 #[tokio::test]
+async fn preview_of_a_change_names_what_differs_and_what_is_rejected() {
+    let (cluster, portal) = both().await;
+    let text = std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
+    let composition: Value = serde_saphyr::from_multiple(&text).unwrap().remove(0);
+    cluster.put("/apis/apiextensions.crossplane.io/v1/compositions/pools", composition);
+    let path = "/api/v1/environments/team-vision/stockpools/spare";
+    assert_eq!(portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await.status, 201);
+    let before = cluster.get(&at("stockpools", "team-vision", "spare")).unwrap();
+    let preview = format!("{path}/preview");
+    let mut changed = pool("spare");
+    let same = portal.json("POST", "ada", &preview, &changed).await;
+    assert_eq!((same.status.as_u16(), &same.json()["changes"]), (200, &json!([])), "{:?}", same.body);
+    changed["spec"]["replicas"] = json!(7);
+    let told = portal.json("POST", "ada", &preview, &changed).await.json();
+    let [change] = told["changes"].as_array().unwrap().as_slice() else { panic!("{told}") };
+    assert_eq!((&change["slot"], &change["action"]), (&json!("deployment"), &json!("change")));
+    let is_it = |field: &&Value| field["path"].as_str().unwrap().ends_with("spec.replicas");
+    let field = change["fields"].as_array().unwrap().iter().find(is_it);
+    assert_eq!(field.map(|field| &field["after"]), Some(&json!("7")), "{change}");
+    changed["spec"]["replicas"] = json!(-1);
+    let refused = portal.json("POST", "ada", &preview, &changed).await;
+    assert_eq!(
+        (refused.status.as_u16(), &refused.json()["errors"][0]["field"]),
+        (422, &json!("spec.replicas"))
+    );
+    assert_eq!(cluster.get(&at("stockpools", "team-vision", "spare")).unwrap(), before, "nothing is changed");
+    assert_eq!(portal.json("POST", "bob", &preview, &pool("spare")).await.status, 403);
+}
+
+/// What was rejected already is no reason to reject a change of something else.
+#[tokio::test]
+async fn preview_of_a_change_does_not_reject_what_was_wrong_before() {
+    let (cluster, portal) = both().await;
+    let text = std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
+    let composition: Value = serde_saphyr::from_multiple(&text).unwrap().remove(0);
+    cluster.put("/apis/apiextensions.crossplane.io/v1/compositions/pools", composition);
+    let mut there = pool("spare");
+    there["spec"]["unknown"] = json!(1);
+    cluster.put(&at("stockpools", "team-vision", "spare"), there.clone());
+    let preview = "/api/v1/environments/team-vision/stockpools/spare/preview";
+    there["spec"]["replicas"] = json!(3);
+    let told = portal.json("POST", "ada", preview, &there).await;
+    assert_eq!(told.status, 200, "{:?}", told.body);
+    assert!(told.json()["notes"][0].as_str().unwrap().contains("rejected as it is"), "{:?}", told.body);
+    there["spec"]["other"] = json!(1);
+    let refused = portal.json("POST", "ada", preview, &there).await.json();
+    let fields: Vec<&Value> = refused["errors"].as_array().unwrap().iter().map(|one| &one["field"]).collect();
+    assert_eq!(fields, ["spec.other"], "{refused}");
+}
+
+#[tokio::test]
 async fn connection_details_are_shown_on_request_to_whoever_may_read_them() {
     let (cluster, portal) = both().await;
     let mut object = environment("ApplicationEnvironment", "ada");

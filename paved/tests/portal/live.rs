@@ -455,3 +455,24 @@ async fn nothing_is_shown_of_what_an_environment_refers_to_and_does_not_own() {
     let one = portal.get("ada", "/api/v1/environments/team-vision/stockpools/one").await;
     assert_eq!((one.status.as_u16(), &one.json()["parts"]), (200, &json!([])), "{:?}", one.body);
 }
+
+/// Whoever can keep an environment from going decides what it refers to, and must not decide how much is asked.
+#[tokio::test]
+async fn deletions_that_hang_cost_the_api_server_little() {
+    let (cluster, portal) = both().await;
+    let references: Vec<Value> = (0..200)
+        .map(|number| json!({"apiVersion": format!("bogus{number}.example.org/v1"), "kind": "Bogus", "name": "a"}))
+        .collect();
+    for number in 0..20 {
+        let name = format!("stuck-{number}");
+        cluster.put(&pool(&name), environment("StockPool", "ada"));
+        goes(&cluster, &name, "resourceRefs", json!(references));
+    }
+    cluster.asked();
+    sleep(Duration::from_secs(10)).await;
+    let asked = cluster.asked();
+    let bogus = asked.iter().filter(|(.., path)| path.contains("bogus")).count();
+    assert_eq!(bogus, 0, "groups that the cluster does not have are not asked about");
+    assert!(asked.len() < 120, "{} requests in 10 s", asked.len());
+    assert_eq!(portal.get("ada", "/api/v1/environments").await.status, 200);
+}

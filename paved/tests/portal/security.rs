@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::world::api_server::{ApiServer, at, environment};
+use crate::world::api_server::{ApiServer, NOBODY, at, environment};
 use crate::world::oidc::Provider;
 use crate::world::portal::Portal;
 
@@ -411,7 +411,9 @@ async fn with_a_certificate_it_speaks_tls_and_nothing_else() {
         format!("auth: none\ntls-cert: {cert}\ntls-key: {key}\nnamespace-template: team-{{group}}\n");
     let config = write("portal.yaml", &config);
     let portal = Portal::trusted(&cluster, "ada", &["--config", &config], Some(made.cert.der())).await;
-    assert_eq!(portal.get("", "/api/v1/me").await.json()["username"], "ada");
+    let me = portal.get("", "/api/v1/me").await;
+    assert_eq!(me.json()["username"], "ada");
+    assert_eq!(me.header("strict-transport-security"), "max-age=31536000");
     let mut plain = TcpStream::connect(&portal.address).await.unwrap();
     plain.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     let mut told = Vec::new();
@@ -472,4 +474,144 @@ async fn name_in_an_object_leads_to_no_other_path() {
     assert!(asked.iter().any(|(who, _, path)| who == "portal" && is_read(path)), "{asked:?}");
     let strange = |path: &str| path.contains("..") || path.contains("secrets");
     assert!(asked.iter().all(|(.., path)| !strange(path)), "{asked:?}");
+}
+
+/// A request of a megabyte must not become an answer of many.
+#[tokio::test]
+async fn rejected_preview_of_many_fields_is_short() {
+    let world = world().await;
+    let fields: serde_json::Map<String, Value> =
+        (0..100_000).map(|number| (format!("{number:x}"), json!(1))).collect();
+    let spec = |mut fields: serde_json::Map<String, Value>| {
+        fields.extend([("specName".to_owned(), json!("g1.1")), ("replicas".to_owned(), json!(1))]);
+        fields
+    };
+    let composition: Value = {
+        let text = std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
+        serde_saphyr::from_multiple(&text).unwrap().remove(0)
+    };
+    world.cluster.put("/apis/apiextensions.crossplane.io/v1/compositions/pools", composition);
+    let body = json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool",
+        "metadata": {"name": "a", "namespace": "team-vision"}, "spec": spec(fields)});
+    assert!(body.to_string().len() > 900_000);
+    let answer = world.portal.json("POST", "ada", "/api/v1/preview", &body).await;
+    assert_eq!(answer.status, 422, "{:?}", &answer.body[..answer.body.len().min(200)]);
+    assert!(answer.body.len() < 100_000, "{} bytes", answer.body.len());
+    let told = answer.json();
+    assert_eq!(told["errors"].as_array().unwrap().len(), 50);
+    assert!(told["detail"].as_str().unwrap().ends_with("other errors"), "{}", told["detail"]);
+    // Others find their turn, and whoever comes when too many wait is told so.
+    let mut fewer = body.clone();
+    fewer["spec"].as_object_mut().unwrap().retain(|name, _| name.len() < 4 || name.len() > 5);
+    let many = (0..40).map(|_| world.portal.json("POST", "ada", "/api/v1/preview", &fewer));
+    let statuses: Vec<u16> =
+        futures::future::join_all(many).await.iter().map(|answer| answer.status.as_u16()).collect();
+    assert!(statuses.iter().all(|status| [422, 503].contains(status)), "{statuses:?}");
+    assert!(statuses.contains(&422), "{statuses:?}");
+}
+
+/// The client adds the kubeconfig's groups to those of the person, and the API server takes all of them.
+#[tokio::test]
+async fn kubeconfig_that_impersonates_is_rejected_where_people_sign_in() {
+    let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
+    let folder = tempfile::tempdir().unwrap();
+    for (field, value) in [
+        ("as", json!("system:serviceaccount:paved:portal")),
+        ("as-groups", json!(["system:masters"])),
+        ("as-uid", json!("1")),
+        ("as-user-extra", json!({"scopes": ["all"]})),
+    ] {
+        let text = std::fs::read_to_string(cluster.kubeconfig("portal")).unwrap();
+        let mut kubeconfig: Value = serde_json::from_str(&text).unwrap();
+        kubeconfig["users"][0]["user"][field] = value;
+        let path = folder.path().join("kubeconfig");
+        std::fs::write(&path, kubeconfig.to_string()).unwrap();
+        let mut args = vec!["portal".to_owned(), "--listen=127.0.0.1:0".to_owned()];
+        args.extend(["--kubeconfig".to_owned(), path.display().to_string()]);
+        args.extend(provider.flags(&folder));
+        let run = move || crate::support::paved(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        let refused = tokio::task::spawn_blocking(run).await.unwrap();
+        assert_eq!(refused.code, 1, "{field}: {}", refused.err);
+        assert!(refused.err.contains(&format!("the kubeconfig's user has {field}")), "{}", refused.err);
+    }
+}
+
+/// Whoever asks without a right costs the API server a question only once.
+#[tokio::test]
+async fn rejected_token_is_not_asked_about_again() {
+    let world = world().await;
+    world.cluster.asked();
+    for _ in 0..50 {
+        assert_eq!(world.portal.get("stolen", "/api/v1/me").await.status, 401);
+    }
+    let at_once = (0..50).map(|_| world.portal.get("guessed", "/api/v1/me"));
+    for answer in futures::future::join_all(at_once).await {
+        assert_eq!(answer.status, 401);
+    }
+    let asked = world.cluster.asked();
+    let reviews = asked.iter().filter(|(who, _, path)| who == NOBODY && path.ends_with("selfsubjectreviews"));
+    assert_eq!(reviews.count(), 2, "{asked:?}");
+    assert_eq!(world.portal.get("ada", "/api/v1/me").await.status, 200);
+}
+
+/// Keys are stored by the portal's own account. Whoever makes service accounts must not fill its namespace.
+#[tokio::test]
+async fn keys_are_stored_for_people_who_may_use_them_and_in_bounds() {
+    let world = world().await;
+    let (cluster, portal) = (&world.cluster, &world.portal);
+    let key = |comment: &str| json!({"keys": [format!("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl {comment}")]});
+    for nobody in ["system:serviceaccount:team-vision:builder", "bob"] {
+        for place in ["team-vision", "team-sound"] {
+            cluster.grant(nobody, &format!("create {place}"), false);
+        }
+        let refused = portal.json("PUT", nobody, "/api/v1/keys", &key("a")).await;
+        assert_eq!(refused.status, 403, "{nobody}: {:?}", refused.body);
+    }
+    assert!(cluster.paths("paved-road-keys").is_empty());
+    assert_eq!(portal.json("PUT", "ada", "/api/v1/keys", &key("a")).await.status, 200);
+    let many: Vec<Value> =
+        (0..20).map(|number| key(&format!("{number}{}", "x".repeat(1_000)))["keys"][0].clone()).collect();
+    let refused = portal.json("PUT", "ada", "/api/v1/keys", &json!({"keys": many})).await;
+    let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+    assert!(refused.status == 400 && detail.contains("at most 16384 are allowed"), "{detail}");
+}
+
+/// What has a body has a bound for it, and what is answered ends, but for the streams, whose number is bounded.
+#[tokio::test]
+async fn every_route_bounds_its_body_and_its_answer() {
+    const STREAMS: [&str; 2] = ["/api/v1/watch", "/ws/status/"];
+    // Compressed while it is sent, out of what is bounded.
+    const COMPRESSED: [&str; 1] = ["/api/v1/kinds"];
+    let world = world().await;
+    let description = world.portal.get("", "/api/v1/openapi.json").await.json();
+    let headers = [("authorization", "Bearer token-ada"), ("content-type", "application/json")];
+    let mut bodies = 0;
+    for (path, operations) in description["paths"].as_object().unwrap() {
+        let filled = path.replace("{namespace}", "team-vision").replace("{kind}", "stockpools");
+        let filled = filled.replace("{name}", "spare").replace("{jobID}", &"0".repeat(32));
+        for (method, operation) in operations.as_object().unwrap() {
+            let method = method.to_uppercase();
+            if operation.get("requestBody").is_some() {
+                // The body itself is not waited for.
+                let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
+                let head = format!(
+                    "{method} {filled} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-ada\r\n\
+                     content-type: application/json\r\ncontent-length: 1048577\r\n\r\n{{"
+                );
+                stream.write_all(head.as_bytes()).await.unwrap();
+                let mut answer = [0; 12];
+                stream.read_exact(&mut answer).await.unwrap();
+                assert_eq!(&answer, b"HTTP/1.1 413", "{method} {path}");
+                bodies += 1;
+            } else if method == "GET" && !STREAMS.contains(&path.as_str()) {
+                let answer = world.portal.open("GET", &filled, &headers, "").await;
+                let has_length = answer.headers().contains_key("content-length");
+                assert!(
+                    has_length || COMPRESSED.contains(&path.as_str()),
+                    "{path} is a stream without a bound"
+                );
+            }
+        }
+    }
+    assert!(bodies >= 8, "{bodies}");
 }

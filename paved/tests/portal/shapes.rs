@@ -459,3 +459,25 @@ async fn jobs_are_found_where_one_namespace_is_all_that_one_may_list() {
     assert_eq!(made.status, 202, "{:?}", made.body);
     assert_eq!(portal.get("", made.header("location")).await.status, 200);
 }
+
+/// A socket without a credential waits for its first message, and takes memory meanwhile.
+#[tokio::test]
+async fn sockets_of_nobody_have_a_bound() {
+    let cluster = ApiServer::start().await;
+    let provider = crate::world::oidc::Provider::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let flags = provider.flags(&folder);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let portal = Portal::start(&cluster, "portal", &flags).await;
+    let mut sockets = Vec::new();
+    for _ in 0..256 {
+        sockets.push(portal.socket("/ws/status/", &[]).await.unwrap());
+    }
+    let refused = portal.socket("/ws/status/", &[]).await.map(drop).unwrap_err();
+    assert!(refused.to_string().contains("503"), "{refused}");
+    let known = [("authorization", "Bearer token-ada")];
+    assert!(portal.socket("/ws/status/", &known).await.is_ok(), "whoever is known has a place");
+    sockets[0].send(Message::text("nonsense")).await.unwrap();
+    assert_eq!(told(&mut sockets[0]).await, json!({"closed": 4401}));
+    assert!(portal.socket("/ws/status/", &[]).await.is_ok(), "a place that was left is free");
+}

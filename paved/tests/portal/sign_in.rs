@@ -396,7 +396,7 @@ async fn groups_that_the_portal_may_not_act_for_are_left_out() {
         .asked()
         .into_iter()
         .filter(|(who, _, path)| who == "portal" && path.ends_with("accessreviews"));
-    assert_eq!(reviews.count(), 3, "the user and two groups, once");
+    assert_eq!(reviews.count(), 1, "the user, once; the portal's rules list the groups");
 }
 
 #[tokio::test]
@@ -437,4 +437,109 @@ async fn nobody_is_let_through_while_it_is_not_known_for_whom_the_portal_may_act
     cluster.set_down(true);
     let answer = portal.send("GET", "/api/v1/environments", &[("cookie", session.as_str())], "").await;
     assert_eq!(answer.status, 503, "{:?}", answer.body);
+}
+
+/// A provider whose users choose their groups decides how many there are.
+#[tokio::test]
+async fn many_groups_are_one_question() {
+    let World { cluster, provider, portal, .. } = &world().await;
+    cluster.grant("portal", "impersonate groups/everyone", false);
+    let many: Vec<String> = (0..2_000).map(|number| format!("group-{number}")).collect();
+    let groups: Vec<&str> = many.iter().map(String::as_str).chain(["vision"]).collect();
+    cluster.asked();
+    let session = provider.session(portal, "ada", &groups).await;
+    let me = portal.send("GET", "/api/v1/me", &[("cookie", session.as_str())], "").await.json();
+    assert_eq!(me["groups"], json!(["vision"]));
+    let asked = cluster.asked().into_iter().filter(|(.., path)| path.ends_with("reviews")).count();
+    assert!(asked <= 3, "{asked} questions");
+}
+
+#[tokio::test]
+async fn many_groups_are_rejected_where_each_would_be_a_question() {
+    let World { cluster, provider, portal, .. } = &world().await;
+    cluster.grant("portal", "list all rules", false);
+    cluster.asked();
+    let groups: Vec<String> = (0..2_000).map(|number| format!("group-{number}")).collect();
+    let claims = json!({"sub": "1", "email": "ada", "email_verified": true, "groups": groups});
+    let answer = provider.sign_in(portal, claims).await;
+    let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+    assert!(answer.status == 403 && detail.contains("2000 groups; at most 200"), "{detail}");
+    let asked = cluster.asked().into_iter().filter(|(.., path)| path.ends_with("reviews")).count();
+    assert!(asked <= 3, "{asked} questions");
+    // A few are still asked about one by one.
+    let session = provider.session(portal, "ada", &["vision"]).await;
+    let me = portal.send("GET", "/api/v1/me", &[("cookie", session.as_str())], "").await.json();
+    assert_eq!(me["groups"], json!(["vision"]));
+}
+
+/// Portals with one key file each know their own sessions only: another one may have another provider, or call
+/// its people otherwise.
+#[tokio::test]
+async fn session_of_another_portal_with_the_same_key_is_rejected() {
+    let World { cluster, provider, portal, folder } = &world().await;
+    let session = provider.session(portal, "ada", &["vision"]).await;
+    let cookie = [("cookie", session.as_str())];
+    assert_eq!(portal.send("GET", "/api/v1/me", &cookie, "").await.status, 200);
+    let other = Provider::start().await;
+    let of_another_provider = start(cluster, &other, folder, &[]).await;
+    let with_a_prefix = start(cluster, provider, folder, &["--oidc-username-prefix", "oidc:"]).await;
+    let elsewhere = start(cluster, provider, folder, &["--public-url", "https://portal.example.org"]).await;
+    let mut flags = provider.flags(folder);
+    flags[3] = "other-client".to_owned();
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let of_another_client = Portal::start(cluster, "portal", &flags).await;
+    for other in [of_another_provider, with_a_prefix, elsewhere, of_another_client] {
+        assert_eq!(other.send("GET", "/api/v1/me", &cookie, "").await.status, 401);
+    }
+    let replica = start(cluster, provider, folder, &[]).await;
+    assert_eq!(replica.send("GET", "/api/v1/me", &cookie, "").await.status, 200);
+}
+
+#[tokio::test]
+async fn address_that_is_verified_elsewhere_is_not_verified() {
+    let World { provider, portal, .. } = &world().await;
+    for (verified, status) in [(false, 403), (true, 303)] {
+        let (begun, state) = provider.begin(portal, "/").await;
+        let apart = json!({"sub": "1", "email": "bob@acme.io", "email_verified": verified});
+        provider.says(json!({"sub": "1", "email_verified": true}), apart);
+        let path = format!("/auth/callback?code=c&state={state}");
+        let answer = portal.send("GET", &path, &[("cookie", &begun)], "").await;
+        assert_eq!(answer.status, status, "{:?}", answer.body);
+    }
+}
+
+/// Browsers drop a cookie that is longer than 4096 bytes.
+#[tokio::test]
+async fn sign_in_from_a_long_address_begins() {
+    let World { provider, portal, .. } = &world().await;
+    let query = format!("/environments?q={}", "x".repeat(3_000));
+    let path = format!("/{}", "x".repeat(3_000));
+    for (back, place) in [(query.as_str(), "/environments"), (&path, "/"), ("/keys?a=b", "/keys?a=b")] {
+        let begun = portal.get("", &format!("/auth/sign-in?return={back}")).await;
+        let cookies: Vec<usize> =
+            begun.headers.get_all("set-cookie").iter().map(|value| value.len()).collect();
+        assert!(cookies.len() == 1 && cookies[0] <= 4_000, "{cookies:?}");
+        let (begun, state) = provider.begin(portal, back).await;
+        provider.says(json!({"sub": "1", "email": "ada@acme.io"}), json!({}));
+        let path = format!("/auth/callback?code=c&state={state}");
+        let answer = portal.send("GET", &path, &[("cookie", &begun)], "").await;
+        assert_eq!((answer.status.as_u16(), answer.header("location")), (303, place));
+    }
+}
+
+#[tokio::test]
+async fn dash_is_no_prefix_and_a_missing_one_is_logged() {
+    let World { cluster, provider, folder, .. } = &world().await;
+    for (prefix, warns) in [(Some("-"), false), (Some("oidc:"), false), (None, true)] {
+        let mut more = vec!["--oidc-username-claim", "sub"];
+        more.extend(prefix.iter().flat_map(|prefix| ["--oidc-username-prefix", prefix]));
+        let portal = start(cluster, provider, folder, &more).await;
+        assert_eq!(portal.log().contains("--oidc-username-prefix is not set"), warns, "{prefix:?}");
+        if prefix == Some("-") {
+            let answer = provider.sign_in(&portal, json!({"sub": "ada", "groups": ["vision"]})).await;
+            let session = cookie(&answer, "__Host-paved-session");
+            let me = portal.send("GET", "/api/v1/me", &[("cookie", session.as_str())], "").await.json();
+            assert_eq!(me["username"], "ada");
+        }
+    }
 }

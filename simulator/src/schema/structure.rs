@@ -13,7 +13,13 @@ use super::Violation;
 use super::defaults::field;
 use crate::value::quote;
 
-/// Everything in `object` that the structure of `schema` refuses.
+/// How many violations are collected: whoever sends an object decides how many there could be.
+const MOST: usize = 200;
+
+/// The longest path that a violation names, in characters.
+const LONGEST: usize = 400;
+
+/// What the structure of `schema` rejects in `object`: the first [`MOST`] violations.
 pub(super) fn validate(object: &Value, schema: &Value) -> Vec<Violation> {
     let mut walk = Walk { violations: Vec::new(), closed: true };
     walk.value("", object, schema, Place::Root);
@@ -36,7 +42,20 @@ enum Place {
 
 impl Walk {
     fn refuse(&mut self, path: &str, message: impl Into<String>) {
-        self.violations.push(Violation { path: path.to_owned(), message: message.into() });
+        if !self.is_full() {
+            let path = path.chars().take(LONGEST).collect();
+            self.violations.push(Violation { path, message: message.into() });
+        }
+    }
+
+    fn extend(&mut self, violations: impl IntoIterator<Item = Violation>) {
+        for violation in violations {
+            self.refuse(&violation.path, violation.message);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.violations.len() >= MOST
     }
 
     fn value(&mut self, path: &str, value: &Value, schema: &Value, place: Place) {
@@ -49,8 +68,8 @@ impl Walk {
         match value {
             Value::Object(map) => self.object(path, map, schema, place),
             Value::Array(items) => self.list(path, items, schema),
-            Value::String(text) => self.violations.extend(bounds::text(path, text, schema)),
-            Value::Number(number) => self.violations.extend(bounds::number(path, number, schema)),
+            Value::String(text) => self.extend(bounds::text(path, text, schema)),
+            Value::Number(number) => self.extend(bounds::number(path, number, schema)),
             Value::Bool(_) | Value::Null => {}
         }
         self.enumeration(path, value, schema);
@@ -65,6 +84,9 @@ impl Walk {
         }
         let implied = place == Place::Root || flag(schema, "x-kubernetes-embedded-resource");
         for (name, value) in map {
+            if self.is_full() {
+                return;
+            }
             let path = child(path, name);
             match field(schema, name) {
                 _ if implied && name == "metadata" => {}
@@ -76,22 +98,19 @@ impl Walk {
                 None => {}
             }
         }
-        self.violations.extend(bounds::size(
-            path,
-            map.len(),
-            schema,
-            ["minProperties", "maxProperties"],
-            "fields",
-        ));
+        self.extend(bounds::size(path, map.len(), schema, ["minProperties", "maxProperties"], "fields"));
     }
 
     fn list(&mut self, path: &str, items: &[Value], schema: &Value) {
         if let Some(schema) = schema.get("items") {
             for (index, item) in items.iter().enumerate() {
+                if self.is_full() {
+                    return;
+                }
                 self.value(&format!("{path}[{index}]"), item, schema, Place::Inside);
             }
         }
-        self.violations.extend(bounds::size(path, items.len(), schema, ["minItems", "maxItems"], "items"));
+        self.extend(bounds::size(path, items.len(), schema, ["minItems", "maxItems"], "items"));
         self.duplicates(path, items, schema);
     }
 
@@ -105,6 +124,9 @@ impl Walk {
         }
         let mut seen = BTreeSet::new();
         for (index, item) in items.iter().enumerate() {
+            if self.is_full() {
+                return;
+            }
             let key = if is_map {
                 keys.iter().map(|key| quote(&item[*key])).collect()
             } else {

@@ -79,6 +79,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/environments/{namespace}/{kind}/{name}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What a change of an environment would do; nothing is changed.
+         * @description Takes what a PUT takes. What is rejected of the environment as it is, is not rejected again.
+         */
+        post: operations["previewChange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/health": {
         parameters: {
             query?: never;
@@ -424,6 +444,30 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * @description What becomes of a resource.
+         * @enum {string}
+         */
+        Action: "create" | "change" | "delete";
+        /** @description A field that changes. Long values are cut. */
+        ChangedField: {
+            /** @description Its value afterwards, where there is one. */
+            after?: string | null;
+            /** @description Its value now, where there is one. */
+            before?: string | null;
+            /** @description Such as `spec.forProvider.instanceType`. */
+            path: string;
+        };
+        /** @description A resource that a change touches. */
+        ChangedResource: {
+            /** @description What becomes of it. */
+            action: components["schemas"]["Action"];
+            /** @description The fields that change, where it stays. Of many only the first are named. */
+            fields: components["schemas"]["ChangedField"][];
+            kind: string;
+            /** @description Its permanent name in the environment. */
+            slot: string;
+        };
         /** @description An environment's connection details. */
         Connection: {
             /** @description The Secret's name. */
@@ -557,6 +601,8 @@ export interface components {
         };
         /** @description Whoever asks. */
         Me: {
+            /** @description The public address that I come from, where the portal sees one. */
+            address?: string | null;
             /** @description session, token or kubeconfig. */
             credential: string;
             /** @description When the session ends (RFC 3339). */
@@ -666,6 +712,19 @@ export interface components {
             parts: components["schemas"]["Part"][];
             /** @description What is made at once, slot by slot, without secrets. */
             resources: components["schemas"]["Resource"][];
+            /** @description Whether it is a machine that nobody could reach by SSH, as no network is allowed. */
+            sshClosed: boolean;
+        };
+        /** @description What a change would do. */
+        PreviewedChange: {
+            /** @description The resources that the change touches, slot by slot. */
+            changes: components["schemas"]["ChangedResource"][];
+            /** @description The Composition that would be taken. */
+            composition: string;
+            /** @description What the function has to say of it. */
+            notes: string[];
+            /** @description Whether it is a machine that nobody could reach by SSH, as no network is allowed. */
+            sshClosed: boolean;
         };
         /**
          * @description The words of RFC 9457.
@@ -767,6 +826,9 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type Action = components['schemas']['Action'];
+export type ChangedField = components['schemas']['ChangedField'];
+export type ChangedResource = components['schemas']['ChangedResource'];
 export type Connection = components['schemas']['Connection'];
 export type Creating = components['schemas']['Creating'];
 export type Document = components['schemas']['Document'];
@@ -783,6 +845,7 @@ export type NewWorkspace = components['schemas']['NewWorkspace'];
 export type Page = components['schemas']['Page'];
 export type Part = components['schemas']['Part'];
 export type Previewed = components['schemas']['Previewed'];
+export type PreviewedChange = components['schemas']['PreviewedChange'];
 export type Problem = components['schemas']['Problem'];
 export type Resource = components['schemas']['Resource'];
 export type StockPool = components['schemas']['StockPool'];
@@ -1632,6 +1695,127 @@ export interface operations {
             };
             /** @description There is none of this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; `detail` says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API server or the portal cannot do it just now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    previewChange: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Where it is.
+                 * @example team-vision
+                 */
+                namespace: string;
+                /**
+                 * @description A name of the kind, such as its plural, alone or with .group
+                 * @example stockpools
+                 */
+                kind: string;
+                /**
+                 * @description Its name.
+                 * @example render
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Document"];
+            };
+        };
+        responses: {
+            /** @description What it would do. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreviewedChange"];
+                };
+            };
+            /** @description Something of the request is wrong: `errors` names it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Sign in, or send a token of Kubernetes. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is none of this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 1 MiB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is no JSON by its media type. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -5,18 +5,20 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use kube::api::{Patch, PatchParams};
+use kube::api::{DynamicObject, Patch, PatchParams};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use super::environments::{Place, Whole, whole};
 use super::write::{self, Draft};
+use crate::cluster::Kind;
 use crate::portal::Portal;
+use crate::portal::answer::Answer;
 use crate::portal::extract::{Json, Path, Query, location};
 use crate::portal::owner::{ANNOTATION, LABEL};
 use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
-use crate::portal::who::SignedIn;
+use crate::portal::who::{Person, SignedIn};
 
 /// An environment as one would apply it.
 #[derive(ToSchema)]
@@ -64,11 +66,11 @@ pub(in crate::portal) async fn create(
     let object = draft.create(&portal, &person, how.dry_run).await?;
     let whole = whole(&portal, &draft.kind, object);
     if how.dry_run {
-        return Ok(axum::Json(whole).into_response());
+        return Ok(Answer(whole).into_response());
     }
     let kind = format!("{}.{}", draft.kind.resource.plural, draft.kind.resource.group);
     let location = location(&["environments", &draft.namespace, &kind, &draft.name])?;
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], axum::Json(whole)).into_response())
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Answer(whole)).into_response())
 }
 
 /// Change an environment: the whole of it.
@@ -79,9 +81,21 @@ pub(in crate::portal) async fn replace(
     SignedIn(person): SignedIn,
     Path(place): Path<Place>,
     Query(how): Query<How>,
-    Json(mut document): Json<Value>,
-) -> Result<axum::Json<Whole>, Problem> {
+    Json(document): Json<Value>,
+) -> Result<Answer<Whole>, Problem> {
     let (kind, namespace, name) = place.read(&portal)?;
+    let (_, draft) = drafted(&portal, &person, (&kind, namespace, name), document).await?;
+    let object = draft.replace(&portal, &person, how.dry_run).await?;
+    Ok(Answer(whole(&portal, &kind, object)))
+}
+
+/// What there is at a place, and what a document makes of it.
+pub(in crate::portal) async fn drafted(
+    portal: &Portal,
+    person: &Person,
+    (kind, namespace, name): (&Kind, &str, &str),
+    mut document: Value,
+) -> Result<(DynamicObject, Draft), Problem> {
     // The path says which one: a body that says another is a mistake.
     for (field, value) in [("namespace", namespace), ("name", name)] {
         let said = &document["metadata"][field];
@@ -95,16 +109,15 @@ pub(in crate::portal) async fn replace(
             metadata.insert(field.to_owned(), json!(value));
         }
     }
-    let before = kind.api(&portal.clients.of(&person)?, Some(namespace)).get(name).await?;
-    let draft = Draft::of(&portal, &person, document, Some(&before)).await?;
-    if draft.kind != kind {
+    let before = kind.api(&portal.clients.of(person)?, Some(namespace)).get(name).await?;
+    let draft = Draft::of(portal, person, document, Some(&before)).await?;
+    if draft.kind != *kind {
         return Err(Problem::field(
             "kind",
             format!("found {}; the path says {}", draft.kind.name(), kind.name()),
         ));
     }
-    let object = draft.replace(&portal, &person, how.dry_run).await?;
-    Ok(axum::Json(whole(&portal, &kind, object)))
+    Ok((before, draft))
 }
 
 /// Change some of an environment (JSON merge patch).
@@ -118,7 +131,7 @@ pub(in crate::portal) async fn patch(
     Path(place): Path<Place>,
     Query(how): Query<How>,
     Json(mut patch): Json<Value>,
-) -> Result<axum::Json<Whole>, Problem> {
+) -> Result<Answer<Whole>, Problem> {
     let (kind, namespace, name) = place.read(&portal)?;
     let Some(fields) = patch.as_object() else { return Err(Problem::field("body", "an object is needed")) };
     if let Some(field) =
@@ -145,7 +158,7 @@ pub(in crate::portal) async fn patch(
     if !how.dry_run {
         tracing::info!(user = person.username(), kind = kind.full_name(), namespace, name, "patched");
     }
-    Ok(axum::Json(whole(&portal, &kind, object)))
+    Ok(Answer(whole(&portal, &kind, object)))
 }
 
 /// Checks a patch's metadata, and takes the owner out of it, who is given back: what it changes stays whose it is, unless it names

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use k8s_openapi::api::core::v1::Secret;
@@ -13,6 +12,7 @@ use utoipa::ToSchema;
 use super::environments::Place;
 use crate::cluster::{Api, Kind, Segment};
 use crate::connect;
+use crate::portal::answer::Answer;
 use crate::portal::extract::Path;
 use crate::portal::live::View;
 use crate::portal::problem::{Absent, Problem, Refusals};
@@ -37,7 +37,7 @@ pub(in crate::portal) async fn reveal(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
     Path(place): Path<Place>,
-) -> Result<Json<Connection>, Problem> {
+) -> Result<Answer<Connection>, Problem> {
     let (kind, namespace, name) = place.read(&portal)?;
     let answer = read(&portal, &person, &kind, namespace, name).await;
     let outcome = match &answer {
@@ -57,7 +57,7 @@ pub(in crate::portal) async fn reveal(
         outcome,
         "connection details were asked for"
     );
-    answer.map(Json)
+    answer.map(Answer)
 }
 
 async fn read(

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,6 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::cluster::{Kind, is_denied};
 use crate::documents::tidy;
 use crate::portal::Portal;
+use crate::portal::answer::Answer;
 use crate::portal::extract::{Path, Query, name};
 use crate::portal::live::{Entry, Key, View};
 use crate::portal::problem::{Absent, Problem, Refusals};
@@ -153,7 +153,7 @@ pub(in crate::portal) async fn list(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
     Query(which): Query<Which>,
-) -> Result<Json<Page>, Problem> {
+) -> Result<Answer<Page>, Problem> {
     let kind = which.kind.as_deref().map(|kind| portal.catalog.seen().called(kind)).transpose()?;
     let kind = kind.map(|kind| kind.full_name());
     let labels = labels(which.label_selector.as_deref().unwrap_or_default())?;
@@ -180,7 +180,7 @@ pub(in crate::portal) async fn list(
     let found = visible(&portal, &person, fits).await?;
     let next = (found.len() > limit).then(|| token(&found[limit - 1].key)).transpose()?;
     let items = found.iter().take(limit).filter_map(|entry| entry.view()).collect();
-    Ok(Json(Page { items, next }))
+    Ok(Answer(Page { items, next }))
 }
 
 fn labels(selector: &str) -> Result<Vec<(String, String)>, Problem> {
@@ -214,10 +214,10 @@ pub(in crate::portal) async fn get(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
     Path(place): Path<Place>,
-) -> Result<Json<Whole>, Problem> {
+) -> Result<Answer<Whole>, Problem> {
     let (kind, namespace, name) = place.read(&portal)?;
     let object = kind.api(&portal.clients.of(&person)?, Some(namespace)).get(name).await?;
-    Ok(Json(whole(&portal, &kind, object)))
+    Ok(Answer(whole(&portal, &kind, object)))
 }
 
 /// An object as clients see it; while it goes, with what is left of it.

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use axum::Json as Answer;
 use axum::extract::State;
+use axum::http::StatusCode;
 use function_paved_road::apis::gpu_workspace::MOST_KEYS;
 use function_paved_road::check::ssh_public_key;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -15,13 +15,18 @@ use utoipa::ToSchema;
 
 use crate::cluster::Api;
 use crate::portal::Portal;
+use crate::portal::answer::Answer;
 use crate::portal::extract::Json;
 use crate::portal::owner::{ANNOTATION, Owner};
 use crate::portal::problem::{Problem, Refusals, Unfit};
-use crate::portal::who::SignedIn;
+use crate::portal::shapes::workspaces;
+use crate::portal::who::{Person, SignedIn};
 
 /// The key of the ConfigMap's data, in the format of sshd.
 const DATA: &str = "authorized_keys";
+
+/// The longest list, in bytes. A machine takes no more in its user data.
+const LONGEST: usize = 16 * 1024;
 
 // What is said below of the description of Keys takes nothing but a literal.
 const _: () = assert!(MOST_KEYS == 20);
@@ -53,6 +58,7 @@ pub(in crate::portal) async fn put(
     SignedIn(person): SignedIn,
     Json(Keys { keys }): Json<Keys>,
 ) -> Result<Answer<Keys>, Problem> {
+    may_use_keys(&portal, &person).await?;
     // No more than a workspace takes.
     if keys.len() > MOST_KEYS {
         return Err(Problem::field("keys", format!("found {}; at most {MOST_KEYS} are allowed", keys.len())));
@@ -66,6 +72,11 @@ pub(in crate::portal) async fn put(
             lines.push(line.to_owned());
         }
     }
+    let length = lines.iter().map(|line| line.len() + 1).sum::<usize>();
+    if length > LONGEST {
+        let message = format!("found {length} bytes; at most {LONGEST} are allowed in all");
+        return Err(Problem::field("keys", message));
+    }
     let owner = Owner::of(&person);
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": name(&owner), "labels": {"app.kubernetes.io/managed-by": "paved-portal"}, "annotations": {ANNOTATION: owner.login}},
@@ -74,6 +85,29 @@ pub(in crate::portal) async fn put(
     maps(&portal).patch(&name(&owner), &params, &Patch::Apply(&map)).await?;
     tracing::info!(user = person.username(), count = lines.len(), "keys were changed");
     Ok(Answer(Keys { keys: lines }))
+}
+
+/// Keys are stored in the portal's own namespace, outside every quota, so only for people who may make what
+/// takes them. Where nothing says where somebody's environments go, that cannot be asked: then for everybody
+/// but service accounts, which others make as many of as they like.
+async fn may_use_keys(portal: &Portal, person: &Person) -> Result<(), Problem> {
+    if portal.namespaces.leads_nowhere(person) {
+        return if person.username().starts_with("system:serviceaccount:") {
+            Err(Problem::forbidden("A service account has no keys here: put them into the workspace itself."))
+        } else {
+            Ok(())
+        };
+    }
+    let mut why = None;
+    for kind in workspaces::kinds(portal) {
+        match portal.namespaces.choose(&portal.access, person, &kind, None).await {
+            Ok(_) => return Ok(()),
+            Err(problem) if problem.status() == StatusCode::FORBIDDEN => why = Some(problem),
+            Err(problem) => return Err(problem),
+        }
+    }
+    Err(why
+        .unwrap_or_else(|| Problem::forbidden("Nothing here takes SSH keys: there are no GPU workspaces.")))
 }
 
 /// An owner's keys.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,6 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::cluster;
 use crate::portal::Portal;
+use crate::portal::answer::Answer;
 use crate::portal::extract::{Path, Query, name};
 use crate::portal::kinds::{SECRET, connection_keys, is_claim};
 use crate::portal::problem::{Absent, Problem, Refusals};
@@ -56,13 +56,13 @@ pub(in crate::portal) async fn list(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
     Query(query): Query<Where>,
-) -> Result<Json<Vec<Kind>>, Problem> {
+) -> Result<Answer<Vec<Kind>>, Problem> {
     let seen = portal.catalog.seen();
     let mut kinds = Vec::new();
     for kind in seen.all() {
         kinds.push(shown(&portal, &person, kind, query.namespace.as_deref()).await?);
     }
-    Ok(Json(kinds))
+    Ok(Answer(kinds))
 }
 
 /// A kind.
@@ -74,9 +74,9 @@ pub(in crate::portal) async fn get(
     SignedIn(person): SignedIn,
     Path(kind): Path<String>,
     Query(query): Query<Where>,
-) -> Result<Json<Kind>, Problem> {
+) -> Result<Answer<Kind>, Problem> {
     let kind = portal.catalog.seen().called(&kind)?;
-    Ok(Json(shown(&portal, &person, &kind, query.namespace.as_deref()).await?))
+    Ok(Answer(shown(&portal, &person, &kind, query.namespace.as_deref()).await?))
 }
 
 async fn shown(

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::Json;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::portal::Portal;
+use crate::portal::answer::Answer;
+use crate::portal::layers::PublicAddress;
 use crate::portal::owner::Owner;
 use crate::portal::problem::Refusals;
 use crate::portal::who::{Credential, SignedIn};
@@ -29,6 +30,9 @@ pub(in crate::portal) struct Me {
     /// When the session ends (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     expires: Option<String>,
+    /// The public address that I come from, where the portal sees one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
     /// Where new environments go where none is chosen: the first of these where I may create them.
     namespaces: Vec<String>,
 }
@@ -38,19 +42,21 @@ pub(in crate::portal) struct Me {
 pub(in crate::portal) async fn get(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
-) -> Json<Me> {
+    address: Option<Extension<PublicAddress>>,
+) -> Answer<Me> {
     let (credential, expires) = match person.credential() {
         Credential::Own => ("kubeconfig", None),
         Credential::Session { expires, .. } => ("session", Some(expires.to_string())),
         Credential::Bearer(_) => ("token", None),
     };
-    Json(Me {
+    Answer(Me {
         username: person.username().to_owned(),
         login: person.login().to_owned(),
         groups: person.groups().to_vec(),
         owner: Owner::of(&person).label(),
         credential,
         expires,
+        address: address.map(|Extension(PublicAddress(address))| address.to_string()),
         namespaces: portal.namespaces.candidates(&person),
     })
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
@@ -12,6 +11,7 @@ use utoipa::ToSchema;
 use super::{only, text};
 use crate::cluster::Kind;
 use crate::portal::Portal;
+use crate::portal::answer::Answer;
 use crate::portal::api::write::{Draft, name_fits};
 use crate::portal::extract::Json;
 use crate::portal::kinds::{api, is_claim};

@@ -19,6 +19,7 @@ use crate::portal::Portal;
 use crate::portal::live::{Action, End, Entry, Next, Reader};
 use crate::portal::owner::{LABEL, Owner};
 use crate::portal::problem::{Problem, Refusals};
+use crate::portal::streams::Stranger;
 use crate::portal::who::{Person, Token, person};
 
 /// How long a client may take to send its first message, where it comes without anything else.
@@ -48,16 +49,28 @@ pub(in crate::portal) async fn status(
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade.map_err(|_| Problem::bad_request("Here is a WebSocket, and nothing else."))?;
-    let known = person(&portal, &headers).await?;
-    let upgrade = upgrade.max_message_size(LARGEST).max_frame_size(LARGEST).write_buffer_size(0);
+    let who = match person(&portal, &headers).await? {
+        Some(person) => Who::Known(person),
+        None => Who::Unknown(portal.streams.admit()?),
+    };
+    let upgrade = upgrade.max_message_size(LARGEST).max_frame_size(LARGEST);
+    // A token is all that comes, and messages are sent at once.
+    let upgrade = upgrade.read_buffer_size(LARGEST).write_buffer_size(0);
     let span = Span::current();
-    Ok(upgrade.on_upgrade(move |socket| talk(portal, known, socket).instrument(span)))
+    Ok(upgrade.on_upgrade(move |socket| talk(portal, who, socket).instrument(span)))
 }
 
-async fn talk(portal: Arc<Portal>, known: Option<Arc<Person>>, mut socket: WebSocket) {
-    let person = match known {
-        Some(person) => person,
-        None => match introduced(&portal, &mut socket).await {
+/// Whose a socket is.
+enum Who {
+    Known(Arc<Person>),
+    /// The first message says it. Until then it takes a place among those of whom that is true.
+    Unknown(Stranger),
+}
+
+async fn talk(portal: Arc<Portal>, who: Who, mut socket: WebSocket) {
+    let person = match who {
+        Who::Known(person) => person,
+        Who::Unknown(_place) => match introduced(&portal, &mut socket).await {
             Ok(person) => person,
             Err(problem) if problem.status() == 401 => {
                 return close(socket, UNAUTHORIZED, "a session or a token is needed").await;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -16,6 +15,7 @@ use super::environments::REQUEST;
 use super::{only, phase, text};
 use crate::cluster::Kind;
 use crate::portal::Portal;
+use crate::portal::answer::Answer;
 use crate::portal::api::environments::{find, visible};
 use crate::portal::api::write::{self, Draft, name_fits};
 use crate::portal::extract::{Json, Path, location};

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use kube::api::ListParams;
@@ -13,6 +12,7 @@ use utoipa::ToSchema;
 use super::{only, phase, text};
 use crate::cluster::Kind;
 use crate::portal::Portal;
+use crate::portal::answer::Answer;
 use crate::portal::api::environments::{find, visible};
 use crate::portal::api::keys;
 use crate::portal::api::write::{self, Draft};
@@ -90,7 +90,7 @@ impl Workspace {
 }
 
 /// The kinds of workspace that the cluster has: claims first.
-fn kinds(portal: &Portal) -> Vec<Kind> {
+pub(in crate::portal) fn kinds(portal: &Portal) -> Vec<Kind> {
     api(KIND).map(|api| portal.catalog.seen().of_api(api)).unwrap_or_default()
 }
 

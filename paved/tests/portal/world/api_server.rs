@@ -31,6 +31,9 @@ pub const GROUP: &str = "/apis/platform.acme.io/v1alpha1";
 /// Whose rights something else than RBAC decides, as a cloud's webhook does: the rules that are listed are not what counts.
 pub const CAROL: &str = "carol";
 
+/// Who asks with a token that nobody has.
+pub const NOBODY: &str = "nobody";
+
 /// What a request looked like: who asked, the method, the path.
 pub type Asked = (String, String, String);
 
@@ -284,6 +287,21 @@ impl Inner {
         objects
     }
 
+    /// The rule by which the portal may act for groups: for all, or where some were taken from it for those of
+    /// people that are left.
+    fn impersonation(&self) -> Value {
+        let is_taken =
+            |what: &str| self.granted.get(&format!("portal impersonate groups/{what}")) == Some(&false);
+        let mut rule = json!({"verbs": ["impersonate"], "apiGroups": [""], "resources": ["groups"]});
+        let taken = |(what, may): (&String, &bool)| what.starts_with("portal impersonate groups/") && !may;
+        if self.granted.iter().any(taken) {
+            let groups = PEOPLE.iter().flat_map(|(_, groups, _)| *groups);
+            let left: Vec<&str> = groups.copied().filter(|group| !is_taken(group)).collect();
+            rule["resourceNames"] = json!(left);
+        }
+        rule
+    }
+
     fn may(&self, who: &str, verb: &str, namespace: &str) -> bool {
         if let Some(allowed) = self.granted.get(&format!("{who} {verb} {namespace}")) {
             return *allowed;
@@ -309,11 +327,14 @@ async fn answer(
     if here.inner().down {
         return status(503, "ServiceUnavailable", "down", &json!([]));
     }
+    let path = uri.path().to_owned();
     let who = match who(&here, &headers) {
         Ok(who) => who,
-        Err(refused) => return *refused,
+        Err(refused) => {
+            here.inner().asked.push((NOBODY.to_owned(), method.to_string(), path));
+            return *refused;
+        }
     };
-    let path = uri.path().to_owned();
     here.inner().asked.push((who.clone(), method.to_string(), path.clone()));
     if here.inner().silent {
         std::future::pending::<()>().await;
@@ -385,7 +406,10 @@ fn review(here: &Here, who: &str, path: &str, sent: &Value) -> Option<Response> 
             let may = |verb: &&str| is_partial || here.inner().may(who, verb, namespace);
             let verbs: Vec<&str> = ["list", "get"].into_iter().filter(may).collect();
             let rule = json!({"verbs": verbs, "apiGroups": ["platform.acme.io"], "resources": ["*"]});
-            json!({"resourceRules": [rule], "nonResourceRules": [], "incomplete": is_partial})
+            let mut rules = vec![rule];
+            rules.extend((who == "portal").then(|| here.inner().impersonation()));
+            let is_partial = is_partial || !here.inner().may(who, "list", "all rules") && who == "portal";
+            json!({"resourceRules": rules, "nonResourceRules": [], "incomplete": is_partial})
         }
         _ => return None,
     };

@@ -128,8 +128,18 @@ impl Provider {
         let name = "__Host-paved-session";
         let mut jar = ::cookie::CookieJar::new();
         let session = ::cookie::Cookie::new(name, content.to_string());
-        jar.private_mut(&::cookie::Key::derive_from(&KEY)).add(session);
+        jar.private_mut(&self.key()).add(session);
         format!("{name}={}", jar.get(name).unwrap().value())
+    }
+
+    /// The key of a portal's cookies: the key file, and what else tells portals apart.
+    fn key(&self) -> ::cookie::Key {
+        let mut hash = sha2::Sha512::new();
+        for part in [&KEY[..], self.issuer.as_bytes(), b"portal", b"", b"", b""] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        ::cookie::Key::derive_from(&hash.finalize())
     }
 
     /// The session of somebody who has signed in.
