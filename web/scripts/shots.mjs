@@ -62,7 +62,7 @@ function pages({ kinds, states }) {
 
 async function refuse(page) {
   await page.getByLabel(/^Name/).first().fill('Not a name!');
-  await page.getByRole('button', { name: 'Make it' }).click();
+  await page.getByRole('button', { name: /^Create (?!anyway)/ }).click();
   await settle(page);
 }
 
@@ -116,7 +116,7 @@ const fasterOther = (where) => async (page) => {
 
 async function save(page) {
   await page.locator('form input[type=number]:enabled').first().fill('900');
-  await page.getByRole('button', { name: 'Save the change' }).click();
+  await page.getByRole('button', { name: 'Save changes' }).click();
   await settle(page, 1500);
 }
 

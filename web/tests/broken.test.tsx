@@ -64,7 +64,7 @@ it('a form that does not load leaves what is around it, and the other kinds', as
   await user.click(await screen.findByRole('link', { name: 'GPU workspace' }));
   expect(await screen.findByRole('alert')).toHaveTextContent('This could not be loaded');
   expect(screen.getByRole('heading', { level: 1, name: 'New GPU workspace' })).toBeVisible();
-  await user.click(screen.getByRole('link', { name: 'Another kind' }));
+  await user.click(screen.getByRole('link', { name: 'All templates' }));
   expect(await screen.findByRole('link', { name: 'GPU workspace' })).toBeVisible();
   expect(screen.queryByRole('alert')).toBeNull();
 });

@@ -40,7 +40,7 @@ describe('a change', () => {
     expect(screen.getByLabelText(/^OpenCV version/)).toHaveAccessibleDescription(/It cannot be changed. Install another release with pip/);
     expect(screen.getByLabelText(/^SSH public keys/)).toBeDisabled();
     expect(screen.getByLabelText(/^Instance type/)).toBeEnabled();
-    expect(screen.getByRole('button', { name: 'Save the change' })).toBeDisabled();
+    expect(screen.getByRole('button', { name: 'Save changes' })).toBeDisabled();
     await expectAccessible();
   });
 
@@ -55,11 +55,50 @@ describe('a change', () => {
     const there = world();
     const { user } = open(ADA, there);
     await chooseType(user);
-    await user.click(screen.getByRole('button', { name: 'Save the change' }));
+    await user.click(screen.getByRole('button', { name: 'Save changes' }));
     await screen.findByText('ada is being changed');
     expect(screen.getByRole('heading', { level: 1 })).toHaveFocus();
     const { spec } = [...there.environments.values()][0]!;
     expect(spec).toMatchObject({ parameters: { instanceType: 'g5.xlarge', owner: 'ada@acme.io' }, writeConnectionSecretToRef: { name: 'ada-conn' } });
+  });
+
+  it('shows which resources change, and how', async () => {
+    const { user } = open(ADA, world());
+    const preview = await screen.findByRole('region', { name: 'Preview' });
+    expect(within(preview).getByText('Change a field to see what the change does.')).toBeVisible();
+    await chooseType(user);
+    expect(await within(preview).findByText('Changes 1 resource.')).toBeVisible();
+    expect(within(preview).getByText(/→ g5\.xlarge/)).toBeVisible();
+    await expectAccessible();
+  });
+
+  it('that the function rejects is told at its field, and not saved but on purpose', async () => {
+    const there = world();
+    there.unknownTypes.add('g5.xlarge');
+    const { user } = open(ADA, there);
+    await chooseType(user);
+    // At once: before the preview has answered by itself.
+    await user.click(screen.getByRole('button', { name: 'Save changes' }));
+    expect(await screen.findByText(/This would be rejected\. Fix the marked fields, or save it anyway\./)).toBeVisible();
+    expect(screen.getByLabelText(/^Instance type/)).toHaveAccessibleDescription(/a GPU machine is needed/);
+    expect(puts(there)).toBe(0);
+    await expectAccessible();
+    await user.click(screen.getByRole('button', { name: 'Save changes' }));
+    await waitFor(() => expect(screen.getByLabelText(/^Instance type/)).toHaveFocus());
+    expect(puts(there)).toBe(0);
+    await user.click(screen.getByRole('button', { name: 'Save anyway' }));
+    await screen.findByText('ada is being changed');
+    expect(puts(there)).toBe(1);
+  });
+
+  it('is saved where nothing says whether it would be rejected', async () => {
+    const there = world();
+    there.refuse('POST', /preview$/, { status: 502, detail: 'The cluster’s Compositions cannot be read just now.', lasts: true });
+    const { user } = open(ADA, there);
+    await chooseType(user);
+    await user.click(screen.getByRole('button', { name: 'Save changes' }));
+    await screen.findByText('ada is being changed');
+    expect(puts(there)).toBe(1);
   });
 
   it('explains when somebody was faster, takes theirs in, and keeps mine', async () => {
@@ -67,13 +106,13 @@ describe('a change', () => {
     const { user } = open(ADA, there);
     await chooseType(user);
     edit(there, { diskGB: 300, allowedCidrs: ['192.0.2.0/24'] });
-    await user.click(screen.getByRole('button', { name: 'Save the change' }));
-    expect(await screen.findByText('It was changed meanwhile')).toBeVisible();
-    expect(screen.getByText(/Somebody has changed Allowed CIDRs, Disk \(GiB\)\./)).toBeVisible();
+    await user.click(screen.getByRole('button', { name: 'Save changes' }));
+    expect(await screen.findByText('Someone else changed this environment')).toBeVisible();
+    expect(screen.getByText(/Someone else changed Allowed CIDRs, Disk \(GiB\)\./)).toBeVisible();
     expect(screen.getByLabelText(/^Disk/)).toHaveValue(300);
     expect(screen.getByLabelText(/^Allowed CIDRs/)).toHaveValue('192.0.2.0/24');
     await expectAccessible();
-    await user.click(screen.getByRole('button', { name: 'Save the change' }));
+    await user.click(screen.getByRole('button', { name: 'Save changes' }));
     await screen.findByText('ada is being changed');
     expect([...there.environments.values()][0]!.spec['parameters']).toMatchObject({ instanceType: 'g5.xlarge', diskGB: 300, allowedCidrs: ['192.0.2.0/24'] });
   });
@@ -83,9 +122,9 @@ describe('a change', () => {
     const { user } = open(ADA, there);
     await chooseType(user);
     there.change([...there.environments.values()][0]!.view, { message: 'instance (Instance): is being created' });
-    await user.click(screen.getByRole('button', { name: 'Save the change' }));
+    await user.click(screen.getByRole('button', { name: 'Save changes' }));
     await screen.findByText('ada is being changed');
-    expect(screen.queryByText('It was changed meanwhile')).toBeNull();
+    expect(screen.queryByText('Someone else changed this environment')).toBeNull();
     expect(puts(there)).toBe(2);
     expect([...there.environments.values()][0]!.spec['parameters']).toMatchObject({ instanceType: 'g5.xlarge' });
   });
@@ -96,7 +135,7 @@ describe('a change', () => {
     await chooseType(user);
     const conflict = { status: 409, detail: 'Operation cannot be fulfilled: the object has been modified' };
     Array.from({ length: 6 }, () => there.refuse('PUT', /ada$/, conflict));
-    await user.click(screen.getByRole('button', { name: 'Save the change' }));
+    await user.click(screen.getByRole('button', { name: 'Save changes' }));
     expect(await screen.findByText(conflict.detail)).toBeVisible();
     expect(puts(there)).toBe(6);
   });
@@ -111,7 +150,7 @@ describe('a change', () => {
     await user.click(screen.getByRole('button', { name: 'Cancel' }));
     expect(Object.keys(sessionStorage)).toEqual([]);
     await user.click(screen.getByRole('tab', { name: 'Change' }));
-    expect(await screen.findByText('Nothing is changed yet.')).toBeVisible();
+    expect(await screen.findByText('No changes')).toBeVisible();
   });
 
   it('that was kept over a sign-in takes nothing back that somebody else has changed', async () => {
@@ -129,12 +168,12 @@ describe('a change', () => {
     expect(await screen.findByLabelText(/^Instance type/)).toHaveValue('g5.xlarge');
     expect(screen.getByLabelText(/^Disk/)).toHaveValue(300);
     expect(screen.getByText('Changed: Instance type')).toBeVisible();
-    expect(screen.getByText(/Somebody has changed Disk \(GiB\)\./)).toBeVisible();
+    expect(screen.getByText(/Someone else changed Disk \(GiB\)\./)).toBeVisible();
     // Until it is saved: whoever looks at another view is told again.
     await again.user.click(screen.getByRole('tab', { name: 'YAML' }));
     await again.user.click(screen.getByRole('tab', { name: 'Change' }));
-    expect(await screen.findByText(/Somebody has changed Disk \(GiB\)\./)).toBeVisible();
-    await again.user.click(screen.getByRole('button', { name: 'Save the change' }));
+    expect(await screen.findByText(/Someone else changed Disk \(GiB\)\./)).toBeVisible();
+    await again.user.click(screen.getByRole('button', { name: 'Save changes' }));
     await screen.findByText('ada is being changed');
     expect([...there.environments.values()][0]!.spec['parameters']).toMatchObject({ instanceType: 'g5.xlarge', diskGB: 300 });
   });
@@ -151,7 +190,7 @@ describe('a change', () => {
     await user.click(await app());
     expect(await namespace()).toBeDisabled();
     expect(await namespace()).toHaveValue(parameters.app!.namespace);
-    expect(screen.getByText('Nothing is changed yet.')).toBeVisible();
+    expect(screen.getByText('No changes')).toBeVisible();
     unmount();
     delete parameters.app;
     const again = open(preview, there);
@@ -165,7 +204,7 @@ describe('a change', () => {
     const { user } = open(`/environments/team-shop/${kindPath(kindOf('unified-environment'))}/shop?tab=change`, there);
     const env = await screen.findByLabelText('Environment variables');
     await user.type(env, '{Enter}A=1{Enter}B');
-    await user.click(screen.getByRole('button', { name: 'Save the change' }));
+    await user.click(screen.getByRole('button', { name: 'Save changes' }));
     await waitFor(() => expect(env).toHaveFocus());
     expect(puts(there)).toBe(0);
   });

@@ -1,13 +1,18 @@
 import { screen, waitFor, within } from '@testing-library/react';
 import type { UserEvent } from '@testing-library/user-event';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { answer, api } from '../src/api/client';
 import { kindPath } from '../src/kinds/known';
 import { asked, beginning, orderOf, pruned, type Schema } from '../src/kinds/schema';
+import { holdsPrivateKey, privateKeysIn } from '../src/kinds/secrets';
 import { faultsIn } from '../src/kinds/validate';
 import { kindsAtom } from '../src/state/session';
 import { expectAccessible, open } from './app';
 import { APIS, exampleOf, kindOf, type Api } from './data';
 import { World } from './world';
+
+/** The button that creates what the form describes. */
+const CREATE = /^Create (?!anyway)/;
 
 const HINTS = { login: 'ada@acme.io', keys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8 ada'] };
 
@@ -41,22 +46,22 @@ describe.each(APIS)('the form of %s', (api) => {
     expect([...orderOf(inner)].sort()).toEqual(Object.keys(inner.properties!).sort());
     // What it begins with lacks only what must be said.
     const missing = faultsIn(schema, pruned(schema, beginning(schema, HINTS)));
-    expect(missing.map(({ message }) => message)).toEqual(NEEDED[api].map(() => 'Needed'));
+    expect(missing.map(({ message }) => message)).toEqual(NEEDED[api].map(() => 'Required'));
   });
 
   it('says what is needed, shows what it will be, and makes it', async () => {
     const { world, user } = open(path);
-    const make = await screen.findByRole('button', { name: 'Make it' });
+    const make = await screen.findByRole('button', { name: CREATE });
     await expectAccessible();
     if (NEEDED[api].length > 0) {
       await user.click(make);
-      expect((await screen.findAllByText('Needed')).length).toBe(NEEDED[api].length);
+      expect((await screen.findAllByText('Required')).length).toBe(NEEDED[api].length);
       await waitFor(() => expect(document.activeElement).toHaveAttribute('aria-invalid', 'true'));
       await expectAccessible();
     }
     await fill(user, api);
-    const preview = await screen.findByRole('region', { name: 'What it will be' });
-    expect(await within(preview).findByText(/\d+ parts?, by the Composition/)).toBeVisible();
+    const preview = await screen.findByRole('region', { name: 'Preview' });
+    expect(await within(preview).findByText(/Creates \d+ resources?\./)).toBeVisible();
     expect(within(preview).getAllByRole('listitem').length).toBeGreaterThan(0);
     const name = screen.getByLabelText<HTMLInputElement>(/^Name\b/).value;
     await user.click(make);
@@ -76,7 +81,7 @@ describe('a form', () => {
     expect(await screen.findByLabelText(/^Owner/)).toHaveValue('ada@acme.io');
     expect(screen.getByLabelText(/^SSH public keys/)).toHaveValue('ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop');
     expect(screen.getByLabelText(/^Disk \(GiB\)/)).toHaveAccessibleDescription('Size of the disk in GiB. It can grow, never shrink.');
-    expect(screen.getByText(/More choices/).closest('details')).not.toHaveAttribute('open');
+    expect(screen.getByText(/More options/).closest('details')).not.toHaveAttribute('open');
     const labels = [...document.querySelectorAll('.schema-form .field')].map((field) => (field as HTMLElement).dataset['name']);
     expect(labels.filter((name) => name !== 'parameters')).toEqual(['owner', 'instanceType', 'opencvVersion', 'sshPublicKeys', 'allowedCidrs', 'diskGB', 'region']);
   });
@@ -103,7 +108,7 @@ describe('a form', () => {
 
   it('says what else is wrong where browsers do not read one of the patterns', () => {
     const schema: Schema = { type: 'object', required: ['name'], properties: { name: { type: 'string' }, code: { type: 'string', pattern: '(?i)^[a-z]+$' }, pattern: { type: 'string', pattern: '^a' } } };
-    expect(faultsIn(schema, { code: '1', pattern: 'b' })).toEqual([{ path: ['name'], message: 'Needed' }, { path: ['pattern'], message: 'Not in the form that is allowed: ^a' }]);
+    expect(faultsIn(schema, { code: '1', pattern: 'b' })).toEqual([{ path: ['name'], message: 'Required' }, { path: ['pattern'], message: 'Not in the form that is allowed: ^a' }]);
   });
 
   it('shows the server’s refusal at its field, unfolds it, and lets go of it once it is changed', async () => {
@@ -116,7 +121,7 @@ describe('a form', () => {
       { field: 'spec', message: 'it is too large' },
     ];
     world.refuse('POST', /environments$/, { status: 422, detail: 'GpuDevWorkspaceClaim "x" is invalid', errors });
-    await user.click(screen.getByRole('button', { name: 'Make it' }));
+    await user.click(screen.getByRole('button', { name: CREATE }));
     await waitFor(() => expect(screen.getByLabelText(/^Allowed CIDRs/)).toHaveAccessibleDescription(/found 17; at most 16 are allowed; Line 1: found "10.0.0.1\/8"; host bits are set/));
     const field = screen.getByLabelText(/^Region/);
     expect(field).toHaveAccessibleDescription(/found "mars-1"/);
@@ -135,12 +140,12 @@ describe('a form', () => {
     const { world, user } = open(GPU);
     await screen.findByLabelText(/^Owner/);
     world.refuse('POST', /environments$/, { status: 403, detail: 'exceeded quota: environments, requested: 1, used: 5, limited: 5' });
-    await user.click(screen.getByRole('button', { name: 'Make it' }));
+    await user.click(screen.getByRole('button', { name: CREATE }));
     expect(await screen.findByText('exceeded quota: environments, requested: 1, used: 5, limited: 5')).toBeVisible();
     const name = screen.getByLabelText<HTMLInputElement>(/^Name\b/);
     world.add('gpu-workspace', { name: name.value, namespace: 'team-vision', owner: 'grace@acme.io' });
-    await user.click(screen.getByRole('button', { name: 'Make it' }));
-    await waitFor(() => expect(name).toHaveAccessibleDescription(/There is one of this name already/));
+    await user.click(screen.getByRole('button', { name: CREATE }));
+    await waitFor(() => expect(name).toHaveAccessibleDescription(/This name is taken/));
     expect(screen.getByText(/gpudevworkspaceclaims.platform.acme.io ".*" already exists/)).toBeVisible();
     const namespace = screen.getByLabelText(/^Namespace/);
     await user.type(namespace, '-2');
@@ -155,13 +160,13 @@ describe('a form', () => {
     const { world, user } = open(GPU);
     await screen.findByLabelText(/^Owner/);
     world.refuse('POST', /environments$/, { status: 504, detail: 'It took too long.' });
-    await user.click(screen.getByRole('button', { name: 'Make it' }));
-    expect(await screen.findByText(/It is not known whether it was made/)).toBeVisible();
+    await user.click(screen.getByRole('button', { name: CREATE }));
+    expect(await screen.findByText(/We could not confirm that it was created/)).toBeVisible();
     expect(screen.getByText('It took too long.')).toBeVisible();
     world.refuse('POST', /environments$/, { status: 409, detail: 'Operation cannot be fulfilled on resourcequotas "environments": the object has been modified' });
-    await user.click(screen.getByRole('button', { name: 'Make it' }));
+    await user.click(screen.getByRole('button', { name: CREATE }));
     expect(await screen.findByText(/Operation cannot be fulfilled on resourcequotas/)).toBeVisible();
-    expect(screen.getByText('It was not made')).toBeVisible();
+    expect(screen.getByText('Could not create it')).toBeVisible();
     expect(screen.getByLabelText(/^Name\b/)).not.toHaveAttribute('aria-invalid', 'true');
   });
 
@@ -171,7 +176,7 @@ describe('a form', () => {
     await user.selectOptions(screen.getByLabelText(/^Expose/), 'loadBalancer');
     const refused = await screen.findByText(/is refused: spec.parameters: expose: loadBalancer is for vcluster/);
     expect(refused.closest('[role="status"]')).toBeInTheDocument();
-    await user.click(screen.getByRole('button', { name: 'Make it' }));
+    await user.click(screen.getByRole('button', { name: CREATE }));
     expect(await screen.findByText('expose: loadBalancer is for vcluster; the platform team decides who reaches a managed cluster')).toHaveRole('alert');
     await expectAccessible();
   });
@@ -183,14 +188,14 @@ describe('a form', () => {
     const type = screen.getByLabelText(/^Instance type/);
     await user.clear(type);
     await user.type(type, 'm5.large');
-    const preview = await screen.findByRole('region', { name: 'What it will be' });
+    const preview = await screen.findByRole('region', { name: 'Preview' });
     await within(preview).findByText(/a GPU machine is needed/);
-    const make = screen.getByRole('button', { name: 'Make it' });
+    const make = screen.getByRole('button', { name: CREATE });
     await user.click(make);
-    expect(await screen.findByText(/It was not made, as it would be refused then/)).toBeVisible();
+    expect(await screen.findByText(/This would be rejected/)).toBeVisible();
     expect(world.asked).not.toContain('POST /api/v1/environments');
     await expectAccessible();
-    await user.click(make);
+    await user.click(screen.getByRole('button', { name: 'Create anyway' }));
     await waitFor(() => expect(world.asked).toContain('POST /api/v1/environments'));
   });
 
@@ -198,15 +203,15 @@ describe('a form', () => {
     const world = new World();
     ['team-vision', 'team-shop'].forEach((namespace) => world.closed.add(namespace));
     const { user } = open('/new', world);
-    expect((await screen.findAllByText(/You may not make one where yours would go/)).length).toBe(APIS.length);
+    expect((await screen.findAllByText(/You cannot create this in your default namespace/)).length).toBe(APIS.length);
     await expectAccessible();
     await user.click(screen.getByRole('link', { name: 'GPU workspace' }));
-    const preview = await screen.findByRole('region', { name: 'What it will be' });
+    const preview = await screen.findByRole('region', { name: 'Preview' });
     expect(await within(preview).findByText(/You may not create GpuDevWorkspaceClaim in namespace team-vision/)).toBeVisible();
     const namespace = screen.getByLabelText(/^Namespace/);
     await user.clear(namespace);
     await user.type(namespace, 'team-robotics');
-    expect(await within(preview).findByText(/\d+ parts?, by the Composition/)).toBeVisible();
+    expect(await within(preview).findByText(/Creates \d+ resources?\./)).toBeVisible();
   });
 
   it('asks those where it goes for whom nothing says it', async () => {
@@ -217,14 +222,14 @@ describe('a form', () => {
     expect(screen.queryByText(/You may not make one/)).toBeNull();
     const namespace = await screen.findByLabelText(/^Namespace/);
     expect(namespace).toBeRequired();
-    await user.click(screen.getByRole('button', { name: 'Make it' }));
+    await user.click(screen.getByRole('button', { name: CREATE }));
     await waitFor(() => expect(namespace).toHaveFocus());
-    expect(namespace).toHaveAccessibleDescription(/Needed/);
+    expect(namespace).toHaveAccessibleDescription(/Required/);
     expect(world.asked).not.toContain('POST /api/v1/preview');
     await expectAccessible();
     await user.type(namespace, 'team-shop');
     await fill(user, 'stock-pool');
-    await user.click(screen.getByRole('button', { name: 'Make it' }));
+    await user.click(screen.getByRole('button', { name: CREATE }));
     expect(await screen.findByRole('region', { name: 'What it is made of' })).toBeVisible();
     expect([...world.environments.keys()]).toEqual([expect.stringContaining('team-shop')]);
   });
@@ -242,8 +247,8 @@ describe('a form', () => {
     await user.click(app);
     expect(await screen.findByLabelText(/^Repository/)).toBeRequired();
     await expectAccessible();
-    await user.click(screen.getByRole('button', { name: 'Make it' }));
-    expect((await screen.findAllByText('Needed')).length).toBe(3);
+    await user.click(screen.getByRole('button', { name: CREATE }));
+    expect((await screen.findAllByText('Required')).length).toBe(3);
     await waitFor(() => expect(screen.getAllByLabelText(/^(Name|Repository|Version)\b/)).toContain(document.activeElement));
     await user.click(app);
     expect(screen.queryByLabelText(/^Repository/)).toBeNull();
@@ -251,18 +256,18 @@ describe('a form', () => {
 
   it('reads lines of NAME=value', async () => {
     const { world, user } = open(`/new?kind=${kindPath(kindOf('unified-environment'))}`);
-    await screen.findByRole('button', { name: 'Make it' });
+    await screen.findByRole('button', { name: CREATE });
     await fill(user, 'unified-environment');
-    await user.click(screen.getByText(/More choices/));
+    await user.click(screen.getByText(/More options/));
     const env = screen.getByLabelText('Environment variables');
     await user.type(env, 'LOG_LEVEL');
     expect(env).toHaveAccessibleDescription(/Line 1: NAME=value is needed/);
     // Nothing is made without what is marked as wrong.
-    await user.click(screen.getByRole('button', { name: 'Make it' }));
+    await user.click(screen.getByRole('button', { name: CREATE }));
     await waitFor(() => expect(env).toHaveFocus());
     expect(world.asked).not.toContain('POST /api/v1/environments');
     await user.type(env, '=info{enter}A=b=c');
-    await user.click(screen.getByRole('button', { name: 'Make it' }));
+    await user.click(screen.getByRole('button', { name: CREATE }));
     await screen.findByRole('heading', { name: 'What it is made of' });
     expect([...world.environments.values()][0]!.spec['backend']).toMatchObject({ env: { LOG_LEVEL: 'info', A: 'b=c' } });
   });
@@ -277,12 +282,12 @@ it('keeps free YAML that cannot be read yet as it is, and makes nothing of it', 
   await user.type(screen.getByLabelText(/^Version/), '1.2.3');
   const values = screen.getByLabelText(/^Values/);
   await user.type(values, 'replicas: [[');
-  await user.click(screen.getByRole('button', { name: 'Make it' }));
+  await user.click(screen.getByRole('button', { name: CREATE }));
   await waitFor(() => expect(values).toHaveFocus());
   expect(values).toHaveValue('replicas: [');
   expect(world.asked).not.toContain('POST /api/v1/environments');
   await user.type(values, '2]');
-  await user.click(screen.getByRole('button', { name: 'Make it' }));
+  await user.click(screen.getByRole('button', { name: CREATE }));
   await screen.findByRole('heading', { name: 'What it is made of' });
   expect([...world.environments.values()][0]!.spec['parameters']).toMatchObject({ app: { values: { replicas: [2] } } });
 });
@@ -320,7 +325,7 @@ it('what was made begins anew the next time', async () => {
   const { world, user, unmount } = open(path);
   await user.type(await screen.findByLabelText(/^Spec name/), 'g7.2');
   await user.type(screen.getByLabelText(/^Replicas/), '2');
-  await user.click(screen.getByRole('button', { name: 'Make it' }));
+  await user.click(screen.getByRole('button', { name: CREATE }));
   await screen.findByRole('heading', { name: 'What it is made of' });
   expect(Object.keys(sessionStorage)).toEqual([]);
   unmount();
@@ -354,11 +359,11 @@ describe('SSH keys', () => {
     world.refuse('GET', /keys$/, { status: 502, detail });
     world.refuse('GET', /keys$/, { status: 502, detail });
     const { user } = open(path, world);
-    expect(await screen.findByRole('alert')).toHaveTextContent(`Your SSH keys cannot be read${detail}`);
-    expect(screen.queryByRole('button', { name: 'Make it' })).toBeNull();
+    expect(await screen.findByRole('alert')).toHaveTextContent(`Could not load your SSH keys${detail}`);
+    expect(screen.queryByRole('button', { name: CREATE })).toBeNull();
     await expectAccessible();
     await user.click(screen.getByRole('button', { name: 'Try again' }));
-    await user.click(await screen.findByRole('button', { name: 'Go on without them' }));
+    await user.click(await screen.findByRole('button', { name: 'Continue without keys' }));
     expect(await screen.findByLabelText(/^SSH public keys/)).toHaveValue('');
   });
 
@@ -386,8 +391,8 @@ it('whoever comes before it is known what a kind is described by sees the form a
   const kind = world.kinds.get('stock-pool')!;
   world.kinds.set('stock-pool', { ...kind, schema: undefined });
   open(`/new?kind=${kindPath(kind)}`, world);
-  expect(await screen.findByText(/^What can be said of it cannot be read just now/)).toBeVisible();
-  expect(screen.queryByRole('button', { name: 'Make it' })).toBeNull();
+  expect(await screen.findByText(/^Could not load the form/)).toBeVisible();
+  expect(screen.queryByRole('button', { name: CREATE })).toBeNull();
   world.kinds.set('stock-pool', kind);
   expect(await screen.findByLabelText(/^Spec name/)).toBeVisible();
 });
@@ -396,10 +401,67 @@ it('a preview that nobody answered is asked for again', async () => {
   const world = new World();
   world.refuse('POST', /preview$/, { status: 502, detail: 'The Kubernetes API does not answer just now.', lasts: true });
   const { user } = open(`/new?kind=${kindPath(kindOf('gpu-workspace'))}`, world);
-  const preview = await screen.findByRole('region', { name: 'What it will be' });
+  const preview = await screen.findByRole('region', { name: 'Preview' });
   const again = await within(preview).findByRole('button', { name: 'Try again' });
   world.relent();
   await user.click(again);
-  expect(await within(preview).findByText(/\d+ parts?, by the Composition/)).toBeVisible();
+  expect(await within(preview).findByText(/Creates \d+ resources?\./)).toBeVisible();
   expect(within(preview).queryByText('The Kubernetes API does not answer just now.')).toBeNull();
+});
+
+const PEM = ['-----BEGIN OPENSSH PRIVATE KEY-----', 'b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW', 'QyNTUxOQAAACDjKqp5Fc65tEnRulDqKii7Gm4B+QvaJFotHYdpfRiSZQ', '-----END OPENSSH PRIVATE KEY-----'].join('\n');
+
+describe('a private key', () => {
+  it('in a field is named at once, and neither sent nor kept', async () => {
+    const { world, user } = open(`/new?kind=${kindPath(kindOf('gpu-workspace'))}`);
+    const keys = await screen.findByLabelText(/^SSH public keys/);
+    const preview = screen.getByRole('region', { name: 'Preview' });
+    await within(preview).findByText(/Creates \d+ resources?\./);
+    await user.clear(screen.getByLabelText(/^Name\b/));
+    await user.type(screen.getByLabelText(/^Name\b/), 'mine');
+    const sent: string[] = [];
+    const fetch = globalThis.fetch;
+    vi.stubGlobal('fetch', async (request: Request) => {
+      sent.push(await request.clone().text());
+      return fetch(request);
+    });
+    await user.click(keys);
+    await user.paste(`\n${PEM}`);
+    expect(keys).toHaveAccessibleDescription(/This is a private key\. It has not left this page\./);
+    await user.click(screen.getByRole('button', { name: CREATE }));
+    await new Promise((done) => setTimeout(done, 600));
+    expect(sent.filter((body) => body.includes('PRIVATE') || body.includes('b3Blbn'))).toEqual([]);
+    expect(world.asked).not.toContain('POST /api/v1/environments');
+    expect(JSON.stringify(Object.entries(sessionStorage))).toContain('mine');
+    expect(JSON.stringify(Object.entries(sessionStorage))).not.toMatch(/PRIVATE|b3Blbn/);
+    await expectAccessible();
+  });
+
+  it('is found whole or in part, and a public key is none', () => {
+    for (const text of [PEM, PEM.split('\n')[1]!, 'PuTTY-User-Key-File-3: ssh-ed25519', `MII${'A'.repeat(61)}`, '-----BEGIN RSA PRIVATE KEY-----']) expect(holdsPrivateKey(text)).toBe(true);
+    for (const text of ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop', 'my private key', 'MIISSING']) expect(holdsPrivateKey(text)).toBe(false);
+    expect(privateKeysIn({ parameters: { a: 'x', keys: ['y', ...PEM.split('\n')], env: { K: PEM } } })).toEqual([['parameters', 'keys'], ['parameters', 'env', 'K']]);
+  });
+
+  it('is not sent and not kept, whatever a page does', async () => {
+    const { world } = open('/keys');
+    await screen.findByText('ada@laptop');
+    await expect(answer(api.PUT('/api/v1/keys', { body: { keys: PEM.split('\n') } }))).rejects.toThrow(/private key/);
+    await expect(answer(api.POST('/api/v1/preview', { body: { kind: 'X', metadata: {}, spec: { a: PEM } } }))).rejects.toThrow(/private key/);
+    expect(world.asked.filter((one) => !one.startsWith('GET'))).toEqual([]);
+  });
+});
+
+describe('a GPU workspace that nobody could reach by SSH', () => {
+  it('is warned of in the form and in the preview, and one’s own address can be allowed', async () => {
+    const { user } = open(`/new?kind=${kindPath(kindOf('gpu-workspace'))}`);
+    const preview = await screen.findByRole('region', { name: 'Preview' });
+    expect(await within(preview).findByText(/Nobody can connect by SSH/)).toBeVisible();
+    expect(screen.getByRole('note')).toHaveTextContent(/no network is allowed\. Add one under Allowed CIDRs\./);
+    await expectAccessible();
+    await user.click(screen.getByRole('button', { name: 'Allow my address (203.0.113.7/32)' }));
+    expect(screen.getByLabelText(/^Allowed CIDRs/)).toHaveValue('203.0.113.7/32');
+    await waitFor(() => expect(screen.queryByRole('note')).toBeNull());
+    expect(within(preview).queryByText(/Nobody can connect by SSH/)).toBeNull();
+  });
 });

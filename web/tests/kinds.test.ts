@@ -67,6 +67,16 @@ describe('causes', () => {
     expect(causesOf(some, Date.now())).toHaveLength(1);
   });
 
+  it('are found at once in a long message', () => {
+    for (const piece of ['a-', '0-', 'A0', 'f', '-', 'x1_']) {
+      const one = failing(`long${piece}`, 'team-vision');
+      one.parts = one.parts.map((part) => (part.message ? { ...part, message: piece.repeat(100_000) } : part));
+      const began = performance.now();
+      causesOf([one], Date.now());
+      expect(performance.now() - began).toBeLessThan(500);
+    }
+  });
+
   it('are told by the environment where no part is to blame', () => {
     const refused = world.add('stock-pool', { name: 'x', namespace: 'team', phase: 'InvalidSpec', failed: true, parts: [], message: 'spec.memory: found "lots"' });
     expect(causesOf([refused], Date.now())[0]).toMatchObject({ words: 'spec.memory: found "lots"', kinds: ['StockPool'] });

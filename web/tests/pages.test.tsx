@@ -105,9 +105,41 @@ describe('one environment', () => {
     world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision', stage: 'half-way' });
     open(ADA, world);
     const connect = await screen.findByRole('region', { name: 'Connect' });
-    expect(within(connect).getByText('It has no address yet.').closest('.address')).toBeVisible();
+    expect(within(connect).getByText('No address yet.').closest('.address')).toBeVisible();
     const outputs = within(connect).getByRole('heading', { name: 'Outputs' });
     expect(outputs.compareDocumentPosition(within(connect).getByRole('button', { name: 'Show' }))).toBe(Node.DOCUMENT_POSITION_PRECEDING);
+  });
+
+  it('says how one gets in from one’s own machine, and links to nothing that only the cluster reaches', async () => {
+    const world = new World();
+    const addresses = ['https://preview-x.team-preview.svc', 'https://10.1.2.3:6443', 'https://api.preview.svc.cluster.local', 'https://[fd00::1]'];
+    const view = world.add('virtual-environment', { name: 'preview', namespace: 'team-shop' });
+    open(`/environments/team-shop/environments.${G}/preview`, world);
+    const connect = await screen.findByRole('region', { name: 'Connect' });
+    expect(within(connect).getByText('paved connect preview -n team-shop')).toBeVisible();
+    for (const endpoint of addresses) {
+      act(() => void world.change(view, { endpoint }));
+      expect(await within(connect).findByText(endpoint)).toBeVisible();
+      expect(within(connect).queryByRole('link')).toBeNull();
+      expect(within(connect).getByText('The address is reachable from inside the cluster only.')).toBeVisible();
+    }
+    act(() => void world.change(view, { endpoint: 'https://shop.apps.acme.io' }));
+    expect(await within(connect).findByRole('link', { name: 'https://shop.apps.acme.io' })).toBeVisible();
+    expect(within(connect).queryByText(/inside the cluster only/)).toBeNull();
+    await expectAccessible();
+  });
+
+  it('says that SSH is closed, and leads to where it is opened', async () => {
+    const world = new World();
+    const view = world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision', endpoint: 'aws ssm start-session --target i-0abc --region eu-west-1' });
+    const { user } = open(ADA, world);
+    const connect = await screen.findByRole('region', { name: 'Connect' });
+    expect(within(connect).getByText(/SSH is closed: no network is allowed\./)).toBeVisible();
+    await user.click(within(connect).getByRole('link', { name: 'Change › Allowed CIDRs' }));
+    expect(await screen.findByLabelText(/^Allowed CIDRs/)).toBeVisible();
+    await user.click(screen.getByRole('tab', { name: 'Overview' }));
+    act(() => void world.change(view, { endpoint: 'ssh developer@203.0.113.24' }));
+    await waitFor(() => expect(screen.queryByText(/SSH is closed/)).toBeNull());
   });
 
   it('fetches secrets only when asked, and forgets them when hidden', async () => {
@@ -395,29 +427,34 @@ describe('my keys', () => {
     const { world, user } = open('/keys');
     world.refuse('PUT', /keys$/, { status: 403, detail: 'configmaps is forbidden' });
     await user.click(await screen.findByRole('button', { name: 'Remove ada@laptop' }));
-    expect(await screen.findByRole('alert')).toHaveTextContent('The key was not removedconfigmaps is forbidden');
+    expect(await screen.findByRole('alert')).toHaveTextContent('Could not remove the keyconfigmaps is forbidden');
     expect(screen.getByText('ada@laptop')).toBeVisible();
     expect(screen.getByLabelText('Add a key')).not.toHaveAttribute('aria-invalid');
   });
 
-  it('keeps no private key that was pasted by mistake', async () => {
-    const { user } = open('/keys');
+  it('neither keeps nor sends a private key that was pasted by mistake', async () => {
+    const { world, user } = open('/keys');
     const draft = await screen.findByLabelText('Add a key');
     await user.type(draft, 'ssh-ed25519 AAAA');
     expect(Object.keys(sessionStorage)).toEqual(['paved-kept keys']);
     await user.clear(draft);
     await user.type(draft, '-----BEGIN OPENSSH PRIVATE KEY-----');
     expect(Object.keys(sessionStorage)).toEqual([]);
+    expect(draft).toHaveAccessibleDescription(/This is a private key\. It has not left this page\./);
+    await user.click(screen.getByRole('button', { name: 'Add' }));
+    await settle();
+    expect(world.asked.filter((one) => one.startsWith('PUT'))).toEqual([]);
+    await expectAccessible();
   });
 
   it('claims to know no more than was answered', async () => {
     const { world, user } = open('/keys');
     world.refuse('PUT', /keys$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
     await user.click(await screen.findByRole('button', { name: 'Remove ada@laptop' }));
-    expect(await screen.findByRole('alert')).toHaveTextContent('It is not known whether the key was removed');
+    expect(await screen.findByRole('alert')).toHaveTextContent('We could not confirm that the key was removed');
     await user.type(screen.getByLabelText('Add a key'), world.keys[0]!);
     await user.click(screen.getByRole('button', { name: 'Add' }));
-    expect(await screen.findByText('Your key was there already')).toBeVisible();
+    expect(await screen.findByText('This key is already in your list')).toBeVisible();
   });
 });
 
@@ -720,7 +757,7 @@ it.each(['/new', `${ADA}?tab=change`])('says why the kinds do not come, and goes
   expect(await screen.findByText('Asking the portal who you are…')).not.toHaveClass('unseen');
   answer();
   const alert = await screen.findByRole('alert');
-  expect(alert).toHaveTextContent(/What can be made here cannot be read.*The Kubernetes API does not answer just now\./);
+  expect(alert).toHaveTextContent(/Could not load the templates.*The Kubernetes API does not answer just now\./);
   await expectAccessible();
   world.relent();
   expect(await (path === '/new' ? screen.findByRole('link', { name: 'GPU workspace' }) : screen.findByLabelText(/^Instance type/))).toBeVisible();

@@ -1,9 +1,12 @@
 import type { Problem } from '../src/api/problem';
-import type { Document, Environment, Kind, Me, Page, Previewed } from '../src/api/schema';
+import type { Document, Environment, Kind, Me, Page, Previewed, PreviewedChange } from '../src/api/schema';
 import { violations } from './admission.ts';
 import { json, Line, problem, Refusal } from './answers.ts';
 import { APIS, exampleOf, goldenOf, kindOf, type Api, type Stage } from './data.ts';
 import { place, secretOf, staged, whole, type Stored } from './stored.ts';
+
+/** What the portal says of a machine that no network may reach. */
+const CLOSED = 'Nobody can connect by SSH: no network is allowed.';
 
 /** Test equipment: a portal that lives in memory, with the repository's own schemas and golden files behind it. */
 export class World {
@@ -17,6 +20,7 @@ export class World {
     owner: 'u-ada',
     credential: 'session',
     namespaces: ['team-vision', 'team-shop'],
+    address: '203.0.113.7',
   };
   /** Every request, as `METHOD path`. */
   readonly asked: string[] = [];
@@ -171,7 +175,7 @@ export class World {
   }
 
   private route(request: Request, url: URL, path: string, body: unknown): Response {
-    const one = /^\/api\/v1\/environments\/([^/]+)\/([^/]+)\/([^/]+)(\/connection)?$/.exec(path);
+    const one = /^\/api\/v1\/environments\/([^/]+)\/([^/]+)\/([^/]+)(\/connection|\/preview)?$/.exec(path);
     if (one) return this.one(request, url, one, body as Document);
     const kind = /^\/api\/v1\/kinds\/([^/]+)$/.exec(path)?.[1];
     const namespace = url.searchParams.get('namespace') ?? undefined;
@@ -231,11 +235,12 @@ export class World {
     return { items: keys.map((key) => this.environments.get(key)!.view), ...(all.length > limit && { continue: keys.at(-1)! }) };
   }
 
-  private one(request: Request, url: URL, [, namespace, kindText, name, connection]: RegExpExecArray, body: Document): Response {
+  private one(request: Request, url: URL, [, namespace, kindText, name, view]: RegExpExecArray, body: Document): Response {
     const kind = this.called(kindText ?? '');
     const stored = this.environments.get(place({ kind: kind.kind, namespace: namespace!, name: name! }));
     if (!stored) throw new Refusal(404, `${resourceOf(kind)} "${name}" not found`);
-    if (connection) return json({ secret: secretOf(stored), values: this.secrets(stored) });
+    if (view === '/preview') return this.previewChange(kind, stored, body);
+    if (view) return json({ secret: secretOf(stored), values: this.secrets(stored) });
     if (request.method === 'DELETE') return this.delete(kind, stored, url.searchParams.get('uid'));
     if (request.method === 'PUT') this.replace(kind, stored, body);
     return json(whole(stored));
@@ -305,8 +310,28 @@ export class World {
     const errors = violations(kind, document);
     if (errors.length > 0) throw new Refusal(422, `${kind.kind} ${name} is refused: ${errors.map(({ field, message }) => `${field}: ${message}`).join('; ')}`, errors);
     const golden = goldenOf(api, 'nothing');
-    const previewed: Previewed = { composition: `${api}-aws`, parts: golden.parts, resources: golden.resources, notes: [] };
+    const previewed: Previewed = { composition: `${api}-aws`, parts: golden.parts, resources: golden.resources, notes: this.closedToSsh(api, document) ? [CLOSED] : [], sshClosed: this.closedToSsh(api, document) };
     return json(previewed);
+  }
+
+  /** What the function rejects, as the cluster does not. */
+  readonly unknownTypes = new Set<string>();
+
+  private previewChange(kind: Kind, { api, spec }: Stored, document: Document): Response {
+    const errors = violations(kind, document);
+    const { instanceType } = (document.spec['parameters'] ?? {}) as { instanceType?: string };
+    if (this.unknownTypes.has(instanceType ?? '')) errors.push({ field: 'spec.parameters.instanceType', message: `found "${instanceType}"; a GPU machine is needed` });
+    if (errors.length > 0) throw new Refusal(422, errors.map(({ field, message }) => `${field}: ${message}`).join('; '), errors);
+    const before = (spec['parameters'] ?? {}) as { instanceType?: string };
+    const isOther = instanceType !== undefined && instanceType !== before.instanceType;
+    const field = { path: 'spec.forProvider.instanceType', before: before.instanceType, after: instanceType };
+    const changed: PreviewedChange = { composition: `${api}-aws`, changes: isOther ? [{ slot: 'instance', kind: 'Instance', action: 'change', fields: [field] }] : [], notes: [], sshClosed: false };
+    return json(changed);
+  }
+
+  private closedToSsh(api: Api, document: Document): boolean {
+    const { allowedCidrs = [] } = (document.spec['parameters'] ?? {}) as { allowedCidrs?: string[] };
+    return api === 'gpu-workspace' && allowedCidrs.length === 0;
   }
 
   private putKeys(sent: string[]): Response {

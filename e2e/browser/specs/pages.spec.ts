@@ -70,7 +70,7 @@ test.describe('each kind is shown before it is made, and comes up part by part',
   test('an application environment', async ({ ada }) => {
     await begin(ada, { title: 'Application environment' }, 'shop');
     await ada.getByRole('combobox', { name: 'Node size' }).selectOption('small');
-    const preview = ada.getByRole('region', { name: 'What it will be' });
+    const preview = ada.getByRole('region', { name: 'Preview' });
     await expect(preview).toContainText(/\d+ parts, by the Composition/);
     await expect(preview.getByRole('list', { name: 'Parts' })).toContainText('Bucket');
     await cloud.treats('shop', 'Cluster', { unavailable: 'not yet' });
@@ -190,7 +190,7 @@ test('every page is readable for everybody, in light and dark, on a phone and on
   await open(ada, 'large');
   const path = new URL(ada.url()).pathname;
   await looks(path, part(ada, 'Instance'));
-  await looks(`${path}?tab=change`, main.getByRole('button', { name: 'Save the change' }));
+  await looks(`${path}?tab=change`, main.getByRole('button', { name: 'Save changes' }));
   await looks(`${path}?tab=yaml`, main.getByText(/kind: GpuDevWorkspace/));
   await ada.getByRole('button', { name: 'Delete', exact: true }).click();
   await expect(ada.getByRole('dialog', { name: 'Delete large?' }).getByRole('textbox')).toBeFocused();

@@ -1,12 +1,20 @@
 import createClient from 'openapi-fetch';
 import type { paths } from './schema';
-import { Refused, unreachable } from './problem';
+import { holdsPrivateKey, PRIVATE_KEY } from '../kinds/secrets';
+import { Refused, unreachable, unsent } from './problem';
 
 /** The portal's API, typed by its own description. */
 export const api = createClient<paths>({
   baseUrl: window.location.origin,
   fetch: (request) => globalThis.fetch(request),
   credentials: 'same-origin',
+});
+
+/** The last guard: whatever a page does, a private key is not sent. */
+api.use({
+  async onRequest({ request }) {
+    if (request.method !== 'GET' && holdsPrivateKey((await request.clone().text()).replaceAll('\\n', '\n'))) throw new Refused(unsent(PRIVATE_KEY));
+  },
 });
 
 type Listener = () => void;
@@ -35,7 +43,7 @@ export async function answer<T>(asked: Promise<Answer<T>>): Promise<T> {
   try {
     got = await asked;
   } catch (error) {
-    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    if (error instanceof Refused || (error instanceof DOMException && error.name === 'AbortError')) throw error;
     throw new Refused(unreachable());
   }
   if (got.response.ok) return got.data as T;

@@ -47,10 +47,20 @@ export function unreachable(): Problem {
   return told(0, 'The portal does not answer. Is this device online?');
 }
 
+/** Nothing was sent, for this reason. */
+export function unsent(why: string): Problem {
+  return told(400, why);
+}
+
 /** What to show of anything that was thrown. */
 export function words(error: unknown): string {
   if (error instanceof Refused) return error.problem.detail;
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Whether the cluster or the function rejects a document, and would do so again. */
+export function isRejected(error: unknown): error is Refused {
+  return error instanceof Refused && error.status === 422;
 }
 
 /** Whether what was asked for may have been done all the same: the answer was lost, or somebody on the way has given up waiting for it. */

@@ -51,8 +51,14 @@ function isStuck(environment: Environment, now: number): boolean {
   return moodOf(environment) === 'busy' && !composed && Date.parse(underWaySince(environment)) < now - PATIENCE;
 }
 
-/** What clouds give every request: an id in capitals and digits, or a long word of encoded bytes. */
-const TOKEN = /\b(?=[A-Z]*\d)[A-Z\d]{10,}\b|(?=[\w+/=-]*\d)(?=[\w+/=-]*[a-z])(?=[\w+/=-]*[A-Z])[\w+/=-]{60,}/g;
+/** How much of a message tells causes apart: Crossplane's own are not cut, and may hold a provider's whole answer. */
+const LONGEST = 4_000;
+
+/** What clouds give every request: a long word of encoded bytes. */
+const ENCODED = /[\w+/=-]{60,}/g;
+
+/** A word with its dashes, in which there may be an id or a number. */
+const WORD = /[\w-]+/g;
 
 /** What the function says of a part whose provider says nothing. */
 const WORDLESS = 'its provider gives no message';
@@ -61,7 +67,20 @@ const WORDLESS = 'its provider gives no message';
 function nameless(words: string, { name, namespace, parts }: Environment): string {
   const own = [name, namespace, ...parts.flatMap((part) => [part.name ?? '', part.externalName ?? ''])].filter((text) => text.length > 2);
   const without = own.sort((a, b) => b.length - a.length).reduce((text, one) => text.replaceAll(one, '…'), words);
-  return without.replace(TOKEN, '#').replace(/\b[0-9a-f-]*\d[0-9a-f-]*\b/gi, '#').replace(/\s+/g, ' ');
+  const encoded = (word: string) => (/\d/.test(word) && /[a-z]/.test(word) && /[A-Z]/.test(word) ? '#' : word);
+  return without.slice(0, LONGEST).replace(ENCODED, encoded).replace(WORD, numberless).replace(/\s+/g, ' ');
+}
+
+/** A word without ids and numbers. Each piece of it is looked at once: a message may be long. */
+function numberless(word: string): string {
+  const pieces: { text: string; hex: boolean }[] = [];
+  for (const text of word.split('-')) {
+    const hex = /^[\da-f]*$/i.test(text);
+    const last = pieces.at(-1);
+    if (hex && last?.hex) last.text += `-${text}`;
+    else pieces.push({ text, hex });
+  }
+  return pieces.map(({ text, hex }) => (/\d/.test(text) && (hex || /^[A-Z\d]{10,}$/.test(text)) ? '#' : text)).join('-');
 }
 
 /** Since when nothing of it has moved: what was asked for long ago may have been changed a moment ago (RFC 3339). */

@@ -41,6 +41,16 @@ const KEYS = 'sshPublicKeys';
 /** The networks from which those count: without one nobody gets in by them. */
 const NETWORKS = 'allowedCidrs';
 
+/** Where a kind's networks are said, if it has any. */
+export function networksOf({ properties = {} }: Schema): string[] | undefined {
+  if (properties[NETWORKS]) return [NETWORKS];
+  for (const [name, one] of Object.entries(properties)) {
+    const below = networksOf(one);
+    if (below) return [name, ...below];
+  }
+  return undefined;
+}
+
 /** By what sort of field something is filled in. */
 export type Sort = 'group' | 'optional-group' | 'lines' | 'pairs' | 'free' | 'plain';
 

@@ -63,7 +63,7 @@ function fault(schema: Schema, { keyword, instanceLocation, error }: OutputUnit)
   const path = instanceLocation.split('/').slice(1).map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'));
   if (keyword === 'required') {
     const missing = /property "(.*)"/.exec(error)?.[1];
-    return missing === undefined ? undefined : { path: [...path, missing], message: 'Needed' };
+    return missing === undefined ? undefined : { path: [...path, missing], message: 'Required' };
   }
   return { path, message: told(keyword, at(schema, path), error) };
 }
@@ -77,11 +77,11 @@ function told(keyword: string, schema: Schema, error: string): string {
     enum: `Allowed: ${(schema.enum ?? []).map(String).join(', ')}`,
     minimum: `At least ${schema.minimum}`,
     maximum: `At most ${schema.maximum}`,
-    minLength: 'Needed',
+    minLength: 'Required',
     maxLength: `At most ${schema.maxLength} characters`,
     maxItems: `At most ${schema.maxItems}`,
     maxProperties: `At most ${String(schema.maxProperties)}`,
-    type: schema.type === 'integer' ? 'A whole number is needed' : `Not what is needed here: ${String(schema.type)}`,
+    type: schema.type === 'integer' ? 'Enter a whole number' : `Not what is needed here: ${String(schema.type)}`,
     pattern: (schema.pattern?.length ?? 0) < 50 ? `Not in the form that is allowed: ${schema.pattern}` : 'Not in the form that is allowed',
   };
   return texts[keyword] ?? error;

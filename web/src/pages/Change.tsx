@@ -3,12 +3,15 @@ import { useAtomValue, useSetAtom } from 'jotai';
 import { useMemo, useState } from 'react';
 import { answer, api } from '../api/client';
 import { Refused, mayBeDone } from '../api/problem';
-import type { Environment, Whole } from '../api/schema';
+import type { Document, Environment, Whole } from '../api/schema';
 import { changed, differences, meanwhile, type Difference, type Meanwhile } from '../kinds/changes';
 import { known, kindPath } from '../kinds/known';
-import { placeOf } from '../kinds/paths';
+import { isClosedToSsh, placeOf } from '../kinds/paths';
 import { asked, fieldTitle, type Data, type Schema } from '../kinds/schema';
+import { holdsPrivateKey } from '../kinds/secrets';
+import { AllowAddress } from '../parts/AllowAddress';
 import { KindsAlert } from '../parts/KindsAlert';
+import { ChangePreview, usePreview } from '../parts/Preview';
 import { ProblemAlert } from '../parts/ProblemAlert';
 import { SchemaForm } from '../parts/SchemaForm';
 import { goToFirstError, useSpec } from '../parts/useSpec';
@@ -31,9 +34,9 @@ export default function Change({ environment, done }: Props) {
   const { data, error, again } = useAsked(environment.uid, () => get(environment));
   const kind = kinds?.find((one) => kindPath(one) === kindPath(environment));
   const schema = useMemo(() => (kind?.schema ? asked(kind) : undefined), [kind]);
-  if (error !== undefined) return <ProblemAlert title="It cannot be read" error={error} again={again} />;
+  if (error !== undefined) return <ProblemAlert title="Could not load the environment" error={error} again={again} />;
   if (!kinds && unread !== undefined) return <KindsAlert error={unread} />;
-  if (kinds && !schema) return <p className="quiet">The cluster does not say what of a {known(environment.kind).title} can be changed.</p>;
+  if (kinds && !schema) return <p className="quiet">Could not load the form of a {known(environment.kind).title}.</p>;
   if (!data || !schema) return <Skeleton height={320} />;
   return <Form key={`${environment.uid} ${data.resourceVersion}`} environment={environment} first={data} schema={schema} done={done} />;
 }
@@ -57,15 +60,36 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
   /** What one's own changes began with; `others` is what has changed since. */
   const [since, setSince] = useState(kept?.before);
   const others = useMemo(() => since && meanwhile(since, before, mine), [since, before, mine]);
-  useKeeping(environment.uid, useMemo<Draft | undefined>(() => (mine.length > 0 ? { before: since ?? before, mine } : undefined), [since, before, mine]));
+  // A private key that was pasted by mistake is not kept; everything else is.
+  const safe = useMemo(() => mine.filter(({ value }) => !holdsPrivateKey(value)), [mine]);
+  useKeeping(environment.uid, useMemo<Draft | undefined>(() => (safe.length > 0 ? { before: since ?? before, mine: safe } : undefined), [since, before, safe]));
+  const wanted = useMemo(() => document(base, schema, form.spec), [base, schema, form.spec]);
+  const ready = form.valid && mine.length > 0;
+  const { preview, refused } = usePreview(ready ? wanted : undefined, (body: Document, signal) => previewed(environment, body, signal));
+  // The document that the preview rejects: the cluster would take it, and then reject it.
+  const [doubted, setDoubted] = useState<{ of: Document; error: Refused }>();
+  const doubt = doubted?.of === wanted ? doubted.error : undefined;
+  const [filled, setFilled] = useState(0);
+  const fillIn = (data: Data) => {
+    form.change(data);
+    setFilled((one) => one + 1);
+  };
   const leave = () => {
     forget(environment.uid);
     done();
   };
-  const save = async () => {
+  const save = async (anyway = false) => {
     if (!form.check()) { goToFirstError(); return; }
     setSaving(true);
     setError(undefined);
+    const rejected = anyway ? undefined : await refused(wanted);
+    if (rejected) {
+      setDoubted({ of: wanted, error: rejected });
+      form.refuse(rejected);
+      goToFirstError();
+      setSaving(false);
+      return;
+    }
     setSince(undefined);
     try {
       const fresh = await send(environment, base, schema, form.spec);
@@ -91,42 +115,55 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
     goToFirstError();
   };
   return (
-    <form
-      className="panel form"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
-      {others && mine.length > 0 && <MeanwhileAlert schema={schema} {...others} />}
-      {error !== undefined && <ProblemAlert title={mayBeDone(error) ? 'It is not known whether it was changed: look at it before you try again' : 'The change was refused'} error={error} />}
-      {/* Fields that hold a text of their own begin anew with what was taken in. */}
-      <SchemaForm key={base.resourceVersion} schema={schema} data={form.data} faults={form.faults} current={before} onChange={form.change} onLeave={form.leave} />
-      <div className="buttons end sticky">
-        <span className="small grow">{mine.length === 0 ? 'Nothing is changed yet.' : `Changed: ${mine.map(({ path }) => fieldTitle(schema, path)).join(', ')}`}</span>
-        <Button variant="default" onClick={leave}>
-          Cancel
-        </Button>
-        <Button type="submit" loading={saving} disabled={mine.length === 0}>
-          Save the change
-        </Button>
-      </div>
-    </form>
+    <div className="two create">
+      <form
+        className="panel form"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        {others && mine.length > 0 && <MeanwhileAlert schema={schema} {...others} />}
+        {error !== undefined && <ProblemAlert title={mayBeDone(error) ? 'We could not confirm that it was changed. Check it before you try again.' : 'Could not save the changes'} error={error} />}
+        {doubt && <ProblemAlert title="This would be rejected. Fix the marked fields, or save it anyway." error={doubt} />}
+        {/* Fields that hold a text of their own begin anew with what was taken in. */}
+        <SchemaForm key={`${base.resourceVersion} ${filled}`} schema={schema} data={form.data} faults={form.faults} current={before} onChange={form.change} onLeave={form.leave} />
+        {(ready ? preview.data?.sshClosed : mine.length === 0 && isClosedToSsh(environment)) && <AllowAddress schema={schema} data={form.data} onChange={fillIn} />}
+        <div className="buttons end sticky">
+          <span className="small grow">{mine.length === 0 ? 'No changes' : `Changed: ${mine.map(({ path }) => fieldTitle(schema, path)).join(', ')}`}</span>
+          <Button variant="default" onClick={leave}>
+            Cancel
+          </Button>
+          {doubt && (
+            <Button variant="default" disabled={saving} onClick={() => void save(true)}>
+              Save anyway
+            </Button>
+          )}
+          <Button type="submit" loading={saving} disabled={mine.length === 0}>
+            Save changes
+          </Button>
+        </div>
+      </form>
+      <ChangePreview asked={preview} ready={ready} />
+    </div>
   );
 }
 
 function MeanwhileAlert({ schema, theirs, both }: Meanwhile & { schema: Schema }) {
   const titles = (paths: readonly string[][]) => paths.map((path) => fieldTitle(schema, path)).join(', ');
   return (
-    <Alert color="yellow" title="It was changed meanwhile" role="alert">
+    <Alert color="yellow" title="Someone else changed this environment" role="alert">
       <p>
-        Somebody has changed {titles(theirs)}. That is taken into this form, and your changes are kept.
-        {both.length > 0 && ` Of ${titles(both)} yours would replace theirs.`} Look it over before you save it.
+        Someone else changed {titles(theirs)}. We merged it into this form; your changes are kept.
+        {both.length > 0 && ` Your ${titles(both)} would replace theirs.`} Check the form before you save.
       </p>
     </Alert>
   );
 }
+
+const previewed = (environment: Environment, body: Document, signal?: AbortSignal) =>
+  answer(api.POST('/api/v1/environments/{namespace}/{kind}/{name}/preview', { params: { path: placeOf(environment) }, body, signal }));
 
 /** How often a change is sent anew because the object was written meanwhile, although nobody has changed its spec. */
 const ANEW = 5;
@@ -152,7 +189,7 @@ function own(schema: Schema, { object }: Whole): Data {
 }
 
 /** The whole object with another spec, as a PUT takes it. */
-function document({ object, resourceVersion }: Whole, schema: Schema, spec: Data) {
+function document({ object, resourceVersion }: Whole, schema: Schema, spec: Data): Document {
   const { apiVersion, kind, metadata } = object as { apiVersion: string; kind: string; metadata: Data };
   const { name, namespace, labels, annotations } = metadata;
   const rest = Object.fromEntries(Object.entries((object['spec'] ?? {}) as Data).filter(([field]) => !schema.properties?.[field]));

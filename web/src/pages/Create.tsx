@@ -36,7 +36,7 @@ export function CreatePage() {
       lead={kind.description}
       above={
         <Link href="/new" className="back">
-          <Icon name="back" size={16} /> Another kind
+          <Icon name="back" size={16} /> All templates
         </Link>
       }
     >
@@ -52,10 +52,10 @@ function WithKeys({ kind, asked: { data, error, again } }: { kind: Kind; asked: 
   if (error === undefined) return <Coming />;
   return (
     <div className="stack">
-      <ProblemAlert title="Your SSH keys cannot be read" error={error} again={again} />
+      <ProblemAlert title="Could not load your SSH keys" error={error} again={again} />
       <div className="buttons">
         <Button variant="default" onClick={() => setWithout(true)}>
-          Go on without them
+          Continue without keys
         </Button>
       </div>
     </div>
@@ -66,7 +66,7 @@ function WithKeys({ kind, asked: { data, error, again } }: { kind: Kind; asked: 
 function Undescribed() {
   return (
     <p className="quiet" role="status">
-      What can be said of it cannot be read just now. Try again in a while, or ask your platform team.
+      Could not load the form. Try again in a moment, or ask your platform team.
     </p>
   );
 }
@@ -98,7 +98,6 @@ function Choose({ kinds, unknown }: { kinds: readonly Kind[]; unknown: string | 
   const lead = [
     unknown !== null && `There is no kind called ${unknown} here.`,
     'What do you need?',
-    kinds.some(isTwice) && 'What is here twice is the same in two flavours: take the first, unless your platform team says otherwise.',
   ];
   return (
     <Page title="New environment" lead={lead.filter(Boolean).join(' ')}>
@@ -113,7 +112,7 @@ function Choose({ kinds, unknown }: { kinds: readonly Kind[]; unknown: string | 
               </Link>
             </h2>
             <p>{kind.description}</p>
-            {kind.mayCreate === false && <p className="small">You may not make one where yours would go: name another namespace, or ask your platform team.</p>}
+            {kind.mayCreate === false && <p className="small">You cannot create this in your default namespace. Choose another one or ask your platform team.</p>}
             {isTwice(kind) && (
               <p className="small">
                 {kind.claim ? 'A claim' : 'Without a claim'}: {kind.apiVersion}

@@ -4,16 +4,17 @@ import { useMemo, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { answer, api } from '../api/client';
 import { Refused, mayBeDone } from '../api/problem';
-import type { Kind, Whole } from '../api/schema';
+import type { Document, Kind, Whole } from '../api/schema';
 import { changed, differences, type Difference } from '../kinds/changes';
 import { known, kindPath } from '../kinds/known';
 import { pageOf } from '../kinds/paths';
 import { asked, beginning, type Data } from '../kinds/schema';
-import { Preview, useSettled } from '../parts/Preview';
+import { holdsPrivateKey, PRIVATE_KEY } from '../kinds/secrets';
+import { AllowAddress } from '../parts/AllowAddress';
+import { Preview, usePreview } from '../parts/Preview';
 import { ProblemAlert } from '../parts/ProblemAlert';
 import { SchemaForm } from '../parts/SchemaForm';
 import { goToFirstError, useSpec } from '../parts/useSpec';
-import { useAsked } from '../state/asked';
 import { rowsAtom } from '../state/environments';
 import { forget, useKeeping, useKept } from '../state/kept';
 import { usePortal } from '../state/portal';
@@ -54,35 +55,43 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
   const form = useSpec(schema, first);
   const mine = useMemo(() => differences(blank, form.data), [blank, form.data]);
   const isTyped = named !== undefined || placed !== undefined || mine.length > 0;
-  useKeeping(path, useMemo<Draft | undefined>(() => (isTyped ? { name: named, namespace: placed, mine } : undefined), [isTyped, named, placed, mine]));
+  // A private key that was pasted by mistake is not kept; everything else is.
+  const safe = useMemo(() => mine.filter(({ value }) => !holdsPrivateKey(value)), [mine]);
+  useKeeping(path, useMemo<Draft | undefined>(() => (isTyped ? { name: named, namespace: placed, mine: safe } : undefined), [isTyped, named, placed, safe]));
   const [error, setError] = useState<unknown>();
   const [making, setMaking] = useState(false);
+  const [filled, setFilled] = useState(0);
+  const fillIn = (data: Data) => {
+    form.change(data);
+    setFilled((before) => before + 1);
+  };
   const [taken, setTaken] = useState<string>();
   const place = `${namespace}/${name}`;
   const nameFits = NAME.test(name);
   const said = (field: string) => form.others.find((one) => one.field === field)?.message;
-  const nameSays = !nameFits ? 'Small letters, digits and dashes, at most 63' : place === taken ? 'There is one of this name already' : said('metadata.name');
+  const nameSays = holdsPrivateKey(name) ? PRIVATE_KEY : !nameFits ? 'Use lowercase letters, digits and hyphens (up to 63 characters)' : place === taken ? 'This name is taken' : said('metadata.name');
+  const isSecret = holdsPrivateKey(namespace);
 
   const document = useMemo(() => documentOf(kind, name, namespace, form.spec), [kind, name, namespace, form.spec]);
-  const ready = form.valid && nameFits && isPlaced;
-  const settled = useSettled(ready ? document : undefined, 400);
-  const preview = useAsked(settled && JSON.stringify(settled), (signal) => answer(api.POST('/api/v1/preview', { body: settled!, signal })));
+  const ready = form.valid && nameFits && isPlaced && !isSecret;
+  const { preview, refused } = usePreview(ready ? document : undefined, previewed);
+  // The document that the preview rejects: the cluster would take it, and then reject it.
+  const [doubted, setDoubted] = useState<{ of: Document; error: Refused }>();
+  const doubt = doubted?.of === document ? doubted.error : undefined;
 
-  // What the preview refuses the cluster would take and then refuse: whoever asks for it all the same asks twice.
-  const refusal = settled === document && preview.error instanceof Refused && preview.error.status === 422 ? preview.error : undefined;
-  const [doubted, setDoubted] = useState<Refused>();
-
-  const make = async () => {
-    if (!form.check() || !nameFits || !isPlaced) { goToFirstError(); return; }
-    if (refusal && doubted !== refusal) {
-      setDoubted(refusal);
-      form.refuse(refusal);
+  const make = async (anyway = false) => {
+    if (!form.check() || !nameFits || !isPlaced || isSecret) { goToFirstError(); return; }
+    setMaking(true);
+    setError(undefined);
+    const rejected = anyway ? undefined : await refused(document);
+    if (rejected) {
+      setDoubted({ of: document, error: rejected });
+      form.refuse(rejected);
       goToFirstError();
+      setMaking(false);
       return;
     }
     setSent(name);
-    setMaking(true);
-    setError(undefined);
     try {
       const made = (await answer(api.POST('/api/v1/environments', { body: document }))) as Whole;
       const { object: _, ...environment } = made;
@@ -107,21 +116,28 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
           void make();
         }}
       >
-        {kept && <p className="note">This is what you typed before. Cancel forgets it.</p>}
-        {refusal && doubted === refusal && <ProblemAlert title="It was not made, as it would be refused then; make it again to ask for it all the same" error={refusal} />}
-        {error !== undefined && <ProblemAlert title={mayBeDone(error) ? 'It is not known whether it was made: look for it before you try again' : 'It was not made'} error={error} />}
+        {kept && <p className="note">Draft restored. Cancel discards it.</p>}
+        {doubt && <ProblemAlert title="This would be rejected. Fix the marked fields, or create it anyway." error={doubt} />}
+        {error !== undefined && <ProblemAlert title={mayBeDone(error) ? 'We could not confirm that it was created. Check the list before you try again.' : 'Could not create it'} error={error} />}
         <div className="fields names">
-          <TextInput label="Name" description="What you will call it." required value={name} error={name === '' ? 'Needed' : nameSays} onChange={(event) => setName(event.currentTarget.value)} spellCheck={false} autoComplete="off" maxLength={63} />
-          <TextInput label="Namespace" description="Where it goes: your team’s, usually." list="namespaces" value={namespace} error={isPlaced ? said('metadata.namespace') : 'Needed'} required={!isLed} placeholder={isLed ? 'Chosen for you' : 'Your team’s'} onChange={(event) => setNamespace(event.currentTarget.value)} spellCheck={false} autoComplete="off" />
+          <TextInput label="Name" required value={name} error={name === '' ? 'Required' : nameSays} onChange={(event) => setName(event.currentTarget.value)} spellCheck={false} autoComplete="off" maxLength={63} />
+          <TextInput label="Namespace" description="Your team’s namespace." list="namespaces" value={namespace} error={isSecret ? PRIVATE_KEY : isPlaced ? said('metadata.namespace') : 'Required'} required={!isLed} placeholder={isLed ? 'Chosen for you' : 'Your team’s'} onChange={(event) => setNamespace(event.currentTarget.value)} spellCheck={false} autoComplete="off" />
           <datalist id="namespaces">{me?.namespaces.map((one) => <option key={one} value={one} />)}</datalist>
         </div>
-        <SchemaForm schema={schema} data={form.data} faults={form.faults} onChange={form.change} onLeave={form.leave} />
+        {/* Fields that hold a text of their own begin anew with what was filled in. */}
+        <SchemaForm key={filled} schema={schema} data={form.data} faults={form.faults} onChange={form.change} onLeave={form.leave} />
+        {preview.data?.sshClosed && ready && <AllowAddress schema={schema} data={form.data} onChange={fillIn} />}
         <div className="buttons end sticky">
           <Button component={Link} href="/" variant="default" onClick={() => forget(path)}>
             Cancel
           </Button>
+          {doubt && (
+            <Button variant="default" disabled={making} onClick={() => void make(true)}>
+              Create anyway
+            </Button>
+          )}
           <Button type="submit" loading={making}>
-            Make it
+            Create {known(kind.kind).title.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase())}
           </Button>
         </div>
       </form>
@@ -129,6 +145,8 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
     </div>
   );
 }
+
+const previewed = (body: Document, signal?: AbortSignal) => answer(api.POST('/api/v1/preview', { body, signal }));
 
 /** Whether there is one of this name already: quotas answer with a conflict, too, where much is made at once. */
 function isTaken(error: unknown): boolean {
@@ -143,7 +161,7 @@ function suggestion(login: string, short: string, taken: ReadonlySet<string>): s
 }
 
 /** The environment as one would apply it. A claim's connection details go to a Secret that it names. */
-function documentOf({ apiVersion, kind, claim }: Kind, name: string, namespace: string, spec: Data) {
+function documentOf({ apiVersion, kind, claim }: Kind, name: string, namespace: string, spec: Data): Document {
   const secret = claim ? { writeConnectionSecretToRef: { name: `${name}-conn` } } : {};
   return { apiVersion, kind, metadata: { name, ...(namespace && { namespace }) }, spec: { ...spec, ...secret } };
 }

@@ -3,6 +3,7 @@ import { useSetAtom } from 'jotai';
 import { useState } from 'react';
 import { answer, api } from '../api/client';
 import { Refused, mayBeDone, words } from '../api/problem';
+import { holdsPrivateKey, PRIVATE_KEY } from '../kinds/secrets';
 import { Icon } from '../parts/Icon';
 import { focusTitle, Page } from '../parts/Page';
 import { ProblemAlert } from '../parts/ProblemAlert';
@@ -14,8 +15,8 @@ import { tellAtom } from '../state/notices';
 export default function KeysPage() {
   const { data, error, again } = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
   return (
-    <Page title="SSH keys" lead="New GPU workspaces let in whoever holds one of these keys, from the networks that they allow. Machines that exist already keep theirs.">
-      {error !== undefined && <ProblemAlert title="Your keys cannot be read" error={error} again={again} />}
+    <Page title="SSH keys" lead="These keys are added to new GPU workspaces. Existing workspaces are not changed.">
+      {error !== undefined && <ProblemAlert title="Could not load your keys" error={error} again={again} />}
       {!data && error === undefined && <Skeleton height={120} />}
       {data && <Keys first={data.keys} />}
     </Page>
@@ -28,8 +29,9 @@ function Keys({ first }: { first: string[] }) {
   const kept = useKept('keys');
   const [stored, setStored] = useState(first);
   const [draft, setDraft] = useState(typeof kept === 'string' ? kept : '');
-  // A private one, pasted by mistake, is kept nowhere.
-  useKeeping('keys', draft === '' || draft.includes('PRIVATE KEY') ? undefined : draft);
+  // A private key, pasted by mistake, is neither kept nor sent.
+  const secret = holdsPrivateKey(draft);
+  useKeeping('keys', draft === '' || secret ? undefined : draft);
   const [refused, setRefused] = useState<string>();
   const [saving, setSaving] = useState(false);
   const tell = useSetAtom(tellAtom);
@@ -48,12 +50,13 @@ function Keys({ first }: { first: string[] }) {
   };
   const add = async () => {
     const lines = draft.split('\n').map((line) => line.trim()).filter(Boolean);
+    if (secret) return;
     if (lines.length === 0) {
       setRefused('Paste a key first.');
       return;
     }
     try {
-      await save((keys) => [...keys, ...lines], (before, after) => (after > before ? 'Your key was added' : 'Your key was there already'));
+      await save((keys) => [...keys, ...lines], (before, after) => (after > before ? 'Your key was added' : 'This key is already in your list'));
       forget('keys');
       setDraft('');
     } catch (error) {
@@ -63,12 +66,12 @@ function Keys({ first }: { first: string[] }) {
   const remove = (line: string) => {
     // The button from which they came goes with its key.
     save((keys) => keys.filter((key) => key !== line), () => 'The key was removed').then(focusTitle, (error: unknown) =>
-      tell({ mood: 'bad', title: mayBeDone(error) ? 'It is not known whether the key was removed' : 'The key was not removed', detail: words(error) }),
+      tell({ mood: 'bad', title: mayBeDone(error) ? 'We could not confirm that the key was removed. Check the list before you try again.' : 'Could not remove the key', detail: words(error) }),
     );
   };
   return (
     <>
-      {stored.length === 0 && <p className="quiet">You have no key here yet. Without one, as without a network that is allowed, a GPU workspace is reached by an AWS session only.</p>}
+      {stored.length === 0 && <p className="quiet">You have no SSH keys yet. Without a key and an allowed network you can only connect through AWS Session Manager.</p>}
       <ul className="keys" aria-label="Your keys">
         {stored.map((key) => (
           <KeyLine key={key} line={key} disabled={saving} remove={() => remove(key)} />
@@ -83,12 +86,12 @@ function Keys({ first }: { first: string[] }) {
       >
         <Textarea
           label="Add a key"
-          description="The public half: the line in ~/.ssh/id_ed25519.pub, or a file like it. Never the private one."
+          description="Paste a public key, for example the line in ~/.ssh/id_ed25519.pub."
           placeholder="ssh-ed25519 AAAA… you@laptop"
           autosize={false}
           rows={3}
           value={draft}
-          error={refused}
+          error={secret ? PRIVATE_KEY : refused}
           spellCheck={false}
           onChange={(event) => setDraft(event.currentTarget.value)}
         />

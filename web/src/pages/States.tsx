@@ -22,7 +22,7 @@ export function Unreachable({ why }: { why: string }) {
       <title>No answer · Paved Road</title>
       <h1>The portal does not answer</h1>
       <p role="alert">{why}</p>
-      <p className="small">Another attempt is made by itself, again and again.</p>
+      <p className="small">Retrying automatically.</p>
       <Button variant="default" onClick={() => window.location.reload()}>
         Try now
       </Button>

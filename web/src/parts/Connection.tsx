@@ -1,11 +1,12 @@
 import { Button } from '@mantine/core';
 import { useAtomValue } from 'jotai';
 import { useState } from 'react';
+import { Link } from 'wouter';
 import { answer, api } from '../api/client';
 import { Refused, words } from '../api/problem';
 import type { Connection as Details, Environment } from '../api/schema';
 import { known } from '../kinds/known';
-import { isLink, placeOf } from '../kinds/paths';
+import { isClosedToSsh, isInside, isLink, placeOf } from '../kinds/paths';
 import { humane } from '../kinds/words';
 import { sessionAtom } from '../state/session';
 import { Copy } from './Copy';
@@ -18,7 +19,8 @@ export function Connection({ environment }: { environment: Environment }) {
   const { state } = useAtomValue(sessionAtom);
   const facts = Object.entries(status).flatMap(([name, value]) => flat(name, value)).filter(([name, value]) => value !== endpoint && name !== 'ready');
   const needsNone = ready || known(kind).addressless;
-  const noAddress = needsNone ? 'It has no address of its own.' : deletedAt ? 'It has no address any more.' : 'It has no address yet.';
+  const noAddress = needsNone ? 'This environment has no address.' : deletedAt ? 'The address was removed.' : environment.failed ? 'No address: the environment could not be created.' : 'No address yet.';
+  const command = connects(kind) ? `paved connect ${environment.name} -n ${environment.namespace}` : undefined;
   return (
     <>
       <div className="address">
@@ -33,10 +35,34 @@ export function Connection({ environment }: { environment: Environment }) {
         )}
         {endpoint && <Copy text={endpoint} what="the address" />}
       </div>
+      {command && (
+        <div className="machine">
+          <p className="small">From your machine:</p>
+          <div className="address">
+            <code className="code">{command}</code>
+            <Copy text={command} what="the command" />
+          </div>
+        </div>
+      )}
       {/* What was shown in a session is gone with it. */}
       <Secrets key={state} environment={environment} />
+      {endpoint && isInside(endpoint) && <p className="note">The address is reachable from inside the cluster only.</p>}
+      {isClosedToSsh(environment) && <Closed />}
       {facts.length > 0 && <Outputs facts={facts} />}
     </>
+  );
+}
+
+/** Kinds that `paved connect` leads into: a machine, a cluster or a database. */
+function connects(kind: string): boolean {
+  return /^(GpuDevWorkspace|ApplicationEnvironment|UnifiedEnvironment|EnvironmentClaim|Environment)/.test(kind);
+}
+
+function Closed() {
+  return (
+    <p className="note">
+      SSH is closed: no network is allowed. Add one under <Link href="?tab=change">Change › Allowed CIDRs</Link>. Until then this command opens a session through AWS.
+    </p>
   );
 }
 
@@ -68,7 +94,7 @@ function Outputs({ facts }: { facts: [string, string][] }) {
 /** Why nothing is shown. That there is nothing yet is no failure. */
 function Missing({ error }: { error: unknown }) {
   if (error instanceof Refused && error.status === 404) return <p role="status">{words(error)}</p>;
-  return <ProblemAlert title="The details cannot be shown" error={error} />;
+  return <ProblemAlert title="Could not load the connection details" error={error} />;
 }
 
 /** The Secret's values: fetched when asked for, kept nowhere, gone when hidden, or when the session ends. */
@@ -95,9 +121,9 @@ function Secrets({ environment }: { environment: Environment }) {
           {details ? 'Hide' : 'Show'}
         </Button>
       </div>
-      {!details && error === undefined && <p className="small">Secrets are read when you ask for them, under your own rights. Each time is noted in the log.</p>}
+      {!details && error === undefined && <p className="small">Click Show to fetch the credentials with your permissions. Every view is logged.</p>}
       {error !== undefined && <Missing error={error} />}
-      {details && Object.keys(details.values).length === 0 && <p role="status">There are none: nothing secret belongs to it.</p>}
+      {details && Object.keys(details.values).length === 0 && <p role="status">This environment has no credentials.</p>}
       {details && (
         <dl className="facts" aria-live="polite">
           {Object.entries(details.values).map(([name, value]) => (

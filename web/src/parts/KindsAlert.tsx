@@ -4,8 +4,8 @@ import { ProblemAlert } from './ProblemAlert';
 export function KindsAlert({ error }: { error: unknown }) {
   return (
     <div className="stack">
-      <ProblemAlert title="What can be made here cannot be read" error={error} />
-      <p className="small">Another attempt is made by itself, again and again.</p>
+      <ProblemAlert title="Could not load the templates" error={error} />
+      <p className="small">Retrying automatically.</p>
     </div>
   );
 }

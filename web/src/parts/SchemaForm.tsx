@@ -80,7 +80,7 @@ function ObjectFieldTemplate({ properties, schema, uiSchema, fieldPathId, errorS
           wrong={wrong}
           summary={
             <>
-              More choices <span className="small">{rest.map(({ content }) => titleIn(content)).join(', ')}</span>
+              More options <span className="small">{rest.map(({ content }) => titleIn(content)).join(', ')}</span>
             </>
           }
         >

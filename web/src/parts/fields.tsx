@@ -52,7 +52,7 @@ export function TextWidget(props: Widget) {
 export function SelectWidget(props: Widget) {
   const { id, label, required, disabled, options, schema, onChange, onBlur } = props;
   const value: unknown = props.value;
-  const none = schema.default === undefined ? [{ value: '', label: required ? 'Choose…' : 'As the platform has it', disabled: required }] : [];
+  const none = schema.default === undefined ? [{ value: '', label: required ? 'Choose…' : 'Platform default', disabled: required }] : [];
   const data = [...none, ...(options.enumOptions ?? []).map((option) => ({ value: String(option.value), label: option.label }))];
   return (
     <NativeSelect

@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'react';
 import { Refused, type FieldError } from '../api/problem';
 import { pruned, type Data, type Schema } from '../kinds/schema';
+import { PRIVATE_KEY, privateKeysIn } from '../kinds/secrets';
 import { faultsIn, faultsOf, type Fault } from '../kinds/validate';
 
 /** A spec that is being written: its data, what is wrong with it, and what of that may be said already. */
@@ -10,15 +11,18 @@ export function useSpec(schema: Schema, first: Data) {
   const [tried, setTried] = useState(false);
   const [refused, setRefused] = useState<Refusal>();
   const spec = useMemo(() => pruned(schema, data), [schema, data]);
-  const own = useMemo(() => faultsIn(schema, spec), [schema, spec]);
+  const secret = useMemo(() => privateKeysIn(spec).map((path): Fault => ({ path, message: PRIVATE_KEY })), [spec]);
+  const own = useMemo(() => faultsIn(schema, spec).filter(({ path }) => !secret.some((one) => isBelow(path, one.path))), [schema, spec, secret]);
+  const valid = own.length === 0 && secret.length === 0;
   const theirs = refused?.of === spec ? refused.faults : [];
   // Who leaves a list leaves its entries.
   const told = own.filter(({ path }) => tried || path.some((_, index) => left.has(path.slice(0, index + 1).join('.'))));
   return {
     data,
     spec,
-    valid: own.length === 0,
-    faults: [...told, ...theirs],
+    valid,
+    // A private key is named at once, whether its field was left or not.
+    faults: [...secret, ...told, ...theirs],
     /** What the server refused that is no field of the spec. */
     others: refused?.of === spec ? refused.others : [],
     change: setData,
@@ -26,13 +30,17 @@ export function useSpec(schema: Schema, first: Data) {
     /** Says everything that is wrong; answers whether nothing is. */
     check: () => {
       setTried(true);
-      return own.length === 0;
+      return valid;
     },
     /** The server's words go to their fields, and stay until the spec is another. */
     refuse: (error: unknown) => {
       if (error instanceof Refused) setRefused({ of: spec, ...faultsOf(error.fields) });
     },
   };
+}
+
+function isBelow(path: readonly string[], above: readonly string[]): boolean {
+  return above.every((step, index) => path[index] === step);
 }
 
 interface Refusal {

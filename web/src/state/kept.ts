@@ -1,5 +1,6 @@
 import { useAtomValue } from 'jotai';
 import { useEffect, useState } from 'react';
+import { holdsPrivateKey } from '../kinds/secrets';
 import { meAtom } from './session';
 
 /** Under what a draft is kept in this tab. */
@@ -51,7 +52,8 @@ function read(key: string): Draft | undefined {
 
 function write(key: string, draft: Draft | undefined): void {
   try {
-    if (draft === undefined) sessionStorage.removeItem(PREFIX + key);
+    // The last guard: whatever a page does, a private key is not kept.
+    if (draft === undefined || holdsPrivateKey(draft.value)) sessionStorage.removeItem(PREFIX + key);
     else sessionStorage.setItem(PREFIX + key, JSON.stringify(draft));
   } catch {
     // Storage may be forbidden: then it is lost, as it would be without.
