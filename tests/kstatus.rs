@@ -19,7 +19,8 @@ use support::kstatus::verdict;
 /// The generation of a claim; its composite has one of its own.
 const OF_THE_CLAIM: i64 = 7;
 
-/// An example as Crossplane has it: the composite, and what was observed. Nobody but the function acts: the providers' answers stay.
+/// An example as Crossplane has it: the composite, and what was observed. Nobody but the function
+/// acts: the providers' answers stay.
 struct Seen {
     example: Example,
     composite: Value,
@@ -63,7 +64,8 @@ impl Seen {
         self.reconcile();
     }
 
-    /// The verdict on what people apply: the claim, whose status is its composite's, or the composite.
+    /// The verdict on what people apply: the claim, whose status is its composite's, or the
+    /// composite.
     fn verdict(&self) -> &'static str {
         let mut object = self.composite.clone();
         if self.example.flavour == Flavour::Claims {
@@ -79,8 +81,8 @@ impl Seen {
     }
 }
 
-/// One line for each example and state: at first, after 16 minutes in which nothing changes, after a refused change, and after that is
-/// taken back.
+/// One line for each example and state: at first, after 16 minutes in which nothing changes, after
+/// a refused change, and after that is taken back.
 #[test]
 fn verdicts_on_all_examples() {
     let mut table = String::new();

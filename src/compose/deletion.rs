@@ -12,9 +12,10 @@ use super::{Composition, Desired, status};
 use crate::models::Provider;
 use crate::value::{Object, at, text};
 
-/// What a deletion of the environment deletes, and what it keeps: `{deletes: [{slot, kind, name, hasData}], keeps: [{slot, kind, name,
-/// until}]}`, both sorted by slot. Every resource of the environment is in one of the two lists. Usages, provider configs and
-/// objects that are only observed are in neither list, and so is a resource that still waits to be created.
+/// What a deletion of the environment deletes, and what it keeps: `{deletes: [{slot, kind, name,
+/// hasData}], keeps: [{slot, kind, name, until}]}`, both sorted by slot. Every resource of the
+/// environment is in one of the two lists. Usages, provider configs and objects that are only
+/// observed are in neither list, and so is a resource that still waits to be created.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OnDeletion {
     /// What is deleted.
@@ -31,14 +32,17 @@ pub struct Deleted {
     pub slot: String,
     /// Its Kubernetes kind.
     pub kind: String,
-    /// Its name or id in the cloud; for a Kubernetes object, its name there. Absent until it is known.
+    /// Its name or id in the cloud; for a Kubernetes object, its name there. Absent until it is
+    /// known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Whether people's data is deleted with it: true for databases, buckets, machines with a disk, and clusters.
+    /// Whether people's data is deleted with it: true for databases, buckets, machines with a disk,
+    /// and clusters.
     pub has_data: bool,
 }
 
-/// What stays when the environment is deleted: a resource, or what the deletion of one leaves behind, such as a last snapshot.
+/// What stays when the environment is deleted: a resource, or what the deletion of one leaves
+/// behind, such as a last snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Kept {
     /// The permanent name of the resource in the environment.
@@ -48,8 +52,8 @@ pub struct Kept {
     /// The name or id of what stays, in the cloud. Absent until it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Until when it stays, in words that follow "until": "deleted by hand", or for example "7 days after the deletion". Absent
-    /// where that is not known.
+    /// Until when it stays, in words that follow "until": "deleted by hand", or for example "7 days
+    /// after the deletion". Absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
@@ -57,7 +61,8 @@ pub struct Kept {
 /// The end of what nobody deletes automatically.
 const BY_HAND: &str = "deleted by hand";
 
-/// Kinds that hold people's data: the provider family, the first label of its groups where it has several, and the kind.
+/// Kinds that hold people's data: the provider family, the first label of its groups where it has
+/// several, and the kind.
 const WITH_DATA: &[(Provider, &str, &str)] = &[
     (Provider::Aws, "ec2", "EBSSnapshot"),
     (Provider::Aws, "ec2", "EBSVolume"),
@@ -76,14 +81,16 @@ const WITH_DATA: &[(Provider, &str, &str)] = &[
 /// Charts that are clusters: their releases hold people's data, as a managed cluster does.
 const CLUSTER_CHARTS: &[&str] = &["vcluster"];
 
-/// Kinds that exist only inside a resource of another kind, and are deleted with that one whatever their own policy is.
+/// Kinds that exist only inside a resource of another kind, and are deleted with that one whatever
+/// their own policy is.
 const INSIDE: &[(&str, &str)] = &[("Grant", "Database")];
 
 impl Composition<'_> {
     /// What a deletion would delete and keep once this answer is applied.
     ///
-    /// `Orphan` means that the provider lets go of the resource. What is inside something else that is deleted goes with it all the
-    /// same: everything in a cluster that the environment composes, for example.
+    /// `Orphan` means that the provider lets go of the resource. What is inside something else that
+    /// is deleted goes with it all the same: everything in a cluster that the environment composes,
+    /// for example.
     pub(super) fn on_deletion(&self) -> OnDeletion {
         let mut told = OnDeletion::default();
         let clusters = self.composed_configs();
@@ -124,7 +131,8 @@ impl Composition<'_> {
         configs.filter_map(|config| text(&config.object, &["metadata", "name"])).collect()
     }
 
-    /// The name by which people find a resource: in its cloud or, where it has none there, in its cluster.
+    /// The name by which people find a resource: in its cloud or, where it has none there, in its
+    /// cluster.
     fn name_on_deletion(&self, slot: &str, object: &Object) -> Option<String> {
         let wrapped = text(object, &["spec", "forProvider", "manifest", "metadata", "name"]);
         let asked = || text(object, &["metadata", "annotations", EXTERNAL_NAME]);

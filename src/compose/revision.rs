@@ -1,12 +1,13 @@
 //! Schema revisions: what each of them added to the status.
 //!
-//! An API server rejects the whole status for one field that its XRD does not declare, and for one value that an enumeration of
-//! its XRD does not have. A function that is newer than the XRD must write neither. The Composition that came with the XRD says
-//! its revision (`schemaRevision` of Settings), and the tables say what is later: [`COMMON`] for [`CommonStatus`], and
+//! An API server rejects the whole status for one field that its XRD does not declare, and for one
+//! value that an enumeration of its XRD does not have. A function that is newer than the XRD must
+//! write neither. The Composition that came with the XRD says its revision (`schemaRevision` of
+//! Settings), and the tables say what is later: [`COMMON`] for [`CommonStatus`], and
 //! [`Info::since_revision`](crate::apis::Info::since_revision) for the status of one API.
 //!
-//! A field or a value that is added to a status goes into one of these tables. A test compares the XRDs of each earlier revision,
-//! `tests/contract/xrds-of-revision-*`, with today's.
+//! A field or a value that is added to a status goes into one of these tables. A test compares the
+//! XRDs of each earlier revision, `tests/contract/xrds-of-revision-*`, with today's.
 //!
 //! [`CommonStatus`]: super::CommonStatus
 
@@ -22,7 +23,8 @@ pub const COMMON: &[Addition] = &[Addition::field("onDeletion", 2)];
 /// A field, or a value of an enumeration, that a schema revision added to a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addition {
-    /// Path in the status: names with dots between them, and `[]` after the name of a list, as in `resources[].cause`.
+    /// Path in the status: names with dots between them, and `[]` after the name of a list, as in
+    /// `resources[].cause`.
     pub path: &'static str,
     /// The first schema revision that has it.
     pub since: u32,
@@ -35,7 +37,8 @@ pub struct Addition {
 pub struct AddedValue {
     /// The value, as in `Stopped`.
     pub name: &'static str,
-    /// The older value that comes closest, as in `Ready`; `None` where the field is left out instead.
+    /// The older value that comes closest, as in `Ready`; `None` where the field is left out
+    /// instead.
     pub fallback: Option<&'static str>,
 }
 

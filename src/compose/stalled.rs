@@ -1,7 +1,7 @@
 //! The condition `Stalled`: whether an environment waits for people.
 //!
-//! Flux, Helm 4 and other clients of kstatus wait until an object is ready, and give up once it is `Stalled`. Conditions are part of
-//! every XRD, so `Stalled` belongs to no schema revision.
+//! Flux, Helm 4 and other clients of kstatus wait until an object is ready, and give up once it is
+//! `Stalled`. Conditions are part of every XRD, so `Stalled` belongs to no schema revision.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use crate::value::Object;
 /// The condition's type.
 pub const STALLED: &str = "Stalled";
 
-/// How long a resource stays failed before the environment is stalled: clouds often recover, and providers try again.
+/// How long a resource stays failed before the environment is stalled: clouds often recover, and
+/// providers try again.
 const PATIENCE: Duration = Duration::from_mins(15);
 
 /// The condition `Stalled`, where it has to be written.
@@ -31,8 +32,9 @@ pub struct Stalled {
 }
 
 impl Stalled {
-    /// True where a resource has failed for a while; which one, and why. False where the stored condition has to be taken back.
-    /// None where there is nothing to say: an environment that never stalled gets no condition, and no write because of it.
+    /// True where a resource has failed for a while; which one, and why. False where the stored
+    /// condition has to be taken back. None where there is nothing to say: an environment that
+    /// never stalled gets no condition, and no write because of it.
     pub(super) fn of(leaves: &[Leaf], stored: &Object, now: Timestamp) -> Option<Self> {
         let failed = leaves.iter().filter(|leaf| leaf.state == State::Failed && has_lasted(leaf, now));
         let first =
@@ -57,7 +59,8 @@ fn has_lasted(leaf: &Leaf, now: Timestamp) -> bool {
     })
 }
 
-/// Whether a status has the condition, whatever it says: Crossplane makes it Unknown when another step fails.
+/// Whether a status has the condition, whatever it says: Crossplane makes it Unknown when another
+/// step fails.
 fn was_stalled(status: &Object) -> bool {
     let conditions = status.get("conditions").and_then(Value::as_array);
     conditions.into_iter().flatten().any(|condition| condition["type"] == STALLED)

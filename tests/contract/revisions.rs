@@ -1,6 +1,8 @@
-//! The function of today with the XRDs of earlier schema revisions: an API server takes every status.
+//! The function of today with the XRDs of earlier schema revisions: an API server takes every
+//! status.
 //!
-//! `xrds-of-revision-<N>` holds the XRDs that were released with revision N, as they were: `claims/` and `namespaced/`.
+//! `xrds-of-revision-<N>` holds the XRDs that were released with revision N, as they were:
+//! `claims/` and `namespaced/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -44,7 +46,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn refused(revision: u32, composite: &Value, status: Value) -> Vec<String> {
     let mut composite = composite.clone();
     composite["status"] = status;
-    let definition = SCHEMAS[&revision].of(&composite).expect("an XRD of its kind");
+    let Some(definition) = SCHEMAS[&revision].of(&composite) else {
+        // The API is newer than the revision.
+        return Vec::new();
+    };
     let violations = definition.validate(&composite, None);
     let of_status = violations.iter().filter(|violation| violation.path.starts_with("status"));
     of_status.map(|violation| format!("revision {revision}: {violation}")).collect()
@@ -61,6 +66,9 @@ fn statuses_of_examples_fit_the_xrds_of_earlier_revisions() {
         let response = support::answer(support::request(&example.xr(), &example.observed(), &input));
         let status = world::status(&response);
         assert!(status["phase"].is_string(), "{}: {status}", example.name());
+        if SCHEMAS[&revision].of(&example.xr()).is_none() {
+            continue;
+        }
         input["schemaRevision"] = json!(SCHEMA_REVISION);
         let newest = support::answer(support::request(&example.xr(), &example.observed(), &input));
         assert_ne!(

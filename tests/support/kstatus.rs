@@ -1,4 +1,5 @@
-//! What kstatus makes of a custom resource: the generic rules of `sigs.k8s.io/cli-utils/pkg/kstatus`, by which Flux and Helm 4 wait.
+//! What kstatus makes of a custom resource: the generic rules of
+//! `sigs.k8s.io/cli-utils/pkg/kstatus`, by which Flux and Helm 4 wait.
 
 use serde_json::Value;
 

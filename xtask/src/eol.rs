@@ -1,7 +1,7 @@
 //! `cargo xtask eol`: which versions that environments get by default end their support soon.
 //!
-//! The versions are read from what the examples compose, so that a raised default is seen here at once. When their support ends is a
-//! fact of the product, and is in [`FACTS`].
+//! The versions are read from what the examples compose, so that a raised default is seen here at
+//! once. When their support ends is a fact of the product, and is in [`FACTS`].
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,8 @@ pub struct Fact {
     pub brings: &'static str,
     /// The last day of support: without a surcharge, where a cloud sells more.
     pub ends: (i16, i8, i8),
-    /// Where the date is from. A date without an announcement follows from the release policy that is named here.
+    /// Where the date is from. A date without an announcement follows from the release policy that
+    /// is named here.
     pub source: &'static str,
 }
 
@@ -194,7 +195,8 @@ fn fact<'f>(facts: &'f [Fact], product: &str, version: &str) -> Option<&'f Fact>
     })
 }
 
-/// Every version that the examples compose. Clouds choose the version of what has none: GKE and AKS by their channels.
+/// Every version that the examples compose. Clouds choose the version of what has none: GKE and AKS
+/// by their channels.
 fn defaults() -> Result<BTreeSet<Version>> {
     let mut found = BTreeSet::new();
     for object in composed::all()?.iter().flat_map(composed::Composed::objects) {
