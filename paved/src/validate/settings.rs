@@ -66,7 +66,10 @@ pub(crate) fn violations(body: &Value) -> Vec<Violation> {
     let mut violations = by_schema(&Value::Object(whole.clone()));
     let mut beyond: Vec<Violation> = apis::check_settings(whole).iter().flat_map(violations_of).collect();
     // The function says in words what a pattern allows, and suggests what was meant.
-    violations.retain(|known| !beyond.iter().any(|better| better.path == known.path));
+    let is_worse = |known: &Violation| {
+        known.message.contains("it must match ") && beyond.iter().any(|better| better.path == known.path)
+    };
+    violations.retain(|known| !is_worse(known));
     beyond.retain(|violation| !violations.iter().any(|known| overlap(&known.path, &violation.path)));
     violations.extend(beyond);
     violations

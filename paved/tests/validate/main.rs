@@ -309,8 +309,8 @@ environment: {eks: {region: europe-west1}}
     let run = paved(&["validate", &within(&folder, "settings.yaml")]);
     assert_eq!(run.code, 3, "{}", run.err);
     for told in [
-        "3:20: tags.department: found \"R&D (Vision)\"; allowed: for IAM, letters, digits, spaces and",
-        "6:24: gpuWorkspace.permissionsBoundary: found \"DeveloperBoundary\"; allowed: the ARN of an IAM policy",
+        "tags.department: found \"R&D (Vision)\"; allowed: for IAM, letters, digits, spaces and",
+        "gpuWorkspace.permissionsBoundary: found \"DeveloperBoundary\"; allowed: the ARN of an IAM policy",
         "applicationEnvironment.databaseTier: found \"db-n1-standard-1\"; allowed: a Cloud SQL machine type",
         "environment.eks.region: found \"europe-west1\"; allowed: an AWS region such as eu-west-1",
     ] {
