@@ -72,7 +72,7 @@ export async function remove(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('textbox').fill(name);
-  await dialog.getByRole('button', { name: 'Delete it' }).click();
+  await dialog.getByRole('button', { name: 'Delete environment' }).click();
 }
 
 /** Changes one field of an environment. */

@@ -1,6 +1,7 @@
 //! `paved delete`: environments go, and with them all that they made.
 
 mod parts;
+mod plan;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -61,7 +62,7 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
     }
     delete_all(&cluster, &found, console).await?;
     if !args.wait {
-        return Ok(());
+        return kept(found.iter().map(|one| Environment::of(&one.object)), console);
     }
     let gone = until_gone(&cluster, found, parts, args.timeout, console);
     stop::unless_asked(Box::pin(gone), "everything is being deleted all the same").await
@@ -98,19 +99,25 @@ async fn delete_all(cluster: &Cluster, found: &[Found], console: &mut Console<'_
     Ok(())
 }
 
-/// What is deleted here is deleted in the cloud: somebody who sits at a terminal is asked.
+/// Says what stays of environments that were deleted.
+fn kept(deleted: impl Iterator<Item = Environment>, console: &mut Console<'_>) -> Result<(), Failure> {
+    for line in deleted.filter_map(|environment| plan::result(&environment)) {
+        writeln!(console.out, "{line}")?;
+    }
+    Ok(())
+}
+
+/// What is deleted here is deleted in the cloud: on a terminal, the user is asked.
 fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
     if console.answer.is_none() {
         return Ok(true);
     }
     for one in found {
         let seen = Environment::of(&one.object);
-        let parts = match seen.parts.len() {
-            0 => String::new(),
-            1 => " with its part, and the data in it".to_owned(),
-            count => format!(" with its {count} parts, and the data in them"),
-        };
-        writeln!(console.err, "{BOLD}{}{BOLD:#}{parts}", seen.title())?;
+        writeln!(console.err, "{BOLD}{}{BOLD:#}", seen.title())?;
+        for line in plan::question(&seen) {
+            writeln!(console.err, "  {line}")?;
+        }
     }
     write!(console.err, "Delete? [y/N] ")?;
     console.err.flush()?;
@@ -181,7 +188,7 @@ async fn until_gone(
             let names: Vec<String> = watched.seen.iter().map(|seen| seen.environment.title()).collect();
             show.leave();
             writeln!(console.out, "{} gone after {}", are(&names), spell(begin.elapsed()))?;
-            return Ok(());
+            return kept(watched.seen.iter().map(|seen| Environment::clone(&seen.environment)), console);
         }
         if begin.elapsed() >= longest {
             let told: Vec<String> = left()

@@ -6,7 +6,7 @@ mod show;
 
 use std::collections::BTreeMap;
 
-use function_paved_road::compose::{ResourceStatus, spec_hash};
+use function_paved_road::compose::{Deleted, Kept, OnDeletion, ResourceStatus, spec_hash};
 use function_paved_road::function::CONDITION;
 use jiff::Timestamp;
 use kube::api::DynamicObject;
@@ -81,6 +81,8 @@ pub(crate) struct Environment {
     /// How many parts are ready, of how many: `4/6`.
     pub(crate) progress: String,
     pub(crate) parts: Vec<ResourceStatus>,
+    /// What a deletion deletes and keeps; schema revisions before 2 do not say it.
+    pub(crate) on_deletion: Option<OnDeletion>,
     conditions: Vec<Condition>,
     /// The API's own status fields.
     pub(crate) fields: BTreeMap<String, Value>,
@@ -136,6 +138,10 @@ impl Environment {
             phase: text("/status/phase").unwrap_or_default(),
             progress: text("/status/progress").unwrap_or_default(),
             parts: lenient::<ResourceStatus>(data, "/status/resources").map(harmless_part).collect(),
+            on_deletion: data
+                .pointer("/status/onDeletion")
+                .and_then(|plan| OnDeletion::deserialize(plan).ok())
+                .map(harmless_plan),
             conditions: lenient::<Condition>(data, "/status/conditions").map(harmless_condition).collect(),
             fields: status
                 .into_iter()
@@ -342,6 +348,23 @@ fn harmless_part(part: ResourceStatus) -> ResourceStatus {
         message: part.message.map(|message| harmless(&message)),
         ..part
     }
+}
+
+fn harmless_plan(plan: OnDeletion) -> OnDeletion {
+    let text = |text: Option<String>| text.map(|text| harmless_name(&text));
+    let deletes = plan.deletes.into_iter().map(|one| Deleted {
+        slot: harmless_name(&one.slot),
+        kind: harmless_name(&one.kind),
+        name: text(one.name),
+        ..one
+    });
+    let keeps = plan.keeps.into_iter().map(|one| Kept {
+        slot: harmless_name(&one.slot),
+        kind: harmless_name(&one.kind),
+        name: text(one.name),
+        until: text(one.until),
+    });
+    OnDeletion { deletes: deletes.collect(), keeps: keeps.collect() }
 }
 
 fn harmless_condition(condition: Condition) -> Condition {

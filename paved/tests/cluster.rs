@@ -281,7 +281,8 @@ async fn who_sits_at_a_terminal_is_asked_before_anything_is_deleted() {
     for typed in ["n\n", "\n", "", "yess\n", "no\n"] {
         let told = delete(&cluster, &[], Some(typed)).await;
         assert_eq!((told.code, told.out.as_str()), (1, ""), "{typed:?}: {}", told.err);
-        assert!(told.err.contains("StockPool team/shop with its part, and the data in it\nDelete? [y/N] "));
+        let plan = "StockPool team/shop\n  The environment's resources are deleted; see its template for what is kept.\n";
+        assert!(told.err.contains(&format!("{plan}Delete? [y/N] ")), "{}", told.err);
         assert!(told.err.ends_with("nothing was deleted\n"), "{}", told.err);
         assert_eq!(told.err.contains("--yes is not given"), typed.is_empty(), "{}", told.err);
         assert!(cluster.has_it(), "{typed:?}");
@@ -301,4 +302,39 @@ async fn who_sits_at_a_terminal_is_asked_before_anything_is_deleted() {
             told.out
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deletion_says_what_it_deletes_and_what_it_keeps() {
+    let plan = json!({
+        "deletes": [
+            {"slot": "database", "kind": "Instance", "name": "shop-db", "hasData": true},
+            {"slot": "role", "kind": "Role", "hasData": false},
+        ],
+        "keeps": [
+            {"slot": "bucket", "kind": "Bucket", "name": "shop-files", "until": "deleted by hand"},
+            {"slot": "database", "kind": "Snapshot", "name": "shop-db-final", "until": "deleted by hand"},
+        ],
+    });
+    let of = |plan: Value| ready("StockPool", json!({}), json!({"onDeletion": plan}));
+    let kept = "billed while it exists: bucket (Bucket shop-files), until deleted by hand, \
+                what database leaves (Snapshot shop-db-final), until deleted by hand\n";
+    let cluster = Cluster::with(of(plan), &[]).await;
+    let told = delete(&cluster, &[], Some("y\n")).await;
+    let asked = format!(
+        "StockPool team/shop\n  Deletes, with all data: database (Instance shop-db)\n  \
+         Deletes 1 other resource.\n  Keeps, {kept}Delete? [y/N] "
+    );
+    assert_eq!((told.code, told.err.as_str()), (0, asked.as_str()));
+    assert_eq!(told.out, format!("StockPool team/shop is being deleted\nStockPool team/shop keeps, {kept}"));
+    cluster.comes_back();
+    let told = paved(&["delete", "shop", "--yes", "--wait"], &cluster.kubeconfig()).await;
+    assert!(told.out.ends_with(&format!("StockPool team/shop keeps, {kept}")), "{}", told.told());
+
+    let everything =
+        json!({"deletes": [{"slot": "deployment", "kind": "Deployment", "hasData": false}], "keeps": []});
+    let cluster = Cluster::with(of(everything), &[]).await;
+    let told = delete(&cluster, &[], Some("y\n")).await;
+    assert!(told.err.contains("StockPool team/shop\n  Deletes 1 resource.\nDelete? "), "{}", told.err);
+    assert_eq!(told.out, "StockPool team/shop is being deleted\n");
 }

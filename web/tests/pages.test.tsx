@@ -190,7 +190,7 @@ describe('one environment', () => {
     open(ADA, world);
     await screen.findByRole('region', { name: 'What it is made of' });
     world.remove([...world.environments.values()][0]!.view);
-    expect(await screen.findByRole('heading', { name: 'ada is gone' })).toBeVisible();
+    expect(await screen.findByRole('heading', { name: 'ada was deleted' })).toBeVisible();
   });
 
   it('does not call gone what one may not see any more', async () => {
@@ -201,7 +201,7 @@ describe('one environment', () => {
     world.refuse('GET', /ada$/, { status: 403, detail: 'gpudevworkspaceclaims "ada" is forbidden' });
     world.restart();
     expect(await screen.findByRole('alert')).toHaveTextContent('This environment cannot be showngpudevworkspaceclaims "ada" is forbidden');
-    expect(screen.queryByText(/is gone/)).toBeNull();
+    expect(screen.queryByText(/was deleted/)).toBeNull();
   });
 
   it('reads again and again what one may look at and not list, says so, and deletes it', async () => {
@@ -234,10 +234,10 @@ describe('one environment', () => {
     expect(await screen.findByText('the newest')).toBeVisible();
     await user.click(screen.getByRole('button', { name: 'Delete' }));
     await user.type(await screen.findByLabelText(/Type its name/), 'ada');
-    await user.click(screen.getByRole('button', { name: 'Delete it' }));
+    await user.click(screen.getByRole('button', { name: 'Delete environment' }));
     expect(await screen.findByRole('button', { name: 'Being deleted' })).toBeDisabled();
     world.remove(view);
-    expect(await screen.findByRole('heading', { name: 'ada is gone' })).toBeVisible();
+    expect(await screen.findByRole('heading', { name: 'ada was deleted' })).toBeVisible();
   });
 
   it('is forgotten where it was only read: no list shows it as it was', async () => {
@@ -273,7 +273,7 @@ describe('deleting', () => {
     if (refusal) opened.world.refuse('DELETE', /ada$/, { status: 403, detail: refusal });
     await opened.user.click(await screen.findByRole('button', { name: 'Delete' }));
     const dialog = await screen.findByRole('dialog', { name: 'Delete ada?' });
-    const sure = within(dialog).getByRole('button', { name: 'Delete it' });
+    const sure = within(dialog).getByRole('button', { name: 'Delete environment' });
     expect(sure).toBeDisabled();
     await expectAccessible();
     await opened.user.type(within(dialog).getByLabelText(/Type its name/), 'ada');
@@ -301,6 +301,56 @@ describe('deleting', () => {
     expect(screen.getByRole('progressbar', { name: '6 of 7 parts gone' })).toBeVisible();
   });
 
+  it('says what is deleted with its data and what is kept, and after it what stays', async () => {
+    const world = peopled();
+    const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
+    world.change(view, {
+      onDeletion: {
+        deletes: [
+          { slot: 'postgres-instance', kind: 'Instance', name: 'shop-db', hasData: true },
+          { slot: 'role', kind: 'Role', hasData: false },
+        ],
+        keeps: [
+          { slot: 'frontend-bucket', kind: 'Bucket', name: 'acme-mfe-shop-90b7064b', until: 'deleted by hand' },
+          { slot: 'postgres-instance', kind: 'Snapshot', name: 'shop-db-final', until: 'deleted by hand' },
+        ],
+      },
+    });
+    const { user } = open(ADA, world);
+    await user.click(await screen.findByRole('button', { name: 'Delete' }));
+    const dialog = await screen.findByRole('dialog', { name: 'Delete ada?' });
+    expect(within(dialog).getByRole('list', { name: 'Deleted with all data' })).toHaveTextContent(/^PostgreSQL instance shop-db$/);
+    expect(dialog).toHaveTextContent('Also deleted: 1 other resource.');
+    const kept = within(dialog).getByRole('list', { name: 'Kept, and billed while it exists' });
+    expect(within(kept).getAllByRole('listitem').map((one) => one.textContent)).toEqual([
+      'Frontend bucket acme-mfe-shop-90b7064b, until deleted by hand',
+      'Snapshot of postgres-instance shop-db-final, until deleted by hand',
+    ]);
+    expect(dialog).not.toHaveTextContent('Everything');
+    await expectAccessible();
+    await user.type(within(dialog).getByLabelText(/Type its name/), 'ada{Enter}');
+    await screen.findByRole('button', { name: 'Being deleted' });
+    world.remove(view);
+    expect(await screen.findByRole('heading', { name: 'ada was deleted' })).toBeVisible();
+    expect(screen.getByRole('list', { name: 'Kept, and billed while it exists' })).toHaveTextContent('acme-mfe-shop-90b7064b');
+    expect(screen.queryByText(/All of its resources/)).toBeNull();
+    await expectAccessible();
+  });
+
+  it('promises nothing where the template does not say what is kept', async () => {
+    const world = peopled();
+    const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
+    world.change(view, { onDeletion: undefined, owner: 'grace@acme.io' });
+    const { user } = open(ADA, world);
+    await user.click(await screen.findByRole('button', { name: 'Delete' }));
+    const dialog = await screen.findByRole('dialog', { name: 'Delete ada?' });
+    expect(dialog).toHaveTextContent('The environment’s resources are deleted. See its template for what is kept.');
+    expect(dialog).toHaveTextContent('Owner: grace@acme.io.');
+    await user.click(within(dialog).getByRole('button', { name: 'Cancel' }));
+    world.remove(view);
+    expect(await screen.findByText('Its resources were deleted. See its template for what is kept.')).toBeVisible();
+  });
+
   it('leaves the form in which it could be changed: what is left is to be seen', async () => {
     const world = peopled();
     open(`${ADA}?tab=change`, world);
@@ -314,7 +364,7 @@ describe('deleting', () => {
   it('brings the keyboard back to whoever keeps it, and to the title when it goes', async () => {
     const { user } = open(ADA, peopled());
     const button = await screen.findByRole('button', { name: 'Delete' });
-    for (const keep of [() => user.keyboard('{Escape}'), () => user.click(screen.getByRole('button', { name: 'Keep it' }))]) {
+    for (const keep of [() => user.keyboard('{Escape}'), () => user.click(screen.getByRole('button', { name: 'Cancel' }))]) {
       await user.click(button);
       await user.type(await screen.findByLabelText(/Type its name/), 'ada');
       await keep();
@@ -341,7 +391,7 @@ describe('deleting', () => {
     world.refuse('DELETE', /ada$/, { status: 404, detail: 'gpudevworkspaceclaims "ada" not found' });
     await user.click(await screen.findByRole('button', { name: 'Delete' }));
     await user.type(await screen.findByLabelText(/Type its name/), 'ada{Enter}');
-    expect(await screen.findByText('ada is gone already')).toBeVisible();
+    expect(await screen.findByText('ada was already deleted')).toBeVisible();
     expect(screen.queryByRole('alert')).toBeNull();
     expect(screen.getByRole('button', { name: 'Being deleted' })).toBeDisabled();
   });

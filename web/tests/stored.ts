@@ -1,4 +1,4 @@
-import type { Environment, Part, Whole } from '../src/api/schema';
+import type { Environment, OnDeletion, Part, Whole } from '../src/api/schema';
 import { goldenOf, type Api, type Stage } from './data.ts';
 
 /** An environment in the world: what the portal says of it, and its spec. */
@@ -11,7 +11,7 @@ export interface Stored {
 /** An environment whose parts are as far as a golden file has them. */
 export function staged(api: Api, stage: Stage, base: Omit<Environment, 'parts' | 'status' | 'phase' | 'ready' | 'failed' | 'message' | 'progress'> & Partial<Environment>): Environment {
   const { status, message, parts } = goldenOf(api, stage);
-  const { phase = 'Pending', progress = '', ...fields } = status as { phase?: string; progress?: string } & Record<string, unknown>;
+  const { phase = 'Pending', progress = '', onDeletion, ...fields } = status as { phase?: string; progress?: string; onDeletion?: OnDeletion } & Record<string, unknown>;
   const endpoint = ['connection', 'frontendUrl', 'url', 'endpoint', 'gkeEndpoint', 'backendUrl', 'publicIp'].map((field) => fields[field]).find((value) => typeof value === 'string');
   return {
     phase,
@@ -21,6 +21,7 @@ export function staged(api: Api, stage: Stage, base: Omit<Environment, 'parts' |
     message,
     parts: parts.map((part) => ({ ...part, since: base.createdAt ?? part.since })),
     status: fields,
+    onDeletion,
     endpoint,
     ...base,
   };

@@ -36,6 +36,6 @@ test('what cannot be deleted while it is away is shown as it is', async ({ ada }
   // What has not heard of a deletion makes parts anew, which nobody deletes then.
   await crossplane.hearsOf('lab');
   await remove(ada, 'lab');
-  await eventually(ada.getByRole('heading', { level: 1, name: 'lab is gone' })).toBeVisible();
+  await eventually(ada.getByRole('heading', { level: 1, name: 'lab was deleted' })).toBeVisible();
   expect(await existing()).toEqual([]);
 });

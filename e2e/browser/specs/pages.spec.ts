@@ -260,7 +260,7 @@ test('nobody sees what is another team’s', async ({ ada, bob }) => {
 
   await open(bob, 'theirs');
   await remove(bob, 'theirs');
-  await eventually(bob.getByRole('heading', { level: 1, name: 'theirs is gone' })).toBeVisible();
+  await eventually(bob.getByRole('heading', { level: 1, name: 'theirs was deleted' })).toBeVisible();
 });
 
 test('nothing is deleted before its name was typed, and then it goes part by part', async ({ ada }) => {
@@ -269,11 +269,11 @@ test('nothing is deleted before its name was typed, and then it goes part by par
   await expect(part(ada, 'Instance')).toBeVisible();
   await ada.getByRole('button', { name: 'Delete', exact: true }).click();
   const confirm = ada.getByRole('dialog', { name: 'Delete vision?' });
-  await expect(confirm.getByRole('button', { name: 'Delete it' })).toBeDisabled();
+  await expect(confirm.getByRole('button', { name: 'Delete environment' })).toBeDisabled();
   await confirm.getByRole('textbox', { name: /^Type its name/ }).fill('visio');
-  await expect(confirm.getByRole('button', { name: 'Delete it' })).toBeDisabled();
+  await expect(confirm.getByRole('button', { name: 'Delete environment' })).toBeDisabled();
   await confirm.getByRole('textbox', { name: /^Type its name/ }).fill('vision');
-  await confirm.getByRole('button', { name: 'Delete it' }).click();
+  await confirm.getByRole('button', { name: 'Delete environment' }).click();
 
   await expect(ada.getByRole('heading', { name: 'What is left' })).toBeVisible();
   await expect(ada.getByRole('button', { name: 'Being deleted' })).toBeDisabled();
@@ -284,7 +284,7 @@ test('nothing is deleted before its name was typed, and then it goes part by par
   expect(await existing()).toContain('vision');
 
   await cloud.relents('vision', 'SecurityGroup');
-  await eventually(ada.getByRole('heading', { level: 1, name: 'vision is gone' })).toBeVisible();
+  await eventually(ada.getByRole('heading', { level: 1, name: 'vision was deleted' })).toBeVisible();
   expect(await existing()).not.toContain('vision');
 });
 
@@ -293,7 +293,7 @@ test('everything else goes too, and the list is empty again', async ({ ada }) =>
     await open(ada, name);
     await remove(ada, name);
     // What has few parts may be gone before that was drawn.
-    const gone = ada.getByRole('heading', { level: 1, name: `${name} is gone` });
+    const gone = ada.getByRole('heading', { level: 1, name: `${name} was deleted` });
     await expect(ada.getByRole('button', { name: 'Being deleted' }).or(gone)).toBeVisible();
   }
   await go(ada, 'Environments');

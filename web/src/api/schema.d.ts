@@ -486,6 +486,16 @@ export interface components {
             /** @description creating */
             status: string;
         };
+        /** @description A resource that is deleted with its environment. */
+        Deleted: {
+            /** @description Whether people's data is deleted with it. */
+            hasData: boolean;
+            kind: string;
+            /** @description Its name or id in the cloud, or in its cluster. */
+            name?: string | null;
+            /** @description Its permanent name in the environment. */
+            slot: string;
+        };
         /**
          * @description An environment as one would apply it.
          * @example {
@@ -528,6 +538,7 @@ export interface components {
             message: string;
             name: string;
             namespace: string;
+            onDeletion?: components["schemas"]["OnDeletion"] | null;
             /** @description The login of whoever it belongs to. */
             owner?: string | null;
             /** @description Everything that it is made of. */
@@ -566,6 +577,17 @@ export interface components {
             namespace: string;
             /** @description succeeded: the claim stands; deleting: it goes again. */
             status: string;
+        };
+        /** @description A resource that stays when its environment is deleted, or what stays of one that is deleted. */
+        Kept: {
+            /** @description The kind of what stays, such as Bucket or Snapshot. */
+            kind: string;
+            /** @description The name or id of what stays. */
+            name?: string | null;
+            /** @description The resource's permanent name in the environment. */
+            slot: string;
+            /** @description Until when it stays, in words that follow "until". */
+            until?: string | null;
         };
         /**
          * @description SSH public keys.
@@ -678,6 +700,13 @@ export interface components {
             opencvVersion?: string | null;
             /** @description Me; somebody else where I may act for them. */
             owner: string;
+        };
+        /** @description What deleting an environment deletes and keeps. */
+        OnDeletion: {
+            /** @description What is deleted. */
+            deletes: components["schemas"]["Deleted"][];
+            /** @description What stays. In a cloud it may go on costing money. */
+            keeps: components["schemas"]["Kept"][];
         };
         /** @description A page of environments, sorted by kind, namespace and name. */
         Page: {
@@ -831,17 +860,20 @@ export type ChangedField = components['schemas']['ChangedField'];
 export type ChangedResource = components['schemas']['ChangedResource'];
 export type Connection = components['schemas']['Connection'];
 export type Creating = components['schemas']['Creating'];
+export type Deleted = components['schemas']['Deleted'];
 export type Document = components['schemas']['Document'];
 export type Environment = components['schemas']['Environment'];
 export type FieldError = components['schemas']['FieldError'];
 export type Health = components['schemas']['Health'];
 export type Job = components['schemas']['Job'];
+export type Kept = components['schemas']['Kept'];
 export type Keys = components['schemas']['Keys'];
 export type Kind = components['schemas']['Kind'];
 export type Me = components['schemas']['Me'];
 export type NewEnvironment = components['schemas']['NewEnvironment'];
 export type NewStockPool = components['schemas']['NewStockPool'];
 export type NewWorkspace = components['schemas']['NewWorkspace'];
+export type OnDeletion = components['schemas']['OnDeletion'];
 export type Page = components['schemas']['Page'];
 export type Part = components['schemas']['Part'];
 export type Previewed = components['schemas']['Previewed'];

@@ -4,13 +4,14 @@ import { useEffect, useMemo, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { answer, api } from '../api/client';
 import { Refused } from '../api/problem';
-import type { Environment } from '../api/schema';
+import type { Environment, OnDeletion } from '../api/schema';
 import { kindPath, Picture } from '../kinds/known';
 import { moodOf } from '../kinds/mood';
 import { compare } from '../kinds/words';
 import { Ago } from '../parts/Ago';
 import { Connection } from '../parts/Connection';
 import { DeleteDialog } from '../parts/DeleteDialog';
+import { KeptResources } from '../parts/DeletionPlan';
 import { History } from '../parts/History';
 import { Icon } from '../parts/Icon';
 import { KindName } from '../parts/KindName';
@@ -69,6 +70,9 @@ function Found({ namespace, kind, name }: Place) {
   }, [portal, key]);
   const [seen, setSeen] = useState(false);
   if (row && !seen) setSeen(true);
+  // What a deletion keeps is told once the environment is deleted, when nothing can be read any more.
+  const [plan, setPlan] = useState(line?.onDeletion);
+  if (line?.onDeletion && line.onDeletion !== plan) setPlan(line.onDeletion);
   const environment = untold && isRefused(error) ? undefined : line;
   const read = untold && environment !== undefined;
   const reads = untold && seen && !isRefused(error);
@@ -85,7 +89,7 @@ function Found({ namespace, kind, name }: Place) {
   useEffect(() => {
     if (forgotten) again();
   }, [forgotten, again]);
-  if (seen && untold && isMissing(error)) return <Gone name={name} />;
+  if (seen && untold && isMissing(error)) return <Gone name={name} plan={plan} />;
   return (
     <Page title={name} above={<Back />} beside={environment && <Remove environment={environment} />} lead={environment && <Facts environment={environment} />}>
       {environment ? (
@@ -126,9 +130,12 @@ function Back() {
   );
 }
 
-function Gone({ name }: { name: string }) {
+function Gone({ name, plan }: { name: string; plan: OnDeletion | null | undefined }) {
   return (
-    <Page title={`${name} is gone`} above={<Back />} lead="Everything that it was made of has been deleted.">
+    <Page title={`${name} was deleted`} above={<Back />}>
+      {!plan && <p>Its resources were deleted. See its template for what is kept.</p>}
+      {plan && plan.keeps.length === 0 && <p>All of its resources were deleted.</p>}
+      {plan && plan.keeps.length > 0 && <KeptResources plan={plan} />}
       <Button component={Link} href="/">
         To my environments
       </Button>

@@ -1,14 +1,15 @@
 import { Button, Modal, TextInput } from '@mantine/core';
-import { useSetAtom } from 'jotai';
+import { useAtomValue, useSetAtom } from 'jotai';
 import { useState } from 'react';
 import { answer, api } from '../api/client';
 import { mayBeDone, Refused, words } from '../api/problem';
 import type { Environment } from '../api/schema';
 import { placeOf } from '../kinds/paths';
-import { isHelper } from '../kinds/tree';
-import { count } from '../kinds/words';
 import { tellAtom } from '../state/notices';
 import { usePortal } from '../state/portal';
+import { meAtom } from '../state/session';
+import { Ago } from './Ago';
+import { DeletionPlan } from './DeletionPlan';
 import { focusTitle } from './Page';
 
 interface Props {
@@ -17,7 +18,7 @@ interface Props {
   close: () => void;
 }
 
-/** Asks for the name before anything is deleted. Whoever keeps it is back at the button from which they came. */
+/** Says what is deleted and what is kept, and asks for the name. After Cancel the focus is back at the button. */
 export function DeleteDialog({ environment, opened, close }: Props) {
   return (
     <Modal opened={opened} onClose={close} title={`Delete ${environment.name}?`} closeButtonProps={{ 'aria-label': 'Close' }} centered>
@@ -28,7 +29,8 @@ export function DeleteDialog({ environment, opened, close }: Props) {
 
 /** It shows as going at once; a refusal takes that back, in the server's words. */
 function Confirm({ environment, close }: Omit<Props, 'opened'>) {
-  const { name, namespace, uid, parts } = environment;
+  const { name, uid, owner, createdAt } = environment;
+  const me = useAtomValue(meAtom);
   const [typed, setTyped] = useState('');
   const portal = usePortal();
   const tell = useSetAtom(tellAtom);
@@ -40,7 +42,7 @@ function Confirm({ environment, close }: Omit<Props, 'opened'>) {
     answer(api.DELETE('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: placeOf(environment), query: { uid } } })).then(leaving.accepted, (error: unknown) => {
       if (error instanceof Refused && error.status === 404) {
         leaving.accepted();
-        tell({ mood: 'good', title: `${name} is gone already` });
+        tell({ mood: 'good', title: `${name} was already deleted` });
         return;
       }
       leaving.refused();
@@ -56,16 +58,20 @@ function Confirm({ environment, close }: Omit<Props, 'opened'>) {
         if (typed === name) remove();
       }}
     >
-      <p>
-        Everything it is made of goes with it: {count(parts.filter((part) => !isHelper(part)).length, 'part')} in {namespace}. This cannot be undone.
-      </p>
+      {owner && owner !== me?.login && (
+        <p>
+          Owner: {owner}. Created <Ago at={createdAt} />.
+        </p>
+      )}
+      <DeletionPlan plan={environment.onDeletion} />
+      <p>This cannot be undone.</p>
       <TextInput label={`Type its name, ${name}, to confirm`} value={typed} onChange={(event) => setTyped(event.currentTarget.value)} data-autofocus autoComplete="off" spellCheck={false} />
       <div className="buttons end">
         <Button variant="default" onClick={close}>
-          Keep it
+          Cancel
         </Button>
         <Button type="submit" color="red" disabled={typed !== name}>
-          Delete it
+          Delete environment
         </Button>
       </div>
     </form>

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use function_paved_road::compose::ResourceStatus;
+use function_paved_road::compose::{self, ResourceStatus};
 use kube::api::DynamicObject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -52,6 +52,9 @@ pub(in crate::portal) struct View {
     pub(in crate::portal) composition: Option<String>,
     /// Everything that it is made of.
     pub(in crate::portal) parts: Vec<Part>,
+    /// What deleting it deletes and keeps. Absent where its template is of an older schema revision.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::portal) on_deletion: Option<OnDeletion>,
     /// The kind's own status fields.
     #[schema(value_type = Object)]
     pub(in crate::portal) status: BTreeMap<String, Value>,
@@ -85,6 +88,60 @@ impl From<ResourceStatus> for Part {
     fn from(status: ResourceStatus) -> Self {
         let ResourceStatus { slot, kind, name, external_name, ready, since, reason, message } = status;
         Self { slot, kind, name, external_name, ready, since, reason, message }
+    }
+}
+
+/// What deleting an environment deletes and keeps.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
+pub(in crate::portal) struct OnDeletion {
+    /// What is deleted.
+    pub(in crate::portal) deletes: Vec<Deleted>,
+    /// What stays. In a cloud it may go on costing money.
+    pub(in crate::portal) keeps: Vec<Kept>,
+}
+
+/// A resource that is deleted with its environment.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::portal) struct Deleted {
+    /// Its permanent name in the environment.
+    pub(in crate::portal) slot: String,
+    pub(in crate::portal) kind: String,
+    /// Its name or id in the cloud, or in its cluster.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::portal) name: Option<String>,
+    /// Whether people's data is deleted with it.
+    pub(in crate::portal) has_data: bool,
+}
+
+/// A resource that stays when its environment is deleted, or what stays of one that is deleted.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
+pub(in crate::portal) struct Kept {
+    /// The resource's permanent name in the environment.
+    pub(in crate::portal) slot: String,
+    /// The kind of what stays, such as Bucket or Snapshot.
+    pub(in crate::portal) kind: String,
+    /// The name or id of what stays.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::portal) name: Option<String>,
+    /// Until when it stays, in words that follow "until".
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::portal) until: Option<String>,
+}
+
+impl From<compose::OnDeletion> for OnDeletion {
+    fn from(told: compose::OnDeletion) -> Self {
+        let deletes = told
+            .deletes
+            .into_iter()
+            .map(|compose::Deleted { slot, kind, name, has_data }| Deleted { slot, kind, name, has_data });
+        let keeps = told.keeps.into_iter().map(|compose::Kept { slot, kind, name, until }| Kept {
+            slot,
+            kind,
+            name,
+            until,
+        });
+        Self { deletes: deletes.collect(), keeps: keeps.collect() }
     }
 }
 
@@ -125,6 +182,7 @@ impl View {
             name: seen.name,
             uid: seen.uid,
             parts: seen.parts.into_iter().map(Part::from).collect(),
+            on_deletion: seen.on_deletion.map(OnDeletion::from),
             status: seen.fields,
         }
     }
