@@ -103,6 +103,14 @@ async fn a_folder_without_a_site_deletes_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn key_with_a_control_character_does_not_stop_a_publish() {
+    let (s3, cluster, site) = (S3::start().await, cluster().await, site(6));
+    let body = aws_sdk_s3::primitives::ByteStream::from_static(b"x");
+    s3.client.put_object().bucket(BUCKET).key("old\u{1}+ &.js").body(body).send().await.unwrap();
+    publish(&cluster, &s3, site.path(), &[]).await.is(0, &["6 uploaded"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_site_is_uploaded_once_and_pages_come_last() {
     let (s3, cluster, site) = (S3::start().await, cluster().await, site(2000));
 

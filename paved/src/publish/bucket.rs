@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::primitives::{ByteStream, DateTime};
-use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart, Delete, ObjectIdentifier};
+use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart, Delete, EncodingType, ObjectIdentifier};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jiff::{SignedDuration, Timestamp};
@@ -47,14 +47,18 @@ impl Bucket {
     /// Everything that is there, by key.
     pub(super) async fn list(&self) -> Result<BTreeMap<String, Stored>, Failure> {
         let mut stored = BTreeMap::new();
-        let mut pages = self.client.list_objects_v2().bucket(&self.name).into_paginator().send();
+        // XML cannot hold every character of a key.
+        let list = self.client.list_objects_v2().bucket(&self.name).encoding_type(EncodingType::Url);
+        let mut pages = list.into_paginator().send();
         while let Some(page) = pages.next().await {
             let page = page.map_err(|error| explain(&error, &format!("list bucket {}", self.name)))?;
+            let is_encoded = page.encoding_type == Some(EncodingType::Url);
             for object in page.contents.unwrap_or_default() {
                 let etag = object.e_tag().unwrap_or_default().trim_matches('"').to_owned();
                 let size = object.size().and_then(|size| u64::try_from(size).ok()).unwrap_or_default();
                 let written = object.last_modified().map_or(0, DateTime::secs);
-                stored.extend(object.key.map(|key| (key, Stored { size, etag, written })));
+                let key = object.key.map(|key| if is_encoded { decoded(&key) } else { key });
+                stored.extend(key.map(|key| (key, Stored { size, etag, written })));
             }
         }
         Ok(stored)
@@ -155,6 +159,12 @@ impl Bucket {
     }
 }
 
+/// A key as a list of objects encodes it for a URL.
+fn decoded(key: &str) -> String {
+    // `&` and `=` are encoded: there is one pair.
+    url::form_urlencoded::parse(key.as_bytes()).map(|(key, _)| key.into_owned()).next().unwrap_or_default()
+}
+
 fn is_given_up(begun: Option<&DateTime>, now: Timestamp) -> bool {
     begun.is_some_and(|begun| now.as_second().saturating_sub(begun.secs()) > GIVEN_UP.as_secs())
 }
@@ -162,6 +172,17 @@ fn is_given_up(begun: Option<&DateTime>, now: Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn key_of_a_list_is_decoded_whole() {
+        for (encoded, key) in [
+            ("a+b%2Bc%20d/e%26f%3Dg.css", "a b+c d/e&f=g.css"),
+            ("%01%0A%C2%9B", "\u{1}\n\u{9b}"),
+            ("plain/index.html", "plain/index.html"),
+        ] {
+            assert_eq!(decoded(encoded), key);
+        }
+    }
 
     #[test]
     fn an_upload_of_somebody_who_may_still_be_at_it_stays() {

@@ -3,9 +3,10 @@
 //! Every file is opened beneath the folder, by the operating system's own means where it has them: neither a link nor a name
 //! leads out, also not one that is put there while we look.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, FileType};
@@ -16,6 +17,9 @@ use crate::failure::Failure;
 
 /// The only hidden folder that a site has (RFC 8615).
 const WELL_KNOWN: &str = ".well-known";
+
+/// Why a link is rejected although the file is inside the folder.
+const LINK_TO_HIDDEN: &str = "is a link to a hidden file; hidden files are not published";
 
 /// The longest key, in bytes, that S3 takes.
 const LONGEST_KEY: usize = 1024;
@@ -64,7 +68,12 @@ impl Folder {
 
     /// Opens one of its files.
     pub(super) fn read(&self, key: &str) -> io::Result<fs::File> {
-        Ok(self.root.open(key)?.into_std())
+        // A link could have been put there, or changed, since the folder was listed.
+        let path = self.root.canonicalize(key)?;
+        if has_hidden(&path) {
+            return Err(io::Error::other(LINK_TO_HIDDEN));
+        }
+        Ok(self.root.open(path)?.into_std())
     }
 
     /// Whether a site begins here.
@@ -100,7 +109,7 @@ impl Folder {
         };
         for (name, kind) in entries {
             let path = at.join(&name);
-            if name.as_encoded_bytes().starts_with(b".") && name != WELL_KNOWN {
+            if is_hidden(&name) {
                 self.hidden.push(shown_path(&path));
             } else if kind.is_dir() {
                 self.walk(&path, failures);
@@ -114,6 +123,9 @@ impl Folder {
         let unreadable = |error: io::Error| format!("cannot be read: {error}");
         let metadata = if kind.is_symlink() {
             let outside = |error| format!("is a link that leads out of the folder, or nowhere: {error}");
+            if has_hidden(&self.root.canonicalize(path).map_err(outside)?) {
+                return Err(LINK_TO_HIDDEN.to_owned());
+            }
             self.root.metadata(path).map_err(outside)?
         } else {
             self.root.symlink_metadata(path).map_err(unreadable)?
@@ -131,6 +143,16 @@ impl Folder {
         self.files.push(File { key: key(path)?, size });
         Ok(())
     }
+}
+
+/// Whether files of that name, or in folders of that name, are left out.
+fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".") && name != WELL_KNOWN
+}
+
+/// Whether a path in the folder leads through something hidden.
+fn has_hidden(path: &Path) -> bool {
+    path.components().any(|part| matches!(part, Component::Normal(name) if is_hidden(name)))
 }
 
 fn shown_path(path: &Path) -> String {
@@ -192,6 +214,33 @@ mod tests {
         let site = site();
         symlink("../index.html", site.path().join("assets/home.html")).unwrap();
         assert!(keys(site.path()).unwrap().contains(&"assets/home.html".to_owned()));
+    }
+
+    #[test]
+    fn link_to_a_hidden_file_is_rejected() {
+        let site = site();
+        fs::write(site.path().join(".env"), "SECRET=1").unwrap();
+        fs::create_dir(site.path().join(".git")).unwrap();
+        fs::write(site.path().join(".git/config"), "token=1").unwrap();
+        symlink(".env", site.path().join("public.txt")).unwrap();
+        symlink("../.git/config", site.path().join("assets/config.txt")).unwrap();
+        symlink("public.txt", site.path().join("twice.txt")).unwrap();
+        let told = keys(site.path()).unwrap_err();
+        for name in ["public.txt", "assets/config.txt", "twice.txt"] {
+            assert!(told.contains(&format!("{name}: is a link to a hidden file")), "{name}: {told}");
+        }
+    }
+
+    #[test]
+    fn link_to_a_hidden_file_that_is_made_later_is_not_read() {
+        let site = site();
+        fs::write(site.path().join(".env"), "SECRET=1").unwrap();
+        symlink(".well-known/x", site.path().join("x")).unwrap();
+        let folder = Folder::open(site.path()).unwrap();
+        assert!(folder.read("x").is_ok(), "well-known files are public");
+        fs::remove_file(site.path().join("x")).unwrap();
+        symlink(".env", site.path().join("x")).unwrap();
+        assert!(folder.read("x").is_err());
     }
 
     #[test]
