@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use function_paved_road::compose::ResourceStatus;
 use futures::{StreamExt, stream};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::api::{DynamicObject, ObjectMeta};
 use serde_json::Value;
 
@@ -29,8 +29,16 @@ const COMPOSITE: &str = "composite";
 /// Crossplane's mark of what a Usage protects.
 const IN_USE: &str = "crossplane.io/in-use";
 
+/// Crossplane's mark of a resource whose deletion a Usage refused. Crossplane repeats the deletion
+/// once the Usage is gone, and Kubernetes repeats it, too.
+const ATTEMPTED: &str = "usage.crossplane.io/deletion-attempt-with-policy";
+
 /// How long until Kubernetes has asked every part to go, unless it never does.
 const OVERLOOKED: Duration = Duration::from_mins(1);
+
+/// Kubernetes may not know of a part that was made within this time before its composite was
+/// deleted. It deletes all older ones, however long Usages hold them.
+const NEW: SignedDuration = SignedDuration::from_secs(30);
 
 /// Crossplane's own finalizers say nothing of what holds a resource.
 const USUAL: [&str; 4] = [
@@ -47,6 +55,10 @@ pub(crate) struct Parts {
     /// too, and to that alone once the composite waits for its parts.
     owners: BTreeSet<String>,
     all: Vec<Part>,
+    /// The composite, until it is known when it was deleted.
+    composite: Option<(Api<DynamicObject>, String)>,
+    /// When the composite was deleted.
+    deleted: Option<Timestamp>,
     /// Since when they are looked at.
     since: Instant,
     /// Kinds that the caller may not read.
@@ -98,7 +110,9 @@ impl Parts {
     pub(crate) async fn of(cluster: &Cluster, served: &Served, found: &Found) -> Result<Self, Failure> {
         let mut hidden = BTreeSet::new();
         let composite;
-        let (owner, itself) = match Reference::of(&found.object.data["spec"]["resourceRef"]) {
+        let bound = Reference::of(&found.object.data["spec"]["resourceRef"]);
+        let composite_name = bound.as_ref().map(|bound| bound.name.to_string());
+        let (owner, itself) = match bound {
             None => (Some(&found.object), None),
             Some(bound) => match read(cluster, served, &bound).await {
                 Ok(Some(read)) if is_composite_of(&read, found) => {
@@ -131,13 +145,31 @@ impl Parts {
             api: apis[&(&reference.api_version, &reference.kind)].clone(),
             state: State::Unknown,
         });
+        let parts: Vec<Part> = parts.collect();
         let owners = owner.and_then(|owner| owner.metadata.uid.clone()).into_iter().collect();
-        Ok(Self { owners, all: parts.collect(), since: Instant::now(), hidden })
+        let composite = match composite_name {
+            Some(name) => parts.last().and_then(|part| Some((part.api.clone()?, name))),
+            None => found
+                .object
+                .metadata
+                .name
+                .clone()
+                .map(|name| (found.kind.api(&cluster.client, namespace), name)),
+        };
+        Ok(Self { owners, all: parts, composite, deleted: None, since: Instant::now(), hidden })
     }
 
     /// Looks at all that were not gone. What cannot be read keeps its state: it is looked at again. Whoever gives up waiting has
     /// what was read until then.
     pub(crate) async fn look(&mut self) {
+        if let Some((api, name)) = &self.composite
+            && let Ok(Some(composite)) = api.get_opt(name).await
+            && let Some(deleted) = composite.metadata.deletion_timestamp
+        {
+            self.deleted = Some(deleted.0);
+            self.composite = None;
+        }
+        let composite_deleted = self.deleted;
         let left = self.all.iter().enumerate().filter(|(_, part)| part.state != State::Gone);
         let asked = left.map(|(index, part)| {
             let (api, name) = (part.api.clone(), part.name.clone());
@@ -157,7 +189,7 @@ impl Parts {
             match answer {
                 Some(Ok(Some(object))) if is_owned(&object.metadata, &self.owners) => {
                     self.owners.extend(object.metadata.uid.clone());
-                    part.state = State::of(&object).after(waited, &part.kind);
+                    part.state = State::of(&object).after(waited, &part.kind, &object, composite_deleted);
                 }
                 Some(Ok(Some(object))) => others.push((index, object)),
                 Some(Ok(None)) => part.state = State::Gone,
@@ -174,7 +206,7 @@ impl Parts {
             let (index, object) = others.swap_remove(next);
             let part = &mut self.all[index];
             self.owners.extend(object.metadata.uid.clone());
-            part.state = State::of(&object).after(waited, &part.kind);
+            part.state = State::of(&object).after(waited, &part.kind, &object, composite_deleted);
         }
         // Nobody's are those only once nobody is left who might own them.
         let is_other = |index| others.iter().any(|(other, _)| *other == index);
@@ -289,6 +321,13 @@ fn is_composite_of(composite: &DynamicObject, claim: &Found) -> bool {
         && of("namespace") == metadata.namespace.as_deref()
 }
 
+/// Whether Kubernetes may not have known of a part when its composite was deleted. It is not new
+/// where that time is not known.
+fn is_new(metadata: &ObjectMeta, composite_deleted: Option<Timestamp>) -> bool {
+    let made = metadata.creation_timestamp.as_ref().map(|time| time.0);
+    made.zip(composite_deleted).is_some_and(|(made, deleted)| deleted.duration_since(made) <= NEW)
+}
+
 /// Whether something is one of the owners, or belongs to one.
 fn is_owned(metadata: &ObjectMeta, owners: &BTreeSet<String>) -> bool {
     let by = metadata.owner_references.iter().flatten().map(|owner| &owner.uid);
@@ -321,12 +360,23 @@ impl State {
         Self::There { slot: harmless(&slot), deleted, holds }
     }
 
-    /// The same, where the environment has been going for so long. A Usage goes with what uses.
-    fn after(mut self, waited: Duration, kind: &str) -> Self {
-        if let Self::There { holds, .. } = &mut self
+    /// The same, where the environment has been deleted for so long. Only Kubernetes' garbage
+    /// collector and Crossplane's Usages delete parts: a part is overlooked where neither knows of it.
+    fn after(
+        mut self,
+        waited: Duration,
+        kind: &str,
+        object: &DynamicObject,
+        composite_deleted: Option<Timestamp>,
+    ) -> Self {
+        if let Self::There { slot, holds, .. } = &mut self
             && *holds == Hold::Unasked
             && waited > OVERLOOKED
             && kind != "Usage"
+            // Crossplane deletes the composite of a claim until it is gone.
+            && slot != COMPOSITE
+            && is_new(&object.metadata, composite_deleted)
+            && !object.metadata.annotations.iter().any(|all| all.contains_key(ATTEMPTED))
         {
             *holds = Hold::Overlooked;
         }
@@ -373,18 +423,29 @@ mod tests {
 
     use super::*;
 
-    fn part(metadata: &Value, conditions: &Value) -> Part {
+    fn object(metadata: &Value, conditions: &Value) -> DynamicObject {
         let mut object = json!({"apiVersion": "ec2.aws.upbound.io/v1beta2", "kind": "Instance",
             "metadata": {"name": "ada-x-1", "annotations": {SLOT: "instance"}}, "status": {"conditions": conditions}});
         for (key, value) in metadata.as_object().unwrap() {
             object["metadata"][key] = value.clone();
         }
-        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        serde_json::from_value(object).unwrap()
+    }
+
+    fn part(metadata: &Value, conditions: &Value) -> Part {
+        let object = object(metadata, conditions);
         Part { kind: "Instance".into(), name: "ada-x-1".into(), api: None, state: State::of(&object) }
     }
 
     fn parts(all: Vec<Part>) -> Parts {
-        Parts { owners: BTreeSet::new(), all, since: Instant::now(), hidden: BTreeSet::new() }
+        Parts {
+            owners: BTreeSet::new(),
+            all,
+            composite: None,
+            deleted: None,
+            since: Instant::now(),
+            hidden: BTreeSet::new(),
+        }
     }
 
     #[test]
@@ -438,15 +499,34 @@ mod tests {
 
     #[test]
     fn what_nobody_asks_to_go_is_told_after_a_while() {
-        let state = |waited, kind| match part(&json!({}), &json!([])).state.after(waited, kind) {
-            State::There { holds, .. } => holds,
-            other => panic!("{other:?}"),
+        let made = "2026-01-01T10:00:00Z";
+        let state = |waited, kind, metadata: &Value, deleted: Option<&str>| {
+            let mut metadata = metadata.clone();
+            metadata["creationTimestamp"] = json!(made);
+            let object = object(&metadata, &json!([]));
+            let deleted = deleted.map(|time| time.parse().unwrap());
+            match State::of(&object).after(waited, kind, &object, deleted) {
+                State::There { holds, .. } => holds,
+                other => panic!("{other:?}"),
+            }
         };
-        assert_eq!(state(OVERLOOKED, "Instance"), Hold::Unasked);
-        assert_eq!(state(OVERLOOKED * 2, "Usage"), Hold::Unasked);
-        let overlooked = state(OVERLOOKED * 2, "Instance");
+        let (bare, soon) = (json!({}), Some("2026-01-01T10:00:20Z"));
+        assert_eq!(state(OVERLOOKED, "Instance", &bare, soon), Hold::Unasked);
+        assert_eq!(state(OVERLOOKED * 2, "Usage", &bare, soon), Hold::Unasked);
+        let overlooked = state(OVERLOOKED * 2, "Instance", &bare, soon);
         assert_eq!(overlooked, Hold::Overlooked);
         assert!(overlooked.told().contains("by hand") && overlooked.mark() == Mark::Bad);
+        let before = Some("2026-01-01T09:59:50Z");
+        assert_eq!(state(OVERLOOKED * 2, "Instance", &bare, before), Hold::Overlooked, "made since");
+
+        // A chain of Usages takes 30 s for each: what they hold is deleted by Kubernetes, or by them.
+        let later = Some("2026-01-01T10:10:00Z");
+        let attempted = json!({"annotations": {ATTEMPTED: "Background", SLOT: "namespace"}});
+        for (metadata, deleted) in [(&bare, later), (&bare, None), (&attempted, soon)] {
+            assert_eq!(state(OVERLOOKED * 60, "Object", metadata, deleted), Hold::Unasked, "{metadata}");
+        }
+        let composite = json!({"annotations": {}});
+        assert_eq!(state(OVERLOOKED * 2, "XEnvironment", &composite, soon), Hold::Unasked);
     }
 
     #[test]
