@@ -11,6 +11,7 @@ use simulator::schema::Schemas;
 use xtask::{workspace, yaml};
 
 use crate::json::{list, text};
+use crate::platform;
 use crate::store::Key;
 
 /// Group, version, kind, plural, and whether its objects live in a namespace.
@@ -199,9 +200,10 @@ impl Kinds {
     pub fn installed(&self) -> Vec<Value> {
         let namespace = |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "status": {"phase": "Active"}});
         let namespaces = ["default", "crossplane-system", "team-vision", "team-shop"].map(namespace);
-        let of_recipe = |recipe: &Recipe| [recipe.xrd.clone(), recipe.composition.clone()];
+        let of_recipe = |recipe: &Recipe| [platform::established(&recipe.xrd), recipe.composition.clone()];
         let recipes = self.recipes.iter().flat_map(of_recipe);
-        namespaces.into_iter().chain(recipes).chain([self.config.clone()]).collect()
+        let platform = platform::installed(&self.all, &self.recipes);
+        namespaces.into_iter().chain(recipes).chain([self.config.clone()]).chain(platform).collect()
     }
 }
 

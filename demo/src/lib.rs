@@ -8,6 +8,7 @@ pub mod crossplane;
 mod fields;
 mod json;
 pub mod kinds;
+mod platform;
 pub mod seed;
 pub mod store;
 

@@ -98,7 +98,7 @@ pub fn plant(
     let now = Timestamp::now();
     for object in kinds.installed() {
         let kind = kinds.of(&object).with_context(|| format!("the kind {} is not served", object["kind"]))?;
-        let key = kind.key("", text(&object, "/metadata/name"));
+        let key = kind.key(text(&object, "/metadata/namespace"), text(&object, "/metadata/name"));
         store.put(&key, now - SignedDuration::from_hours(24 * 60), |_| Some(object));
     }
     for seed in seeds {

@@ -40,6 +40,56 @@ fn paved() -> PathBuf {
     built
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn applied_environment_belongs_to_the_user_who_applies_it() {
+    let demo = Demo::start(support::FAST, &[]).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (kubeconfig, file) = (folder.path().join("kubeconfig"), folder.path().join("pool.yaml"));
+    demo.write_kubeconfig(&kubeconfig).unwrap();
+    let pools = support::api(
+        &client(&format!("http://{}", demo.address)),
+        demo::NAMESPACE,
+        "platform.acme.io/v1alpha1",
+        "StockPool",
+        "stockpools",
+    );
+    let mut pool = demo::seed::example("stock-pool", function_paved_road::apis::Flavour::Claims).unwrap();
+    pool["metadata"] = json!({"name": "mine", "namespace": demo::NAMESPACE});
+    for (name, labels, owner) in [
+        ("mine", json!({}), Some("ada")),
+        // A second apply neither removes nor changes it.
+        ("mine", json!({"team": "vision"}), Some("ada")),
+        ("theirs", json!({"owner": "grace"}), Some("grace")),
+    ] {
+        pool["metadata"]["name"] = json!(name);
+        pool["metadata"]["labels"] = labels;
+        std::fs::write(&file, pool.to_string()).unwrap();
+        let mut command = Command::new(paved());
+        command.arg("apply").arg(&file).arg("--kubeconfig").arg(&kubeconfig);
+        let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let metadata = pools.get(name).await.unwrap().metadata;
+        let label = metadata.labels.as_ref().and_then(|labels| labels.get("owner"));
+        assert_eq!(label.map(String::as_str), owner, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_finds_nothing_wrong_with_the_fake_cluster() {
+    let demo = Demo::start(support::FAST, &[]).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    demo.write_kubeconfig(&kubeconfig).unwrap();
+    let mut command = Command::new(paved());
+    command.arg("doctor").arg("--kubeconfig").arg(&kubeconfig);
+    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+    let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success() && !told.contains('✗'), "{told}");
+    for line in ["2.3.4 serves both", "Function function-paved-road", "XRD environments.platform.m.acme.io"] {
+        assert!(told.contains(line), "{line} is missing: {told}");
+    }
+}
+
 impl Portal {
     async fn start(demo: &Demo) -> Self {
         let folder = tempfile::tempdir().unwrap();

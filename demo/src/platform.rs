@@ -1,0 +1,95 @@
+//! What the platform team of the fake cluster has installed: Crossplane, the function, the providers
+//! and their configs. `paved doctor` looks at it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use xtask::package::providers::Package;
+
+use crate::json::{list, text};
+use crate::kinds::{Kind, Recipe};
+
+/// The version of Crossplane that the fake cluster behaves like.
+const CROSSPLANE: &str = "v2.3.4";
+
+/// Everything that is installed for these kinds and APIs.
+pub fn installed(kinds: &[Kind], recipes: &[Recipe]) -> Vec<Value> {
+    let mut all = vec![crossplane()];
+    all.extend(functions(recipes));
+    all.extend(providers(kinds));
+    all.extend(kinds.iter().filter_map(provider_config));
+    all
+}
+
+/// The XRD of an API as it is once Crossplane serves it.
+pub fn established(xrd: &Value) -> Value {
+    let mut xrd = xrd.clone();
+    let mut conditions = vec![condition("Established", "WatchingCompositeResource")];
+    if xrd["spec"]["claimNames"].is_object() {
+        conditions.push(condition("Offered", "WatchingCompositeResourceClaim"));
+    }
+    xrd["status"] = json!({"conditions": conditions});
+    xrd
+}
+
+fn condition(kind: &str, reason: &str) -> Value {
+    json!({"type": kind, "status": "True", "reason": reason})
+}
+
+fn crossplane() -> Value {
+    let image = format!("xpkg.crossplane.io/crossplane/crossplane:{CROSSPLANE}");
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "crossplane", "namespace": "crossplane-system", "labels": {"app": "crossplane"}},
+        "spec": {"replicas": 1, "template": {"spec": {"containers": [{"name": "crossplane", "image": image}]}}},
+        "status": {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1},
+    })
+}
+
+fn package(kind: &str, name: &str, reference: &str) -> Value {
+    json!({
+        "apiVersion": "pkg.crossplane.io/v1", "kind": kind, "metadata": {"name": name},
+        "spec": {"package": reference},
+        "status": {"conditions": [
+            condition("Installed", "ActivePackageRevision"),
+            condition("Healthy", "HealthyPackageRevision"),
+        ]},
+    })
+}
+
+/// The functions that the Compositions name.
+fn functions(recipes: &[Recipe]) -> impl Iterator<Item = Value> {
+    let steps = recipes.iter().flat_map(|recipe| list(&recipe.composition, "/spec/pipeline"));
+    let named = steps.map(|step| text(step, "/functionRef/name").to_owned());
+    let by_name: BTreeMap<String, Value> = named
+        .map(|name| {
+            let version = env!("CARGO_PKG_VERSION");
+            let reference = format!("registry.example.org/paved-road/{name}:v{version}");
+            let function = package("Function", &name, &reference);
+            (name, function)
+        })
+        .collect();
+    by_name.into_values()
+}
+
+/// The providers that serve the kinds, and what a cloud's providers share.
+fn providers(kinds: &[Kind]) -> impl Iterator<Item = Value> {
+    let serving = kinds.iter().filter_map(|kind| Package::serving(&kind.group));
+    let families = ["aws", "gcp", "azure"].into_iter().filter_map(Package::family);
+    let by_name: BTreeMap<String, Value> = serving
+        .chain(families)
+        .map(|provider| {
+            let reference = format!("{}:v{}.0", provider.reference(), provider.since);
+            (provider.name.clone(), package("Provider", &provider.name, &reference))
+        })
+        .collect();
+    by_name.into_values()
+}
+
+/// The config `default` of a kind of provider configs that has no namespace.
+fn provider_config(kind: &Kind) -> Option<Value> {
+    let is_config = ["ProviderConfig", "ClusterProviderConfig"].contains(&kind.name.as_str());
+    (is_config && !kind.namespaced).then(|| {
+        json!({"apiVersion": kind.api_version(), "kind": kind.name, "metadata": {"name": "default"}, "spec": {}})
+    })
+}
