@@ -3,6 +3,7 @@
 mod composition;
 mod conflict;
 mod diff;
+mod owner;
 mod plan;
 
 use kube::api::{DynamicObject, Patch, PatchParams, ValidationDirective};
@@ -18,6 +19,7 @@ use crate::paint::{BOLD, GREEN, YELLOW};
 use crate::stop::{self, Stop};
 use crate::{outputs, wait};
 use composition::Source;
+use owner::Caller;
 use plan::Step;
 
 /// The name under which the fields of a file are ours.
@@ -86,10 +88,12 @@ async fn planned(
 /// Reads what is there, and lets the API server check everything without keeping it; all refusals are told at once.
 async fn rehearse(cluster: &Cluster, steps: &mut [Step], force: bool) -> Result<(), Failure> {
     let mut failures = Vec::new();
+    let mut caller = Caller::default();
     for step in steps {
         let api = step.kind.api(&cluster.client, Some(&step.namespace));
         let act = || format!("read {}", step.title());
         step.live = api.get_opt(&step.name).await.map_err(|error| cluster.explain(&error, &act()))?;
+        caller.mark(step, cluster).await;
         match attempt(cluster, step, force, true).await {
             Ok(rehearsed) => step.rehearsed = Some(rehearsed),
             Err(failure @ Failure::NoAccess { .. }) => return Err(failure),

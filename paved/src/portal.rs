@@ -19,7 +19,7 @@ mod namespace;
 mod oidc;
 mod openapi;
 mod origin;
-mod owner;
+pub(crate) mod owner;
 mod pages;
 mod problem;
 mod serve;

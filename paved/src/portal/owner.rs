@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::Portal;
 use super::problem::Problem;
-use super::who::Person;
+use super::who::{Credential, Naming, Person};
 pub(super) use crate::environment::{OWNER as ANNOTATION, OWNER_LABEL as LABEL};
 
 /// The longest value of a label.
@@ -15,7 +15,7 @@ const LONGEST: usize = 63;
 
 /// An owner.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Owner {
+pub(crate) struct Owner {
     pub(super) login: String,
     issuer: String,
     username: String,
@@ -29,6 +29,22 @@ impl Owner {
             issuer: person.issuer().to_owned(),
             username: person.username().to_owned(),
         }
+    }
+
+    /// The user whom Kubernetes calls so, where no OpenID provider of the portal is known: as the
+    /// command line writes it.
+    pub(crate) fn of_kubernetes(username: &str) -> Self {
+        let person = Person::of_kubernetes(&Naming::default(), username, Vec::new(), Credential::Own);
+        Self::of(&person)
+    }
+
+    /// Whether a text means this owner: the login, or its short form without a provider's prefix and
+    /// without what follows the `@`. A workspace's owner has a dash for what it cannot hold.
+    pub(crate) fn is_called(&self, text: &str) -> bool {
+        let plain = |text: &str| text.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        let short = self.login.split('@').next().unwrap_or_default();
+        let bare = short.rsplit([':', '#', '/']).next().unwrap_or_default();
+        [self.login.as_str(), short, bare].map(plain).contains(&plain(text))
     }
 
     /// Whom a request names, as Kubernetes calls them or as they know themselves: whoever asks, or somebody that they may act for.
@@ -59,7 +75,7 @@ impl Owner {
     }
 
     /// Writes the owner on an object's metadata.
-    pub(super) fn mark(&self, metadata: &mut Map<String, Value>) {
+    pub(crate) fn mark(&self, metadata: &mut Map<String, Value>) {
         for (place, key, value) in
             [("labels", LABEL, self.label()), ("annotations", ANNOTATION, self.login.clone())]
         {
@@ -113,6 +129,17 @@ mod tests {
             assert!(label.starts_with("u-") && label.len() == 34, "{label}");
         }
         assert_ne!(label("ada@acme.io"), label("bob@acme.io"));
+    }
+
+    #[test]
+    fn owner_is_known_by_the_login_and_its_short_form() {
+        for username in
+            ["ada.lovelace@acme.io", "oidc:ada.lovelace@acme.io", "ada.lovelace", "https://id#ada.lovelace"]
+        {
+            let owner = Owner::of_kubernetes(username);
+            assert!(owner.is_called("ada-lovelace") && owner.is_called(username), "{username}");
+            assert!(!owner.is_called("ada") && !owner.is_called("grace"), "{username}");
+        }
     }
 
     #[test]

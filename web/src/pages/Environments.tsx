@@ -22,7 +22,7 @@ export function EnvironmentsPage() {
   const deferred = useDeferredValue(search);
   const found = useMemo(() => listed(rows, filtersOf(deferred), me), [rows, deferred, me]);
   const change = (name: keyof Filters, value: string) => setSearch((before) => withFilter(before, name, value), { replace: true });
-  const title = filters.owner === '' ? 'My environments' : filters.owner === '*' ? 'All environments' : `Environments of ${filters.owner}`;
+  const title = filters.owner === '' ? 'My environments' : filters.owner === '*' ? 'All environments' : filters.owner === '-' ? 'Environments without an owner' : `Environments of ${filters.owner}`;
   return (
     <Page
       title={title}
@@ -69,7 +69,7 @@ function FilterBar({ rows, filters, change }: BarProps) {
         onChange={(event) => change('q', event.currentTarget.value)}
       />
       {select('kind', 'Kind', [{ value: '', label: 'All kinds' }, ...kinds])}
-      {select('owner', 'Owner', [{ value: '', label: 'Mine' }, { value: '*', label: 'Everybody’s' }, ...others])}
+      {select('owner', 'Owner', [{ value: '', label: 'Mine' }, { value: '*', label: 'Everybody’s' }, { value: '-', label: 'No owner' }, ...others])}
       {select('phase', 'State', [{ value: '', label: 'Any state' }, ...phases])}
       {select('sort', 'Order', [{ value: '', label: 'Newest first' }, { value: 'name', label: 'By name' }, { value: 'state', label: 'Failing first' }])}
       <SegmentedControl

@@ -8,7 +8,7 @@ export interface Filters {
   q: string;
   /** As it stands in paths: two groups may serve one kind. */
   kind: string;
-  /** Empty: mine; `*`: everybody's; else an owner. */
+  /** Empty: mine; `*`: everybody's; `-`: those without an owner; else an owner. */
   owner: string;
   phase: string;
   sort: string;
@@ -29,8 +29,12 @@ export function withFilter(search: URLSearchParams, name: keyof Filters, value: 
 }
 
 /** Whether an environment is this person's. */
-export function isMine({ owner, ownerLabel }: Pick<Row, 'owner' | 'ownerLabel'>, me: Pick<Me, 'login' | 'owner'> | undefined): boolean {
-  return Boolean(me) && (ownerLabel === me!.owner || owner === me!.login);
+export function isMine(
+  { owner, ownerLabel }: Pick<Row, 'owner' | 'ownerLabel'>,
+  me: Pick<Me, 'login' | 'owner' | 'username'> | undefined,
+): boolean {
+  // `paved apply` does not know the portal's OpenID provider: it writes the username.
+  return Boolean(me) && (ownerLabel === me!.owner || owner === me!.login || owner === me!.username);
 }
 
 /** The rows that fit, in order. */
@@ -38,7 +42,7 @@ export function listed(rows: readonly Row[], { q, kind, owner, phase, sort }: Fi
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (row: Row) => {
     const text = `${row.name} ${row.namespace} ${row.kind} ${known(row.kind).title} ${row.owner}`.toLowerCase();
-    const whose = owner === '*' || (owner ? row.owner === owner : isMine(row, me));
+    const whose = owner === '*' || (owner === '-' ? !row.owner : owner ? row.owner === owner : isMine(row, me));
     return whose && (!kind || kindPath(row) === kind) && (!phase || row.phase === phase) && words.every((word) => text.includes(word));
   };
   return rows.filter(fits).sort(ORDERS[sort] ?? ORDERS['newest']);

@@ -17,6 +17,7 @@ use crate::portal::Portal;
 use crate::portal::answer::Answer;
 use crate::portal::extract::{Path, Query, name};
 use crate::portal::live::{Entry, Key, View};
+use crate::portal::owner::Owner;
 use crate::portal::problem::{Absent, Problem, Refusals};
 use crate::portal::who::{Person, SignedIn};
 
@@ -165,9 +166,13 @@ pub(in crate::portal) async fn list(
     let same = |wanted: &Option<String>, found: &str| {
         wanted.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(found))
     };
+    // `paved apply` does not know the portal's OpenID provider: it writes the username.
+    let is_mine = |owner: &String| *owner == Owner::of(&person).label();
     let fits = |entry: &Entry| {
         let owner = which.owner.as_ref().is_none_or(|owner| {
-            entry.owner.as_ref() == Some(owner) || entry.labels.get("owner") == Some(owner)
+            entry.owner.as_ref() == Some(owner)
+                || entry.labels.get("owner") == Some(owner)
+                || (entry.owner.as_deref() == Some(person.username()) && is_mine(owner))
         });
         kind.as_ref().is_none_or(|kind| *kind == entry.key.kind)
             && which.namespace.as_ref().is_none_or(|namespace| *namespace == entry.key.namespace)

@@ -1,0 +1,113 @@
+//! Whose a new environment is: the user's who applies it, as the portal writes it. An owner that is
+//! there already stays.
+
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use kube::api::{DynamicObject, PostParams};
+use serde_json::{Map, Value};
+
+use super::MANAGER;
+use super::plan::Step;
+use crate::cluster::{Api, Cluster};
+use crate::environment::{OWNER, OWNER_LABEL};
+use crate::portal::owner::Owner;
+
+/// Where the owner is in an object's metadata.
+const PLACES: [(&str, &str); 2] = [("labels", OWNER_LABEL), ("annotations", OWNER)];
+
+/// Who applies.
+#[derive(Default)]
+pub(super) enum Caller {
+    /// Nobody has asked yet.
+    #[default]
+    Unknown,
+    Known(Option<Owner>),
+}
+
+impl Caller {
+    /// Writes the caller as the owner of a new environment of which the file names none. What this
+    /// program wrote before is written again: a field that is left out of an apply is removed.
+    pub(super) async fn mark(&mut self, step: &mut Step, cluster: &Cluster) {
+        let written = PLACES.iter().any(|(place, key)| {
+            step.object["metadata"][*place].get(key).is_some_and(|value| !value.is_null())
+        });
+        if written {
+            return;
+        }
+        if let Some(live) = &step.live {
+            let kept = kept(live);
+            let metadata = &mut step.object["metadata"];
+            for (place, key, value) in kept {
+                if !metadata[place].is_object() {
+                    metadata[place] = Value::Object(Map::new());
+                }
+                metadata[place][key] = value;
+            }
+            return;
+        }
+        if let Self::Unknown = self {
+            *self = Self::Known(ask(cluster).await);
+        }
+        let Self::Known(Some(owner)) = self else { return };
+        let spec = &step.object["spec"];
+        let named = spec["parameters"]["owner"].as_str().or_else(|| spec["owner"].as_str());
+        // A user may make an environment for somebody else.
+        if named.is_none_or(|named| owner.is_called(named))
+            && let Some(metadata) = step.object["metadata"].as_object_mut()
+        {
+            owner.mark(metadata);
+        }
+    }
+}
+
+/// The user whom the kubeconfig names, as the API server knows them. Without an answer there is no
+/// owner, and no failure.
+async fn ask(cluster: &Cluster) -> Option<Owner> {
+    let reviews: Api<SelfSubjectReview> = Api::all(cluster.client.clone());
+    let review = reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await.ok()?;
+    let user = review.status?.user_info?.username?;
+    Some(user)
+        .filter(|user| !user.is_empty() && user != "system:anonymous")
+        .map(|user| Owner::of_kubernetes(&user))
+}
+
+/// The owner that this program applied before.
+fn kept(live: &DynamicObject) -> Vec<(&'static str, &'static str, Value)> {
+    let managed = live.metadata.managed_fields.iter().flatten();
+    let ours: Vec<Value> = managed
+        .filter(|entry| {
+            entry.manager.as_deref() == Some(MANAGER) && entry.operation.as_deref() == Some("Apply")
+        })
+        .filter_map(|entry| entry.fields_v1.as_ref().map(|fields| fields.0.clone()))
+        .collect();
+    let metadata = serde_json::to_value(&live.metadata).unwrap_or_default();
+    let places = PLACES.into_iter().filter(|(place, key)| {
+        let is_ours = |fields: &Value| {
+            let of = &fields["f:metadata"][format!("f:{place}")];
+            of.get(format!("f:{key}")).is_some()
+        };
+        ours.iter().any(is_ours)
+    });
+    places.filter_map(|(place, key)| Some((place, key, metadata[place].get(key)?.clone()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_an_owner_that_this_program_applied_is_applied_again() {
+        let live = |manager: &str| -> DynamicObject {
+            serde_json::from_value(json!({"metadata": {
+                "name": "a", "labels": {"owner": "ada"}, "annotations": {OWNER: "ada"},
+                "managedFields": [{"manager": manager, "operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": {
+                    "f:metadata": {"f:labels": {"f:owner": {}}, "f:annotations": {format!("f:{OWNER}"): {}}}}}]}}))
+            .unwrap()
+        };
+        let ours = kept(&live(MANAGER));
+        assert_eq!(ours, [("labels", "owner", json!("ada")), ("annotations", OWNER, json!("ada"))]);
+        assert!(kept(&live("paved-portal")).is_empty());
+    }
+}
