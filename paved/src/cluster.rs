@@ -28,7 +28,7 @@ pub(crate) use path::{Api, Segment, invalid_name};
 pub(crate) use reference::Reference;
 pub(crate) use search::{Found, find, find_each, pages};
 pub(crate) use served::Served;
-pub(crate) use trouble::{ASK, explain, is_denied, lacks_rights, refusal};
+pub(crate) use trouble::{ASK, explain, is_denied, lacks_rights, one_line, refusal};
 pub(crate) use watch::{Seen, anew, cause, watch, watch_since, while_allowed};
 
 use crate::cli::Access;

@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 use kube::api::DynamicObject;
 use serde_json::Value;
 
-use crate::Console;
 use crate::cli::{Connect, Goal};
 use crate::cluster::{Cluster, Found, Kinds, find};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::wait;
+use crate::{Console, Stream};
 use details::Details;
 pub(crate) use details::secret_of;
 
@@ -64,8 +64,8 @@ async fn ready(
         let mut nothing = io::sink();
         let mut aside = Console {
             input: &mut *console.input,
-            out: &mut *console.err,
-            err: &mut nothing,
+            out: console.err.reborrow(),
+            err: Stream::new(&mut nothing),
             terminal: None,
             answer: None,
         };

@@ -13,7 +13,7 @@ mod used;
 
 use crate::Console;
 use crate::cli;
-use crate::cluster::{ASK, Cluster, Kinds};
+use crate::cluster::{ASK, Cluster, Kinds, one_line};
 use crate::failure::Failure;
 use crate::paint::{self, Leaf, Mark};
 use check::Check;
@@ -25,13 +25,14 @@ pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result
     let kinds = Kinds::ask(&cluster).await?;
     let version = cluster.client.apiserver_version().await;
     let version = version.map_err(|error| cluster.explain(&error, "ask for the version"))?;
-    let mut all = vec![Check::good("Kubernetes", format!("{} at {}", version.git_version, cluster.server))];
+    let mut all =
+        vec![Check::good("Kubernetes", format!("{} at {}", one_line(&version.git_version), cluster.server))];
     all.extend(checks::all(&look(&cluster, &kinds).await));
     let broken = count(&all);
     let (rights, denied) = rights::check(&cluster, &kinds).await?;
     all.extend(rights);
     let leaves: Vec<Leaf> = all.iter().map(Check::leaf).collect();
-    paint::tree(&leaves, console.out)?;
+    paint::tree(&leaves, &mut console.out)?;
     console.out.flush()?;
     if broken > 0 {
         return Err(Failure::Provisioning {

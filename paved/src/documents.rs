@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::Console;
 use crate::failure::Failure;
+use crate::stream::{Stream, has_command, is_harmful};
 
 /// How documents are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,17 +68,28 @@ pub(crate) fn print<T: Serialize>(
     match format {
         Format::Yaml => write!(console.out, "{}", yaml(document)?)?,
         Format::Json => {
-            serde_json::to_writer_pretty(&mut *console.out, document).map_err(io::Error::from)?;
+            console.out.json(|out| Ok(serde_json::to_writer_pretty(out, document)?))?;
             writeln!(console.out)?;
         }
     }
     Ok(())
 }
 
-/// A document as YAML that any reader takes; a long line, as a public key, stays one line.
+/// A document as YAML that any reader takes; a long line, as a public key, stays one line. A
+/// document with texts that a terminal or a CI system could obey is written as JSON, which is YAML
+/// too, with these texts escaped.
 pub(crate) fn yaml<T: Serialize>(document: &T) -> Result<String, Failure> {
     let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
-    serde_saphyr::to_string_with_options(document, options).map_err(unprintable)
+    let text = serde_saphyr::to_string_with_options(document, options).map_err(unprintable)?;
+    if has_command(&text) || text.chars().any(is_harmful) { json(document) } else { Ok(text) }
+}
+
+fn json<T: Serialize>(document: &T) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let mut stream = Stream::new(&mut bytes);
+    stream.json(|out| Ok(serde_json::to_writer_pretty(out, document)?))?;
+    writeln!(stream)?;
+    String::from_utf8(bytes).map_err(unprintable)
 }
 
 fn unprintable(error: impl std::error::Error + Send + Sync + 'static) -> Failure {

@@ -136,10 +136,10 @@ impl Failure {
         if let Self::Several(failures) = self {
             return failures.iter().try_for_each(|failure| failure.print(err));
         }
-        writeln!(err, "{RED}error{RED:#}: {self}")?;
+        writeln!(err, "{RED}error{RED:#}: {}", indented(&self.to_string()))?;
         if let Self::Refused { violations, .. } = self {
             for violation in violations {
-                writeln!(err, "  {violation}")?;
+                writeln!(err, "  {}", paint::harmless_name(&violation.to_string()))?;
             }
         }
         Ok(())
@@ -153,6 +153,15 @@ impl Failure {
             _ => Err(Self::Several(failures)),
         }
     }
+}
+
+/// A message without anything that a terminal obeys. Its further lines are indented, so that none of
+/// them looks like a message of its own.
+fn indented(message: &str) -> String {
+    let lines = paint::harmless(message);
+    let indent = |line: &str| if line.starts_with("  ") { line.to_owned() } else { format!("  {line}") };
+    let (first, rest) = lines.split_once('\n').unwrap_or((&lines, ""));
+    std::iter::once(first.to_owned()).chain(rest.lines().map(indent)).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -182,6 +191,28 @@ mod tests {
             Failure::Several(Vec::new()),
             Failure::Output(io::Error::other("")),
         ]
+    }
+
+    #[test]
+    fn message_of_others_neither_moves_the_cursor_nor_begins_a_line() {
+        let words = "a\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\n::error::y".to_owned();
+        let violation = Violation { path: words.clone(), message: words.clone() };
+        let failures = [
+            Failure::Usage(words.clone()),
+            Failure::NoAccess { message: words.clone(), check: words.clone() },
+            Failure::Refused { what: words, violations: vec![violation] },
+        ];
+        for failure in failures {
+            let mut told = Vec::new();
+            assert!(failure.print(&mut told).is_ok());
+            let told = anstream::adapter::strip_str(&String::from_utf8_lossy(&told)).to_string();
+            let harmful = |c| c != '\n' && crate::stream::is_harmful(c);
+            assert!(!told.chars().any(harmful), "{told:?}");
+            assert!(
+                told.lines().all(|line| ["error: ", "  "].iter().any(|begin| line.starts_with(begin))),
+                "{told}"
+            );
+        }
     }
 
     #[test]

@@ -27,9 +27,9 @@ mod preview;
 mod publish;
 mod status;
 mod stop;
+mod stream;
 mod subject;
 mod suggest;
-mod unread;
 mod validate;
 mod wait;
 
@@ -41,15 +41,16 @@ use clap::FromArgMatches;
 
 use crate::cli::{Cli, Command};
 use crate::failure::Failure;
+pub use crate::stream::Stream;
 
 /// Where a run reads and writes.
 pub struct Console<'a> {
     /// Reads standard input to its end.
     pub input: &'a mut dyn FnMut(&mut String) -> io::Result<usize>,
     /// Standard output. Styles are always written: a writer that is no terminal strips them.
-    pub out: &'a mut dyn io::Write,
+    pub out: Stream<'a>,
     /// Standard error.
-    pub err: &'a mut dyn io::Write,
+    pub err: Stream<'a>,
     /// Standard output as a terminal, where somebody looks at one: it decides what is printed, a tree or YAML, and whether secrets
     /// are.
     pub terminal: Option<Terminal<'a>>,
@@ -74,17 +75,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
         Err(message) => return said(&message, console),
     };
     let only_prints = command.only_prints();
-    let done = if only_prints {
-        perform(command, console)
-    } else {
-        unread::regardless(console, |console| perform(command, console))
-    };
-    match done {
+    if !only_prints {
+        console.out.outlive_reader();
+        console.err.outlive_reader();
+    }
+    match perform(command, console) {
         Ok(()) => 0,
         Err(Failure::Output(error)) if only_prints && error.kind() == io::ErrorKind::BrokenPipe => 0,
         Err(failure) => {
             // Whoever cannot be told still gets the exit code.
-            let _ = failure.print(console.err);
+            let _ = failure.print(&mut console.err);
             failure.code()
         }
     }
@@ -100,7 +100,7 @@ fn perform(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut self::command(), "paved", &mut script);
-            console.out.write_all(&script).map_err(Failure::from)
+            console.out.verbatim(&String::from_utf8_lossy(&script)).map_err(Failure::from)
         }
         online => on_a_cluster(online, console),
     }
@@ -163,8 +163,7 @@ pub fn command() -> clap::Command {
 
 /// Help and version are answers; everything else that the parser says is a mistake in the flags.
 fn said(message: &clap::Error, console: &mut Console<'_>) -> u8 {
-    let (writer, code): (&mut dyn io::Write, u8) =
-        if message.use_stderr() { (console.err, 1) } else { (console.out, 0) };
+    let (writer, code) = if message.use_stderr() { (&mut console.err, 1) } else { (&mut console.out, 0) };
     let _ = write!(writer, "{}", message.render().ansi());
     code
 }

@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
 
-use paved::{Console, Terminal};
+use paved::{Console, Stream, Terminal};
 
 fn main() -> ExitCode {
     let size = || {
@@ -15,10 +15,11 @@ fn main() -> ExitCode {
     let variable = |name| env::var(name).unwrap_or_default();
     let mut answer = || typed(&variable("CI"), |line| io::stdin().read_line(line));
     let looked_at = io::stdout().is_terminal() && is_looked_at(&variable("TERM"), &variable("CI"));
+    let (mut out, mut err) = (anstream::stdout(), anstream::stderr());
     let mut console = Console {
         input: &mut |text| io::stdin().read_to_string(text),
-        out: &mut anstream::stdout(),
-        err: &mut anstream::stderr(),
+        out: Stream::new(&mut out),
+        err: Stream::new(&mut err),
         terminal: looked_at.then_some(Terminal { size: &size, controls: &mut controls }),
         answer: if io::stdin().is_terminal() { Some(&mut answer) } else { None },
     };

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Color, Style};
 
+use crate::stream::is_harmful;
 pub(crate) use table::{Column, Row, Table};
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -57,14 +58,22 @@ pub(crate) struct Leaf {
     pub(crate) note: String,
 }
 
-/// Prints leaves as branches, cells below cells.
+impl Leaf {
+    fn harmless(&self) -> Self {
+        let cells = self.cells.iter().map(|cell| harmless_name(cell)).collect();
+        Self { mark: self.mark, cells, note: harmless_name(&self.note) }
+    }
+}
+
+/// Prints leaves as branches, cells below cells. A leaf is one line, whatever is in its texts.
 pub(crate) fn tree(leaves: &[Leaf], out: &mut dyn Write) -> io::Result<()> {
+    let leaves: Vec<Leaf> = leaves.iter().map(Leaf::harmless).collect();
     let widths = widths(leaves.iter().map(|leaf| leaf.cells.as_slice()));
     for (index, leaf) in leaves.iter().enumerate() {
         let branch = if index + 1 == leaves.len() { "└─" } else { "├─" };
         let (style, sign) = (leaf.mark.style(), leaf.mark.sign());
         let line = aligned(&leaf.cells, &widths);
-        let note = leaf.note.replace('\n', " ");
+        let note = &leaf.note;
         if note.is_empty() {
             writeln!(out, "{branch} {style}{sign}{style:#} {}", line.trim_end())?;
         } else {
@@ -102,16 +111,17 @@ const LONGEST: usize = 140;
 
 /// A provider's message in one line.
 pub(crate) fn one_line(message: &str) -> String {
-    let message = message.replace('\n', " ");
+    let message = harmless_name(message);
     match message.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &message[..end]),
         None => message,
     }
 }
 
-/// What a provider or a user wrote, fit for a terminal: no control characters, which could move the cursor.
+/// What a provider or a user wrote, fit for a terminal: nothing in it moves the cursor or reorders
+/// text.
 pub(crate) fn harmless(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || *c == '\n').collect()
+    text.chars().filter(|c| !is_harmful(*c)).collect()
 }
 
 /// A name that a user gave, fit for a message: it can neither move the cursor nor begin a line of its own.
@@ -127,6 +137,17 @@ mod tests {
     fn a_message_cannot_move_the_cursor() {
         assert_eq!(harmless("a\u{1b}[2Jb\r\nc\u{9b}1A"), "a[2Jb\nc1A");
         assert_eq!(harmless_name("a\u{1b}[2Jb\r\nc\u{9b}1A"), "a[2Jb c1A");
+        assert_eq!(harmless("a\u{202e}b\u{2028}c\u{2067}\u{200f}d – …"), "abcd – …");
+    }
+
+    #[test]
+    fn leaf_of_a_tree_is_one_line() {
+        let cells = vec!["a\n::error::x".to_owned(), "b\u{9b}2J".to_owned()];
+        let leaf = Leaf { mark: Mark::Good, cells, note: "c\nd".to_owned() };
+        let mut told = Vec::new();
+        assert!(tree(&[leaf], &mut told).is_ok());
+        let told = anstream::adapter::strip_str(&String::from_utf8_lossy(&told)).to_string();
+        assert_eq!(told, "└─ ✓ a ::error::x  b2J  c d\n");
     }
 
     #[test]

@@ -71,9 +71,9 @@ fn show(
     subject.check(&response, console)?;
     let rendered = rendered(&subject.world, &response).map_err(|error| subject.fatal(error.to_string()))?;
     if format == Format::Tree {
-        tree::print(&subject, &rendered, &response, console.out)?;
+        tree::print(&subject, &rendered, &response, &mut console.out)?;
         return Ok(Vec::new());
     }
-    tree::results(&response, console.err)?;
+    tree::results(&response, &mut console.err)?;
     Ok(documents::of(&rendered, args))
 }

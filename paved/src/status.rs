@@ -41,7 +41,7 @@ pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), 
     }
     match args.output {
         None | Some(Listing::Wide) => {
-            environment::tree(&Environment::of(&found.object), Timestamp::now(), wide, console.out)?;
+            environment::tree(&Environment::of(&found.object), Timestamp::now(), wide, &mut console.out)?;
         }
         Some(Listing::Name) => {
             writeln!(console.out, "{}", list::name(&found.kind, &found.object))?;

@@ -17,6 +17,7 @@ use crate::cli::Sources;
 use crate::failure::Failure;
 use crate::files::Document;
 use crate::function;
+use crate::paint::harmless_name;
 use discreet::discreet;
 use kind::Target;
 use step::Step;
@@ -62,8 +63,9 @@ impl Subject {
         for other in &step.others {
             writeln!(
                 console.err,
-                "note: {}: a preview does not run {other}, another step of the Composition",
-                document.title()
+                "note: {}: a preview does not run {}, another step of the Composition",
+                document.title(),
+                harmless_name(other)
             )?;
         }
         Ok(stored.among(composite, step, document.title()))
@@ -82,7 +84,7 @@ impl Subject {
     ) -> Result<(), Failure> {
         let Some(fatal) = function::fatal(response) else { return Ok(()) };
         for warning in response.results.iter().filter(|result| result.severity() == Severity::Warning) {
-            writeln!(console.err, "warning: {}: {}", self.title, warning.message)?;
+            writeln!(console.err, "warning: {}: {}", self.title, harmless_name(&warning.message))?;
         }
         Err(self.fatal(fatal))
     }

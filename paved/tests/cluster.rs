@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anstream::StripStream;
-use paved::Console;
+use paved::{Console, Stream};
 use serde_json::{Value, json};
 use support::Run;
 use support::kubernetes::{Cluster, ready};
@@ -199,10 +199,11 @@ async fn delete(cluster: &Cluster, flags: &[&str], typed: Option<&'static str>) 
     let ran = tokio::task::spawn_blocking(move || {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let mut answer = || Ok(typed.unwrap_or_default().to_owned());
+        let (mut plain, mut plain_err) = (StripStream::new(&mut out), StripStream::new(&mut err));
         let mut console = Console {
             input: &mut |_| Ok(0),
-            out: &mut StripStream::new(&mut out),
-            err: &mut StripStream::new(&mut err),
+            out: Stream::new(&mut plain),
+            err: Stream::new(&mut plain_err),
             terminal: None,
             answer: if typed.is_some() { Some(&mut answer) } else { None },
         };

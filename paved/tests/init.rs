@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 
 use anstream::StripStream;
-use paved::Console;
+use paved::{Console, Stream};
 use support::{Run, assert_golden, folder, paved, paved_with, within};
 
 /// Every kind that people write, with what is required of it.
@@ -165,10 +165,11 @@ fn typed(args: &[&str], lines: &[&str]) -> Run {
     let mut lines: VecDeque<String> = lines.iter().map(|line| format!("{line}\n")).collect();
     let mut answer = || Ok(lines.pop_front().unwrap_or_default());
     let (mut out, mut err) = (Vec::new(), Vec::new());
+    let (mut plain, mut plain_err) = (StripStream::new(&mut out), StripStream::new(&mut err));
     let mut console = Console {
         input: &mut |_| Ok(0),
-        out: &mut StripStream::new(&mut out),
-        err: &mut StripStream::new(&mut err),
+        out: Stream::new(&mut plain),
+        err: Stream::new(&mut plain_err),
         terminal: None,
         answer: Some(&mut answer),
     };

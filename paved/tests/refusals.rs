@@ -33,6 +33,64 @@ fn an_unknown_kind_lists_ours_and_the_nearest() {
     assert_golden("unknown-kind", &told.replace(known, "… every kind …"));
 }
 
+/// Whether a terminal, or GitHub's runner, would obey a line.
+fn is_obeyed(told: &str) -> bool {
+    let bidi = |c: char| ('\u{200e}'..='\u{200f}').contains(&c) || ('\u{2028}'..='\u{202e}').contains(&c);
+    told.contains("##[")
+        || told.lines().any(|line| line.trim_start().starts_with("::"))
+        || told.chars().any(|c| (c.is_control() && c != '\n') || bidi(c))
+}
+
+#[test]
+fn previewed_file_commands_neither_a_terminal_nor_github() {
+    let words = r"k\u001b]0;x\u0007\u009b2J\u202e\n::stop-commands::x\n  ::error::##[error]y";
+    let pool = |name: &str, key: &str, value: &str| {
+        format!(
+            "{{\"apiVersion\": \"platform.acme.io/v1alpha1\", \"kind\": \"StockPool\", \"metadata\": \
+             {{\"name\": \"{name}\", \"annotations\": {{\"a.b/c\": \"{value}\"}}}}, \"spec\": \
+             {{\"parameters\": {{\"image\": \"ghcr.io/a/b:1\", \"{key}\": \"{value}\"}}}}}}"
+        )
+    };
+    let files = [
+        pool("pool", words, "x"),
+        pool("pool", "image", words),
+        pool(words, "image", "ghcr.io/a/b:1"),
+        pool("pool", "::warning::x", "x"),
+        pool("pool", "image", "x").replace("StockPool", &format!("Stock{words}")),
+        pool("pool", "image", "x").replace("StockPool", "Stock\\n::warning::x"),
+        pool("pool", "image", "x").replace("v1alpha1", &format!("v1{words}")),
+        pool("pool", "image", "x").replace("parameters", &format!("{words}\": 1, \"parameters")),
+    ];
+    for file in files {
+        for flags in [&[][..], &["-o", "tree"], &["-o", "json"], &["-o", "yaml"], &["--until-ready"]] {
+            let run = paved_with(&[&["preview", "-"], flags].concat(), &file);
+            assert!(!is_obeyed(&run.out) && !is_obeyed(&run.err), "{flags:?} {file}: {}", run.told());
+        }
+        let run = paved_with(&["validate", "-"], &file);
+        assert!(!is_obeyed(&run.out) && !is_obeyed(&run.err), "{file}: {}", run.told());
+    }
+}
+
+#[test]
+fn documents_keep_values_that_a_terminal_would_obey() {
+    let value = "a\u{9b}2J\u{202e}\n::stop-commands::x ##[error]y";
+    let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();
+    let mut claim: serde_json::Value = serde_saphyr::from_str(&claim).unwrap();
+    claim["metadata"]["annotations"] = serde_json::json!({"acme.io/note": value});
+    let composition = example("gpu-workspace/composition.yaml");
+    for format in ["json", "yaml"] {
+        let args = ["preview", "-", "--composition", &composition, "-o", format];
+        let claim = claim.to_string().replace('\u{9b}', r"\u009b").replace('\u{202e}', r"\u202e");
+        let run = paved_with(&args, &claim);
+        assert_eq!(run.code, 0, "{}", run.err);
+        assert!(!is_obeyed(&run.out), "{}", run.out);
+        let first = run.out.split("---\n").find(|text| !text.is_empty()).unwrap();
+        let read: serde_json::Value = serde_saphyr::from_str(first).unwrap();
+        let composite = if format == "json" { &read["items"][0] } else { &read };
+        assert_eq!(composite["metadata"]["annotations"]["acme.io/note"], value, "{}", run.out);
+    }
+}
+
 #[test]
 fn a_version_that_is_not_served_is_refused() {
     let run = paved_with(&["preview", "-"], &WRONG.replace("v1alpha1", "v1"));

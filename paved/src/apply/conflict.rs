@@ -5,6 +5,7 @@ use kube::api::DynamicObject;
 use kube::core::Status;
 use simulator::schema::Violation;
 
+use crate::cluster::one_line;
 use crate::environment::age;
 use crate::failure::Failure;
 
@@ -25,8 +26,8 @@ pub(super) fn explain(what: &str, status: &Status, live: Option<&DynamicObject>)
             let manager = cause.message.split('"').nth(1).unwrap_or("somebody else");
             let since = live.map(|live| since(live, manager)).unwrap_or_default();
             Violation {
-                path: cause.field.trim_start_matches('.').to_owned(),
-                message: format!("is set by {manager}{since}"),
+                path: one_line(cause.field.trim_start_matches('.')),
+                message: format!("is set by {}{since}", one_line(manager)),
             }
         })
         .collect();

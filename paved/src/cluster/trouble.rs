@@ -8,6 +8,7 @@ use kube::core::Status;
 use simulator::schema::Violation;
 
 use crate::failure::Failure;
+use crate::paint::harmless;
 use crate::subject::discreet::struck_from;
 
 /// What somebody does who lacks the rights to kinds of ours.
@@ -106,7 +107,7 @@ pub(crate) fn refusal(what: &str, status: &Status) -> Failure {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let mut violations: Vec<Violation> = causes
         .filter(|cause| !cause.message.is_empty())
-        .map(|cause| Violation { path: cause.field.clone(), message: words(&cause.message) })
+        .map(|cause| Violation { path: one_line(&cause.field), message: words(&cause.message) })
         .collect();
     if violations.is_empty() {
         violations.push(Violation { path: String::new(), message: words(&status.message) });
@@ -138,8 +139,9 @@ fn innermost(error: &kube::Error) -> String {
     one_line(&cause.to_string())
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+/// The words of a server or a program in one line, without anything that a terminal obeys.
+pub(crate) fn one_line(text: &str) -> String {
+    harmless(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use tokio::signal::{self, unix};
 
 use super::Target;
 use crate::Console;
-use crate::cluster::Api;
+use crate::cluster::{Api, one_line};
 use crate::failure::Failure;
 
 /// Where a virtual cluster's API listens in its pod.
@@ -113,8 +113,8 @@ impl Forwarded {
 /// An error in its own words: those of the API server alone, where it answered.
 fn why(error: &kube::Error) -> String {
     match error {
-        kube::Error::Api(status) => status.message.clone(),
-        other => other.to_string(),
+        kube::Error::Api(status) => one_line(&status.message),
+        other => one_line(&other.to_string()),
     }
 }
 

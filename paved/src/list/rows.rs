@@ -85,7 +85,7 @@ impl Table {
         lines.sort_by_key(Line::key);
         let rows: Vec<Row> = lines.iter().map(|line| self.row(line, now)).collect();
         let room = console.terminal.as_ref().map(|terminal| (terminal.size)().1).filter(|room| *room > 0);
-        self.painted.print(&rows, room, console.out)?;
+        self.painted.print(&rows, room, &mut console.out)?;
         self.printed.extend(lines.into_iter().map(|line| (line.key(), line)));
         Ok(())
     }
@@ -132,14 +132,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::Stream;
     use crate::environment::tests::{environment, half_made, ready, refused_leaf};
 
     fn print(table: &mut Table, lines: Vec<Line>) -> String {
-        let mut out = Vec::new();
+        let (mut out, mut sink) = (Vec::new(), io::sink());
         let mut console = Console {
             input: &mut |_| Ok(0),
-            out: &mut out,
-            err: &mut io::sink(),
+            out: Stream::new(&mut out),
+            err: Stream::new(&mut sink),
             terminal: None,
             answer: None,
         };

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::{BOLD, Mark, aligned, width};
+use super::{BOLD, Mark, aligned, harmless_name, width};
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +121,8 @@ fn line(row: &Row, widths: &[Option<usize>]) -> String {
     for (place, (index, cell, wide)) in shown.into_iter().enumerate().take(last + 1) {
         let style = row.mark.filter(|(column, _)| *column == index).map(|(_, mark)| mark.style());
         let style = style.unwrap_or_default();
-        let cell = console::truncate_str(cell, wide, "…");
+        let cell = harmless_name(cell);
+        let cell = console::truncate_str(&cell, wide, "…");
         let gap = if place == last { 0 } else { wide + 2 - width(&cell) };
         _ = write!(line, "{style}{cell}{style:#}{:gap$}", "");
     }

@@ -13,6 +13,7 @@ use crate::Console;
 use crate::cli::{Format, Preview};
 use crate::failure::Failure;
 use crate::function;
+use crate::paint::harmless_name;
 use crate::subject::Subject;
 
 /// More rounds than any environment needs.
@@ -124,14 +125,14 @@ impl Round<'_> {
     ) -> io::Result<()> {
         if format == Format::Tree {
             writeln!(console.out, "round {}", self.number)?;
-            tree::print(subject, rendered, response, console.out)?;
+            tree::print(subject, rendered, response, &mut console.out)?;
             return writeln!(console.out);
         }
         let status = &rendered.composite["status"];
-        let text = |field: &str| status[field].as_str().unwrap_or_default().to_owned();
+        let text = |field: &str| harmless_name(status[field].as_str().unwrap_or_default());
         writeln!(console.err, "round {}: {} {}", self.number, text("phase"), text("progress"))?;
         for change in self.answered {
-            writeln!(console.err, "  {}: {}", change.slot, said(&change.state))?;
+            writeln!(console.err, "  {}: {}", change.slot, harmless_name(&said(&change.state)))?;
         }
         for (what, slots) in [
             ("created", &self.applied.created),

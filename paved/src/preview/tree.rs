@@ -8,7 +8,7 @@ use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
 use serde_json::Value;
 use simulator::core::{Rendered, SLOT};
 
-use crate::paint::{self, BOLD, DIM, Mark, YELLOW, one_line};
+use crate::paint::{self, BOLD, DIM, Mark, YELLOW, harmless_name, one_line};
 use crate::subject::Subject;
 
 /// Status fields that have their own place in the tree.
@@ -39,11 +39,11 @@ pub(crate) fn print(
 
 /// Kind, name, claim, phase and progress; below it the one sentence that the claim's owner reads.
 fn head(subject: &Subject, composite: &Value, out: &mut dyn Write) -> io::Result<()> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let text = |value: &Value| harmless_name(value.as_str().unwrap_or_default());
     let (kind, name) = (text(&composite["kind"]), text(&composite["metadata"]["name"]));
     write!(out, "{BOLD}{kind} {name}{BOLD:#}")?;
     if let Some(claim) = &subject.claim {
-        write!(out, " {DIM}(claim {claim}){DIM:#}")?;
+        write!(out, " {DIM}(claim {}){DIM:#}", harmless_name(claim))?;
     }
     let phase = text(&composite["status"]["phase"]);
     if !phase.is_empty() {
@@ -132,6 +132,7 @@ fn status(composite: &Value, out: &mut dyn Write) -> io::Result<()> {
     let width = fields.iter().map(|(field, _)| field.chars().count() + 1).max().unwrap_or(0);
     for (field, value) in fields {
         let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let (field, shown) = (harmless_name(field), harmless_name(&shown));
         writeln!(out, "  {BOLD}{:width$}{BOLD:#} {shown}", format!("{field}:"))?;
     }
     Ok(())
@@ -143,9 +144,11 @@ pub(crate) fn results(response: &RunFunctionResponse, out: &mut dyn Write) -> io
     let sentence = ours.and_then(|condition| condition.message.as_deref());
     for result in response.results.iter().filter(|result| sentence != Some(&result.message)) {
         match result.severity() {
-            Severity::Warning => writeln!(out, "  {YELLOW}warning:{YELLOW:#} {}", result.message)?,
+            Severity::Warning => {
+                writeln!(out, "  {YELLOW}warning:{YELLOW:#} {}", harmless_name(&result.message))?
+            }
             Severity::Fatal => {}
-            _ => writeln!(out, "  {DIM}note:{DIM:#} {}", result.message)?,
+            _ => writeln!(out, "  {DIM}note:{DIM:#} {}", harmless_name(&result.message))?,
         }
     }
     Ok(())

@@ -11,10 +11,10 @@ use crate::paint::harmless;
 /// Prints a command for each problem; what cannot be read has no place.
 pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Failure> {
     for problem in found.in_order() {
-        writeln!(console.out, "{}", command(found, problem))?;
+        console.out.verbatim(&format!("{}\n", command(found, problem)))?;
     }
     for note in notes(found) {
-        writeln!(console.out, "::notice::{}", data(&note))?;
+        console.out.verbatim(&format!("::notice::{}\n", data(&harmless(&note))))?;
     }
     for valid in &found.valid {
         writeln!(console.out, "{}: {} is valid", file(&found.sources[valid.source]), valid.document)?;

@@ -92,7 +92,7 @@ impl Report {
             }
             self.say(&[line], Timestamp::now(), now, console)?;
             if *goal != Goal::Deleted {
-                environment::outcome(one, console.out)?;
+                environment::outcome(one, &mut console.out)?;
             }
         }
         console.out.flush()

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anstream::StripStream;
-use paved::Console;
+use paved::{Console, Stream};
 use serde_json::Value;
 
 /// What a run printed, without styles, and its exit code.
@@ -45,10 +45,11 @@ pub fn paved_with(args: &[&str], input: &str) -> Run {
         text.push_str(input);
         Ok(input.len())
     };
+    let (mut plain, mut plain_err) = (StripStream::new(&mut out), StripStream::new(&mut err));
     let mut console = Console {
         input: &mut read,
-        out: &mut StripStream::new(&mut out),
-        err: &mut StripStream::new(&mut err),
+        out: Stream::new(&mut plain),
+        err: Stream::new(&mut plain_err),
         terminal: None,
         answer: None,
     };

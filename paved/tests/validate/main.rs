@@ -359,6 +359,20 @@ fn no_secret_is_shown() {
 }
 
 #[test]
+fn name_of_a_valid_file_is_no_command_to_github() {
+    let folder =
+        folder(&[("::stop-commands::x.yaml", include_str!("../../../examples/gpu-workspace/claim.yaml"))]);
+    let run = std::process::Command::new(env!("CARGO_BIN_EXE_paved"))
+        .args(["validate", "-o", "github", "::stop-commands::x.yaml"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let told = String::from_utf8(run.stdout).unwrap();
+    assert!(told.contains("x.yaml: ") && told.contains("is valid"), "{told}");
+    assert!(!told.contains("\n::stop") && !told.starts_with("::stop"), "{told}");
+}
+
+#[test]
 fn what_a_file_says_is_no_command_to_a_terminal_or_to_github() {
     let text = "apiVersion: platform.acme.io/v1alpha1\nkind: StockPool\nmetadata: {name: \"a\\n::error::x\\e[2J\"}\n\
                 spec: {\"x\\n::set-output name=a::b\": 1, specName: a, replicas: 1}\n";
