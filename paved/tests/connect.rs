@@ -247,7 +247,7 @@ async fn a_clouds_cluster_comes_with_the_clouds_own_login() {
         "since": "2026-01-01T10:00:00Z"}]);
     for (environment, server, command, argument, needed) in [
         (
-            ready("ApplicationEnvironment", spec, json!({})),
+            ready("ApplicationEnvironment", spec, json!({"gkeEndpoint": "203.0.113.7"})),
             "https://203.0.113.7",
             "gke-gcloud-auth-plugin",
             "",
@@ -261,8 +261,8 @@ async fn a_clouds_cluster_comes_with_the_clouds_own_login() {
             "aws eks create-access-entry",
         ),
         (
-            virtual_environment(json!({"type": "aks"})),
-            "https://x.azmk8s.io",
+            virtual_environment(json!({"type": "aks", "endpoint": "https://x.azmk8s.io:443"})),
+            "https://x.azmk8s.io:443",
             "kubelogin",
             "azurecli",
             "Azure Kubernetes Service RBAC Writer",
@@ -283,8 +283,100 @@ async fn a_clouds_cluster_comes_with_the_clouds_own_login() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn cloud_token_goes_to_no_server_that_a_secret_alone_names() {
+    let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
+    let cluster = json!([{"slot": "cluster", "kind": "Cluster", "externalName": "shop-x", "ready": true,
+        "since": "2026-01-01T10:00:00Z"}]);
+    let status =
+        |kind: &str, endpoint: &str| json!({"type": kind, "endpoint": endpoint, "resources": cluster});
+    let eks = "https://0A.gr7.eu-west-1.eks.amazonaws.com";
+    for (environment, server) in [
+        (
+            ready("ApplicationEnvironment", spec, json!({"gkeEndpoint": "203.0.113.7"})),
+            "https://evil.example",
+        ),
+        (virtual_environment(status("gke", "https://203.0.113.77")), "https://evil.example"),
+        (virtual_environment(status("eks", eks)), "https://evil.example"),
+        (virtual_environment(status("eks", eks)), "https://0A.gr7.eu-west-1.eks.amazonaws.com:8443"),
+        (virtual_environment(status("aks", "https://x.azmk8s.io:443")), "https://x.azmk8s.io.evil.example"),
+    ] {
+        let seat = Seat::with(environment, &[("kubeconfig", &kubeconfig(server))]).await;
+        seat.connect(&[]).await.is(4, &["names the server", server, "cloud token"]);
+        assert!(!seat.config().exists(), "{server}");
+    }
+    let unknown = virtual_environment(json!({"type": "gke"}));
+    let seat = Seat::with(unknown, &[("kubeconfig", &kubeconfig("https://evil.example"))]).await;
+    seat.connect(&[]).await.is(4, &["names no endpoint"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secret_makes_no_variable_line_or_parameter_of_its_own() {
+    let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
+    let environment = ready("EnvironmentClaim", spec, json!({}));
+    let with = |key: &'static str, value: &'static str| {
+        DATABASE.map(|(known, own)| (known, if known == key { value } else { own }))
+    };
+    for (key, value) in [
+        ("endpoint", "h\nNODE_OPTIONS=--require=/x.js"),
+        ("password", "p\nLD_PRELOAD=/x.so"),
+        ("password", "p\u{202e}x"),
+        ("username", "u\r::error::x"),
+        ("database", "d\n::stop-commands::x"),
+        ("port", "5432\nA=b"),
+    ] {
+        let seat = Seat::with(environment.clone(), &with(key, value)).await;
+        for flags in [&["--export=dotenv"][..], &["--export"], &["--print"], &[]] {
+            let told = seat.connect(flags).await.is(4, &[&format!("control character in {key}")]);
+            assert_eq!(told.lines().count(), 1, "{told}");
+        }
+    }
+    for (key, value) in [
+        ("endpoint", "db.example.org/x?host=evil"),
+        ("endpoint", "user@evil"),
+        ("endpoint", "db host=evil"),
+        ("port", "5432 host=evil"),
+    ] {
+        let seat = Seat::with(environment.clone(), &with(key, value)).await;
+        seat.connect(&["--export"]).await.is(4, &["a host name or an IP address"]);
+    }
+    let seat = Seat::with(environment, &with("database", r"x' sslmode=disable host=evil \")).await;
+    let told = seat.connect(&["--print"]).await.is(0, &[]);
+    let read =
+        Command::new("sh").args(["-c", &format!("set -- {told}\nprintf %s \"$2\"")]).output().await.unwrap();
+    let conninfo = String::from_utf8(read.stdout).unwrap();
+    let name = r"dbname='x\' sslmode=disable host=evil \\'";
+    assert_eq!(conninfo, format!("host=db.example.org port=5432 user=shop {name} sslmode=require"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secret_name_that_is_another_path_is_not_asked_for() {
+    for name in ["../../kube-system/secrets/admin", "x?watch=1", "x\n::error::y"] {
+        let spec = json!({"writeConnectionSecretToRef": {"name": name}});
+        let seat = Seat::with(ready("EnvironmentClaim", spec, json!({})), &DATABASE).await;
+        let told = seat.connect(&[]).await.is(1, &["found the name"]);
+        assert_eq!(told.lines().filter(|line| !line.starts_with("  ")).count(), 1, "{told}");
+        let asked = seat.cluster.asked();
+        assert!(!asked.iter().any(|request| request.contains("secrets")), "{asked:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn status_of_a_workspace_prints_nothing_but_words_and_addresses() {
+    let line = "ssh developer@127.0.0.1";
+    for status in [
+        json!({"instanceId": "i-0abc", "publicIp": "127.0.0.1\n::error::x", "connection": line}),
+        json!({"instanceId": "i-0abc", "publicIp": "-oProxyCommand=x", "connection": line}),
+        json!({"instanceId": "i-0\u{1b}[2J", "publicIp": "127.0.0.1", "connection": line}),
+    ] {
+        let seat = Seat::with(workspace(status), &[]).await;
+        let told = seat.connect(&["--print"]).await.is(4, &["names no valid"]);
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn anothers_context_of_the_same_name_stays() {
-    let environment = virtual_environment(json!({"type": "aks"}));
+    let environment = virtual_environment(json!({"type": "aks", "endpoint": "https://x.azmk8s.io:443"}));
     let seat = Seat::with(environment, &[("kubeconfig", &kubeconfig("https://x.azmk8s.io"))]).await;
     fs::create_dir(seat.home.path().join(".kube")).unwrap();
     let theirs = kubeconfig("https://theirs").replace("\"x\"", "\"paved/team/shop\"");

@@ -1,5 +1,7 @@
 //! A PostgreSQL database: the command that opens it, and its variables.
 
+use std::net::IpAddr;
+
 use super::Target;
 use super::details::Details;
 use super::shell::{quote, quoted};
@@ -56,12 +58,22 @@ pub(super) async fn connect(
 impl Way {
     /// The Secret's keys are those of the unified environment, or of the application environment.
     fn of(details: &Details) -> Result<Self, Failure> {
-        let text = |keys: &[&str]| details.get(keys).map(str::to_owned);
+        let text = |keys: &[&str]| details.line(keys).map(str::to_owned);
         let port = text(&["port", "db_port"])?;
-        let host = text(&["endpoint", "db_address"])?;
+        let address = text(&["endpoint", "db_address"])?;
+        // RDS's own endpoint is HOST:PORT.
+        let host = address.strip_suffix(&format!(":{port}")).unwrap_or(&address).to_owned();
+        if port.parse::<u16>().is_err() || !is_host(&host) {
+            return Err(Failure::Provisioning {
+                what: "the Secret with the connection details".to_owned(),
+                message: format!(
+                    "names the database's host {host:?} and its port {port:?}; a host name or an IP \
+                     address, and a port, are needed. Ask your platform team who changed the Secret"
+                ),
+            });
+        }
         Ok(Self {
-            // RDS's own endpoint is HOST:PORT.
-            host: host.strip_suffix(&format!(":{port}")).unwrap_or(&host).to_owned(),
+            host,
             port,
             user: text(&["username", "db_user"])?,
             password: text(&["password", "db_password"])?,
@@ -71,14 +83,17 @@ impl Way {
 
     fn command(&self) -> Vec<String> {
         let Self { host, port, user, name, .. } = self;
-        vec!["psql".to_owned(), format!("host={host} port={port} user={user} dbname={name} sslmode=require")]
+        let (user, name) = (conninfo(user), conninfo(name));
+        let all = format!("host={host} port={port} user={user} dbname={name} sslmode=require");
+        vec!["psql".to_owned(), all]
     }
 
     /// As libpq reads them, and one URL for everything else.
     fn variables(&self) -> [(&'static str, String); 7] {
         let Self { host, port, user, password, name } = self;
+        let in_url = if host.contains(':') { format!("[{host}]") } else { host.clone() };
         let url = format!(
-            "postgresql://{}:{}@{host}:{port}/{}?sslmode=require",
+            "postgresql://{}:{}@{in_url}:{port}/{}?sslmode=require",
             escaped(user),
             escaped(password),
             escaped(name)
@@ -93,6 +108,23 @@ impl Way {
             ("DATABASE_URL", url),
         ]
     }
+}
+
+/// Whether a text is a host name or an IP address: such a text needs no quotes in a URL, nor in
+/// libpq's connection string.
+fn is_host(text: &str) -> bool {
+    let name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    let is_name = !text.is_empty() && text.chars().all(name) && !text.starts_with('-');
+    is_name || text.parse::<IpAddr>().is_ok()
+}
+
+/// A value as libpq's connection strings take it.
+fn conninfo(value: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._@".contains(c);
+    if !value.is_empty() && value.chars().all(plain) {
+        return value.to_owned();
+    }
+    format!("'{}'", value.replace('\\', r"\\").replace('\'', r"\'"))
 }
 
 /// Within a URL (RFC 3986).

@@ -8,6 +8,8 @@ use kube::api::DynamicObject;
 use super::Target;
 use crate::cluster::Api;
 use crate::failure::Failure;
+use crate::paint::harmless_name;
+use crate::stream::is_harmful;
 
 /// What an environment's Secret holds. It is never printed as a whole, nor by accident.
 pub(super) struct Details {
@@ -37,6 +39,23 @@ impl Details {
         let values = secret.data.unwrap_or_default().into_iter();
         let values = values.filter_map(|(key, value)| Some((key, String::from_utf8(value.0).ok()?)));
         Ok(Self { name, values: values.filter(|(_, value)| !value.is_empty()).collect() })
+    }
+
+    /// The value of one of these keys, in one line: a line feed in it could begin a line, or a
+    /// variable, of its own.
+    pub(super) fn line(&self, keys: &[&str]) -> Result<&str, Failure> {
+        let value = self.get(keys)?;
+        if value.contains(|c| c == '\n' || is_harmful(c)) {
+            let key = keys.iter().find(|key| self.values.contains_key(**key)).unwrap_or(&"");
+            return Err(Failure::Provisioning {
+                what: format!("Secret {}", harmless_name(&self.name)),
+                message: format!(
+                    "has a control character in {key}; it is not printed. Ask your platform team who \
+                     changed the Secret"
+                ),
+            });
+        }
+        Ok(value)
     }
 
     /// The value of one of these keys, the first that is there.

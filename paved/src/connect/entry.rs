@@ -67,11 +67,18 @@ async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failu
         what: target.environment.title(),
         message: "has a Secret whose kubeconfig names no cluster".to_owned(),
     })?;
-    match kind(target) {
-        "gke" => entry.user = managed::gke(),
-        "eks" => entry.user = managed::eks(target)?,
-        "aks" => entry.user = managed::aks(),
-        _ => {
+    let user = match kind(target) {
+        "gke" => Some(managed::gke()),
+        "eks" => Some(managed::eks(target)?),
+        "aks" => Some(managed::aks()),
+        _ => None,
+    };
+    match user {
+        Some(user) => {
+            entry.cluster = managed::cluster(target, &entry.cluster)?;
+            entry.user = user;
+        }
+        None => {
             let place = target.field("url").and_then(forward::Place::of);
             let place = place.ok_or_else(|| target.missing("url inside the cluster"))?;
             let endpoint = target.field("endpoint").filter(|endpoint| !endpoint.is_empty());

@@ -51,8 +51,12 @@ pub(super) fn remove(path: &Path, name: &str, entry: &Entry) -> Result<bool, Fai
 fn change(path: &Path, change: impl FnOnce(Value) -> Result<Option<Value>, String>) -> Result<bool, Failure> {
     let shown = path.display();
     let wrong = |error: io::Error| Failure::Usage(format!("cannot write kubeconfig {shown}: {error}"));
-    // What a link leads to is replaced, not the link.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = resolved(path).map_err(wrong)?;
+    if fs::metadata(&path).is_ok_and(|there| !there.is_file()) {
+        return Err(Failure::Usage(format!(
+            "cannot write kubeconfig {shown}: it is not a regular file; --into FILE names another"
+        )));
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(wrong)?;
     let _lock = Lock::take(&path).map_err(wrong)?;
@@ -69,6 +73,20 @@ fn change(path: &Path, change: impl FnOnce(Value) -> Result<Option<Value>, Strin
     file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(wrong)?;
     file.persist(&path).map_err(|error| wrong(error.error))?;
     Ok(true)
+}
+
+/// The file that a link leads to, whether that exists or not: the file is replaced, not the link.
+fn resolved(path: &Path) -> io::Result<PathBuf> {
+    /// As many links as Linux follows.
+    const LONGEST: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..LONGEST {
+        match fs::read_link(&path) {
+            Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many links"))
 }
 
 fn parsed(text: &str) -> Result<Value, String> {

@@ -2,12 +2,47 @@
 
 use function_paved_road::catalog::aws::PARTITIONS;
 use serde_json::{Value, json};
+use url::Url;
 
 use super::Target;
 use crate::failure::Failure;
+use crate::paint::harmless_name;
 
 /// What Azure calls AKS: the application that tokens are for, the same in all tenants.
 const AKS: &str = "6dae42f8-4368-4678-94ff-3960e28e3630";
+
+/// Where a cloud's cluster is. The address is that of the status, which users cannot write. The
+/// caller's own token is sent there, so a Secret that names another host is rejected.
+pub(super) fn cluster(target: &Target, said: &Value) -> Result<Value, Failure> {
+    let field = if target.environment.kind == "ApplicationEnvironment" { "gkeEndpoint" } else { "endpoint" };
+    let endpoint = target.field(field).filter(|endpoint| !endpoint.is_empty());
+    let endpoint = endpoint.ok_or_else(|| target.missing(field))?;
+    let server = if endpoint.contains("://") { endpoint.to_owned() } else { format!("https://{endpoint}") };
+    let in_secret = said["server"].as_str().unwrap_or_default();
+    if place(in_secret).is_none() || place(in_secret) != place(&server) {
+        return Err(Failure::Provisioning {
+            what: target.environment.title(),
+            message: format!(
+                "has a Secret whose kubeconfig names the server {}, but its status names {}; no entry is \
+                 written, because your cloud token would be sent there. Ask your platform team who \
+                 changed the Secret",
+                harmless_name(in_secret),
+                harmless_name(&server)
+            ),
+        });
+    }
+    let mut cluster = json!({"server": server});
+    if let Some(authority) = said.get("certificate-authority-data") {
+        cluster["certificate-authority-data"] = authority.clone();
+    }
+    Ok(cluster)
+}
+
+/// Host and port of an `https` URL.
+fn place(url: &str) -> Option<(String, u16)> {
+    let url = Url::parse(url).ok().filter(|url| url.scheme() == "https")?;
+    Some((url.host_str()?.to_owned(), url.port_or_known_default()?))
+}
 
 /// Google's plugin, which asks gcloud.
 pub(super) fn gke() -> Value {
@@ -66,7 +101,16 @@ fn region_of(endpoint: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::region_of;
+    use super::{place, region_of};
+
+    #[test]
+    fn place_is_host_and_port_whatever_the_spelling() {
+        assert_eq!(place("https://0A1B.eks.example"), place("https://0a1b.eks.example:443/"));
+        for other in ["https://evil.example", "https://0a1b.eks.example:8443", "http://0a1b.eks.example", "x"]
+        {
+            assert_ne!(place(other), place("https://0a1b.eks.example"), "{other}");
+        }
+    }
 
     #[test]
     fn the_region_stands_in_the_endpoint() {

@@ -1,24 +1,41 @@
 //! Commands as a shell takes them, and handing the terminal over to one.
 
+use std::fmt::Write as _;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use crate::Console;
 use crate::failure::Failure;
+use crate::stream::is_harmful;
 
 /// A command line that means these words, whatever is in them.
 pub(super) fn quoted(words: &[String]) -> String {
     words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as POSIX shells read it back.
+/// A word as POSIX shells read it back, without anything that a terminal obeys.
 pub(super) fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    word.chars().fold("'".to_owned(), |mut quoted, c| {
+        match c {
+            '\'' => quoted.push_str(r"'\''"),
+            // `$'…'` is not POSIX. A command substitution drops line feeds alone, and those stay.
+            c if is_harmful(c) => {
+                quoted.push_str("'\"$(printf '");
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    // Writing to a String never fails.
+                    _ = write!(quoted, "\\{byte:03o}");
+                }
+                quoted.push_str("')\"'");
+            }
+            c => quoted.push(c),
+        }
+        quoted
+    }) + "'"
 }
 
 /// Becomes this command: terminal, signals and exit code are its own from here on. Comes back only where it cannot.
@@ -47,9 +64,23 @@ mod tests {
 
     #[test]
     fn a_shell_reads_the_words_back_as_they_were() {
-        let words =
-            ["plain", "", "two words", "it's", "$(rm -rf /)", "a\nb", "`x`", "\\", "ü"].map(str::to_owned);
+        let words = [
+            "plain",
+            "",
+            "two words",
+            "it's",
+            "$(rm -rf /)",
+            "a\nb",
+            "`x`",
+            "\\",
+            "ü",
+            "\u{1b}]0;x\u{7}",
+            "a\r\u{9b}2J\u{202e}",
+            "\t",
+        ]
+        .map(str::to_owned);
         let line = format!("printf '%s\\0' {}", quoted(&words));
+        assert!(!line.chars().any(is_harmful), "{line:?}");
         let output = Command::new("sh").args(["-c", &line]).output().unwrap();
         let read: Vec<String> =
             String::from_utf8(output.stdout).unwrap().split_terminator('\0').map(str::to_owned).collect();

@@ -1,5 +1,6 @@
 //! A GPU workspace: a shell there, once it is prepared.
 
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpStream;
@@ -29,6 +30,13 @@ pub(super) async fn connect(
     let id = id.ok_or_else(|| target.missing("instanceId"))?;
     let address = target.field("publicIp").filter(|_| line.starts_with("ssh ") && !args.ssm);
     let region = target.spec("parameters/region").unwrap_or("us-east-1");
+    if address.is_some_and(|address| address.parse::<IpAddr>().is_err()) {
+        return Err(target.missing("valid publicIp"));
+    }
+    let is_word = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if !is_word(id) || !is_word(region) {
+        return Err(target.missing("valid instanceId and region"));
+    }
     let way = match address {
         Some(address) => Way::Ssh { id, address },
         None => Way::Ssm { id, region },

@@ -107,6 +107,35 @@ fn a_link_stays_a_link() {
 }
 
 #[test]
+fn link_to_a_missing_file_is_followed() {
+    let (home, path) = home(None);
+    let link = home.path().join("link");
+    symlink(".kube/config", &link).unwrap();
+    add(&link, "a", &entry("https://a"), "u", false).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(read(&path)["contexts"][0]["name"], "a");
+    let round = home.path().join("round");
+    symlink("round", &round).unwrap();
+    assert!(add(&round, "a", &entry("https://a"), "u", false).is_err());
+    assert!(fs::symlink_metadata(&round).unwrap().is_symlink());
+}
+
+#[test]
+fn pipe_device_or_folder_is_left_as_it_is() {
+    let (home, _) = home(None);
+    let pipe = home.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let link = home.path().join("null");
+    symlink("/dev/null", &link).unwrap();
+    for path in [pipe.as_path(), &link, home.path()] {
+        let failure = add(path, "a", &entry("https://a"), "u", false).unwrap_err();
+        assert!(failure.to_string().contains("not a regular file"), "{failure}");
+        assert!(!fs::metadata(path).unwrap().is_file(), "{}", path.display());
+    }
+}
+
+#[test]
 fn what_is_no_kubeconfig_is_left_alone() {
     for text in ["[1, 2]", "contexts: 3", "a: [", "just a text"] {
         let (_home, path) = home(Some(text));
