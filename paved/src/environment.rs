@@ -270,6 +270,16 @@ impl Environment {
         ENDPOINTS.iter().find_map(|field| self.fields.get(*field)?.as_str()).map(harmless)
     }
 
+    /// The command that connects from here, where the endpoint is an address inside the cluster.
+    pub(crate) fn connect(&self) -> Option<String> {
+        let endpoint = self.endpoint()?;
+        let host = endpoint.split_once("://").map_or(endpoint.as_str(), |(_, rest)| rest);
+        let host = host.split([':', '/']).next().unwrap_or_default();
+        let is_inside = host.ends_with(".svc") || host.ends_with(".cluster.local");
+        let command = || harmless_name(&format!("paved connect {} -n {}", self.name, self.namespace));
+        (is_inside && self.kind == "Environment").then(command)
+    }
+
     /// How many parts are ready, and how many exist: neither falls while something is made.
     pub(crate) fn made(&self) -> (usize, usize) {
         let ready = self.parts.iter().filter(|part| part.ready).count();

@@ -1,11 +1,16 @@
 //! The function, run in this process.
 
+use function_paved_road::apis;
 use function_paved_road::error::Error;
 use function_paved_road::function::{CONDITION, Outside, run};
 use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
 use jiff::Timestamp;
 use serde_json::Value;
 use simulator::core::{RunError, World};
+
+/// What is said of a GPU workspace that no network may reach.
+pub(crate) const CLOSED: &str = "nobody can connect by SSH, because no network is allowed: only AWS Session \
+    Manager works, which `paved connect` then uses. spec.parameters.allowedCidrs allows networks";
 
 /// Runs the function on a world as core would, with the operating system's random numbers.
 pub(crate) fn answer(world: &World, input: &Value, now: Timestamp) -> Result<RunFunctionResponse, String> {
@@ -32,6 +37,15 @@ pub(crate) fn fatal(response: &RunFunctionResponse) -> Option<String> {
     let fatal = response.results.iter().filter(|result| result.severity() == Severity::Fatal);
     let messages: Vec<&str> = fatal.map(|result| result.message.as_str()).collect();
     if messages.is_empty() { None } else { Some(messages.join("; also ")) }
+}
+
+/// What a user should know of a composed environment, although nothing is wrong with it.
+pub(crate) fn advice(world: &World, response: &RunFunctionResponse) -> Option<&'static str> {
+    let kind = world.composite()["kind"].as_str().unwrap_or_default();
+    let is_workspace = apis::find(kind).is_some_and(|api| api.info().name == "gpu-workspace");
+    let slots = &response.desired.as_ref()?.resources;
+    let is_open = slots.keys().any(|slot| slot.starts_with("ssh-"));
+    (is_workspace && !slots.is_empty() && !is_open).then_some(CLOSED)
 }
 
 /// Whether what is refused is the platform team's.

@@ -8,6 +8,8 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::Console;
 use crate::cli::Init;
 use crate::failure::Failure;
@@ -33,6 +35,11 @@ pub(crate) fn run(args: &Init, console: &mut Console<'_>) -> Result<(), Failure>
     let text = write::document(&target, &draft)?;
     let name = args.file.clone().unwrap_or_else(|| "claim.yaml".into());
     validate::generated(name, &text, console)?;
+    if target.api.info().name == "gpu-workspace" && !allows_networks(&text) {
+        let note = "SSH is closed unless the platform team's Settings allow a network: \
+                    spec.parameters.allowedCidrs allows some";
+        writeln!(console.err, "note: {note}")?;
+    }
     match &args.file {
         None => write!(console.out, "{text}")?,
         Some(file) => {
@@ -41,6 +48,12 @@ pub(crate) fn run(args: &Init, console: &mut Console<'_>) -> Result<(), Failure>
         }
     }
     Ok(())
+}
+
+/// Whether a workspace names networks that may connect by SSH.
+fn allows_networks(text: &str) -> bool {
+    let claim: Value = serde_saphyr::from_str(text).unwrap_or_default();
+    claim["spec"]["parameters"]["allowedCidrs"].as_array().is_some_and(|all| !all.is_empty())
 }
 
 /// Asks for each field until the answer is allowed; where nobody sits at a terminal, all of them are told.

@@ -70,6 +70,9 @@ fn show(
         .map_err(|message| subject.fatal(message))?;
     subject.check(&response, console)?;
     let rendered = rendered(&subject.world, &response).map_err(|error| subject.fatal(error.to_string()))?;
+    if let Some(advice) = function::advice(&subject.world, &response) {
+        writeln!(console.err, "note: {}: {advice}", subject.title)?;
+    }
     if format == Format::Tree {
         tree::print(&subject, &rendered, &response, &mut console.out)?;
         return Ok(Vec::new());

@@ -72,6 +72,25 @@ fn previewed_file_commands_neither_a_terminal_nor_github() {
 }
 
 #[test]
+fn workspace_that_allows_no_network_comes_with_a_note() {
+    let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();
+    let mut claim: serde_json::Value = serde_saphyr::from_str(&claim).unwrap();
+    let composition = example("gpu-workspace/composition.yaml");
+    let mut told = |networks: serde_json::Value, flags: &[&str]| {
+        claim["spec"]["parameters"]["allowedCidrs"] = networks;
+        let args = [&["preview", "-", "--composition", &composition], flags].concat();
+        let run = paved_with(&args, &claim.to_string());
+        assert_eq!(run.code, 0, "{}", run.err);
+        run.err
+    };
+    let note = "nobody can connect by SSH, because no network is allowed";
+    for flags in [&[][..], &["--until-ready"], &["-o", "tree"]] {
+        assert!(told(serde_json::json!([]), flags).contains(note), "{flags:?}");
+        assert!(!told(serde_json::json!(["203.0.113.0/24"]), flags).contains(note), "{flags:?}");
+    }
+}
+
+#[test]
 fn documents_keep_values_that_a_terminal_would_obey() {
     let value = "a\u{9b}2J\u{202e}\n::stop-commands::x ##[error]y";
     let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();

@@ -26,6 +26,9 @@ pub(super) enum Source {
     Foreign(String),
 }
 
+/// What the function refuses, and what its user should know.
+type Verdict = (Vec<String>, Option<&'static str>);
+
 impl Source {
     /// Each step's source: files that are named, else what the cluster has. What the cluster does not tell is no reason to end.
     pub(super) async fn of(steps: &[Step], args: &Apply, cluster: &Cluster) -> Vec<Self> {
@@ -76,21 +79,24 @@ impl Source {
         Ok(stored.among(composite, pipeline, step.what()))
     }
 
-    /// What the function refuses of the environment as `object` has it, whatever runs already.
+    /// What the function refuses of the environment as `object` has it, whatever runs already, and what
+    /// its user should know.
     fn refusals(
         &self,
         step: &Step,
         object: &DynamicObject,
         console: &mut Console<'_>,
-    ) -> Result<Vec<String>, Failure> {
+    ) -> Result<Verdict, Failure> {
         let subject = self.subject(step, object, &[], console)?;
         let response = function::answer(&subject.world, &subject.step.input, Timestamp::now())
             .map_err(|why| subject.fatal(why))?;
         if matches!(self, Self::Unknown(_)) && function::is_about_settings(&response) {
-            return Ok(Vec::new());
+            return Ok(Verdict::default());
         }
+        let advice =
+            function::advice(&subject.world, &response).filter(|_| !matches!(self, Self::Unknown(_)));
         let fatal = response.results.into_iter().filter(|result| result.severity() == Severity::Fatal);
-        Ok(fatal.map(|result| result.message).collect())
+        Ok((fatal.map(|result| result.message).collect(), advice))
     }
 }
 
@@ -102,7 +108,7 @@ pub(super) fn check(step: &Step, source: &Source, console: &mut Console<'_>) -> 
         let before = step.live.as_ref().map(|live| source.refusals(step, live, console)).transpose()?;
         Ok((before.unwrap_or_default(), after))
     });
-    let (before, after) = match asked {
+    let ((before, _), (after, advice)) = match asked {
         Ok(asked) => asked,
         Err(Failure::Output(error)) => return Err(Failure::Output(error)),
         Err(why) => {
@@ -112,6 +118,9 @@ pub(super) fn check(step: &Step, source: &Source, console: &mut Console<'_>) -> 
         }
     };
     let new: Vec<String> = after.into_iter().filter(|refusal| !before.contains(refusal)).collect();
+    if let Some(advice) = advice.filter(|_| new.is_empty()) {
+        writeln!(console.err, "note: {}: {advice}", step.title())?;
+    }
     if new.is_empty() {
         return Ok(());
     }

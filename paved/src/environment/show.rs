@@ -72,5 +72,8 @@ pub(crate) fn outcome(seen: &Environment, out: &mut dyn Write) -> io::Result<()>
         };
         writeln!(out, "  {BOLD}{:width$}{BOLD:#} {shown}", format!("{field}:"))?;
     }
+    if let Some(command) = seen.connect() {
+        writeln!(out, "  {DIM}from your machine:{DIM:#} {command}")?;
+    }
     Ok(())
 }

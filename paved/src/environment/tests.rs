@@ -104,6 +104,26 @@ fn its_owner_is_whom_it_was_made_for_else_whom_its_spec_or_its_label_names() {
 }
 
 #[test]
+fn cluster_with_an_address_inside_names_the_command_that_connects() {
+    for (kind, endpoint, connects) in [
+        ("Environment", "https://preview-x.team-preview.svc:443", true),
+        ("Environment", "https://preview-x.team-preview.svc.cluster.local", true),
+        ("Environment", "https://203.0.113.9", false),
+        ("Environment", "https://x.svc.example.org", false),
+        ("StockPool", "https://preview-x.team-preview.svc:443", false),
+    ] {
+        let object = json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": kind,
+            "metadata": {"name": "preview", "namespace": "team"}, "status": {"endpoint": endpoint}});
+        let seen = environment(&object);
+        let command = connects.then_some("paved connect preview -n team");
+        assert_eq!(seen.connect().as_deref(), command, "{kind} {endpoint}");
+        let mut told = Vec::new();
+        outcome(&seen, &mut told).unwrap();
+        assert_eq!(String::from_utf8(told).unwrap().contains("paved connect preview -n team"), connects);
+    }
+}
+
+#[test]
 fn it_is_ready_when_crossplane_and_the_function_say_so() {
     let all = environment(&ready());
     assert!(all.is_ready() && all.is_current());

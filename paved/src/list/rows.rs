@@ -40,7 +40,7 @@ impl Line {
             progress: seen.progress.clone(),
             created: seen.created,
             owner: seen.owner.clone().unwrap_or_default(),
-            endpoint: seen.endpoint().unwrap_or_default(),
+            endpoint: seen.connect().or_else(|| seen.endpoint()).unwrap_or_default(),
             composition: seen.composition.clone().unwrap_or_default(),
             sentence: seen.sentence().to_owned(),
         }

@@ -45,6 +45,9 @@ pub(crate) fn run(
         let shown = rendered(&subject.world, &response).map_err(|error| subject.fatal(error.to_string()))?;
         if round == 1 {
             known_slots(args, &shown)?;
+            if let Some(advice) = function::advice(&subject.world, &response) {
+                writeln!(console.err, "note: {}: {advice}", subject.title)?;
+            }
         }
         let applied = subject.world.apply(&response).map_err(|error| subject.fatal(error.to_string()))?;
         Round { number: round, applied: &applied, answered: &answered }
