@@ -70,6 +70,12 @@ pub struct Kind {
     pub tags: Option<&'static str>,
     /// Fields of `spec` beside `forProvider` that we set, such as `readiness`.
     pub beside: &'static [&'static str],
+    /// Whether the provider may copy what the cloud chose into `spec.forProvider`. Not for clusters whose cloud raises their version:
+    /// the provider would ask for the copied version again, permanently. Only a kind that is found by its name can do without: where
+    /// the cloud assigns the id, late initialisation is what stores the id in the annotation.
+    pub late_initialized: bool,
+    /// The schema revision that brought the kind: environments of earlier ones are made without it.
+    pub since: u32,
 }
 
 impl Kind {
@@ -83,6 +89,8 @@ impl Kind {
             namespaced_version: "v1beta1",
             tags: Some("tags"),
             beside: &[],
+            late_initialized: true,
+            since: 1,
         }
     }
 
@@ -129,6 +137,16 @@ impl Kind {
     /// The same kind, which takes neither tags nor labels.
     pub const fn untagged(self) -> Self {
         Self { tags: None, ..self }
+    }
+
+    /// The same kind, without late initialization.
+    pub const fn without_late_initialization(self) -> Self {
+        Self { late_initialized: false, ..self }
+    }
+
+    /// The same kind, which came with a schema revision.
+    pub const fn since(self, revision: u32) -> Self {
+        Self { since: revision, ..self }
     }
 
     /// The same kind, of whose `spec` we set these fields beside `forProvider`.
@@ -269,6 +287,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<aws::eks::Cluster>(),
     KindInfo::of::<aws::eks::NodeGroup>(),
     KindInfo::of::<aws::eks::ClusterAuth>(),
+    KindInfo::of::<aws::eks::Addon>(),
     KindInfo::of::<azure::KubernetesCluster>(),
     KindInfo::of::<gcp::Cluster>(),
     KindInfo::of::<gcp::NodePool>(),

@@ -85,6 +85,9 @@ pub enum Trouble {
     /// The outside said no, in these words.
     #[error("{0}")]
     Refused(String),
+    /// The provider writes nothing to the object.
+    #[error("the provider is silent")]
+    Silent,
     /// The provider is at something else with the same resource.
     #[error("{0}")]
     Busy(String),

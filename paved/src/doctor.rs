@@ -2,6 +2,7 @@
 
 mod check;
 mod checks;
+mod clusters;
 mod configs;
 mod crossplane;
 mod look;

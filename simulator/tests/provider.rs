@@ -276,3 +276,40 @@ fn a_kind_says_what_its_provider_writes() {
     assert_eq!(written["spec"]["forProvider"]["origin"], origin);
     assert!(written["status"]["atProvider"]["domainName"].is_string());
 }
+
+#[test]
+fn version_of_a_managed_cluster_is_late_initialized_unless_policies_forbid_it() {
+    let cluster = |group: &str, kind: &str, policies: Value| {
+        json!({"apiVersion": format!("{group}/v1beta2"), "kind": kind,
+               "spec": {"forProvider": {}, "managementPolicies": policies}})
+    };
+    for (group, kind, field) in [
+        ("eks.aws.upbound.io", "Cluster", "version"),
+        ("containerservice.azure.upbound.io", "KubernetesCluster", "kubernetesVersion"),
+    ] {
+        let mut world = world(json!({
+            "all": cluster(group, kind, json!(["*"])),
+            "some": cluster(group, kind, json!(["Observe", "Create", "Update", "Delete"])),
+        }));
+        Provider::new(Pace::Instant).answer(&mut world);
+        let version = |slot: &str| world.resources()[slot]["spec"]["forProvider"][field].clone();
+        assert_eq!((version("all"), version("some")), (json!("1.34"), Value::Null), "{kind}");
+    }
+}
+
+#[test]
+fn release_whose_version_the_chart_writes_otherwise_is_never_ready() {
+    let release = |version: &str| {
+        json!({"apiVersion": "helm.crossplane.io/v1beta1", "kind": "Release", "spec": {"forProvider": {
+            "chart": {"name": "knative-operator", "version": version}}}})
+    };
+    let mut world = world(json!({"index": release("v1.23.0"), "own": release("1.23.0")}));
+    let mut provider = Provider::new(Pace::Instant);
+    provider.answer(&mut world);
+    provider.answer(&mut world);
+    assert_eq!(
+        (status(&world, "index", "Ready"), status(&world, "own", "Ready")),
+        ("False".into(), "True".into())
+    );
+    assert_eq!(world.resources()["index"]["status"]["atProvider"]["version"], "1.23.0");
+}

@@ -65,8 +65,9 @@ pub fn of(object: &Object) -> Health {
     match (text(object, &["apiVersion"]).unwrap_or_default(), text(object, &["kind"]).unwrap_or_default()) {
         ("v1", kind) => core(kind, object),
         ("apps/v1", "Deployment") => deployment(object),
-        ("networking.k8s.io/v1", _) => exists(object),
+        ("networking.k8s.io/v1" | "storage.k8s.io/v1", _) => exists(object),
         (group, "Object") if group.starts_with("kubernetes.") => wrapped(object),
+        (group, "Release") if group.starts_with("helm.") => release(object),
         (group, "Application") if group.starts_with("argoproj.io/") => application(object),
         _ => managed(object),
     }
@@ -79,7 +80,99 @@ fn managed(object: &Object) -> Health {
     if health.state == State::Available && is_stale(object) {
         return Health::changing();
     }
-    health
+    match cloud_state(object) {
+        Some(state) if health.state == State::Available => state,
+        // The provider's own words say more.
+        Some(_) => Health { ready: false, ..health },
+        None => health,
+    }
+}
+
+/// States of the cloud in which a resource is of no use, although its provider calls it ready: providers built with upjet set
+/// `Ready` as soon as they can read a resource. By the first label of the group, the kind, and the field of `status.atProvider`.
+/// GKE, Cloud SQL and AKS show no such field.
+const CLOUD_STATES: [(&str, &str, &str, &[&str], State); 5] = [
+    ("eks", "Cluster", "status", &["FAILED"], State::Failed),
+    ("eks", "NodeGroup", "status", &["CREATE_FAILED", "DELETE_FAILED", "DEGRADED"], State::Failed),
+    (
+        "rds",
+        "Instance",
+        "status",
+        &[
+            "failed",
+            "inaccessible-encryption-credentials",
+            "inaccessible-encryption-credentials-recoverable",
+            "incompatible-create",
+            "incompatible-network",
+            "incompatible-option-group",
+            "incompatible-parameters",
+            "incompatible-restore",
+            "insufficient-capacity",
+            "restore-error",
+            "storage-full",
+        ],
+        State::Failed,
+    ),
+    ("rds", "Instance", "status", &["stopping", "stopped"], State::Waiting),
+    (
+        "ec2",
+        "Instance",
+        "instanceState",
+        &["shutting-down", "stopping", "stopped", "terminated"],
+        State::Waiting,
+    ),
+];
+
+/// The health of a resource whose cloud says that it is of no use.
+fn cloud_state(object: &Object) -> Option<Health> {
+    let service = text(object, &["apiVersion"])?.split('.').next()?;
+    let kind = text(object, &["kind"])?;
+    let of_kind = CLOUD_STATES.iter().filter(|(group, name, ..)| (*group, *name) == (service, kind));
+    of_kind.into_iter().find_map(|(_, _, field, states, state)| {
+        let found = text(object, &["status", "atProvider", field])?;
+        let known = states.iter().find(|known| **known == found)?;
+        Some(match state {
+            State::Failed => {
+                let message = format!("its cloud reports the state {known}; the cloud's console says why");
+                Health::pending(State::Failed, "Failed", message)
+            }
+            _ => Health::pending(*state, "Unavailable", format!("its cloud reports the state {known}")),
+        })
+    })
+}
+
+/// A release of a chart. Two states of provider-helm look like work in progress, but nothing more will happen.
+fn release(object: &Object) -> Health {
+    let health = managed(object);
+    if health.ready || health.state == State::Failed || is_stale(object) {
+        return health;
+    }
+    let seen = |field: &str| text(object, &["status", "atProvider", field]).unwrap_or_default();
+    let number = |path: &[&str]| at(object, path).and_then(Value::as_i64);
+    let asked = text(object, &["spec", "forProvider", "chart", "version"]).unwrap_or_default();
+    let (state, version) = (seen("state"), seen("version"));
+    if state == "deployed" && !version.is_empty() && version != asked {
+        // provider-helm compares the versions as text, and upgrades at every look.
+        let message = format!(
+            "the chart calls its version {version}, not {asked}: provider-helm upgrades it again and again; \
+             set spec.forProvider.chart.version of the Release to {version}"
+        );
+        return Health::pending(State::Failed, "Failed", message);
+    }
+    let limit = number(&["spec", "rollbackLimit"]);
+    let failed = number(&["status", "failed"]).filter(|failed| limit.is_some_and(|limit| *failed >= limit));
+    match failed {
+        Some(failed) if ["failed", "pending-install", "pending-upgrade"].contains(&state) => {
+            let said = seen("releaseDescription");
+            let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+            let message = format!(
+                "Helm failed {failed} times, and provider-helm no longer retries{said}; \
+                 it tries again after a change of chart, version or values"
+            );
+            Health::pending(State::Failed, "Failed", message)
+        }
+        _ => health,
+    }
 }
 
 /// `Ready`, `Synced` and `LastAsyncOperation`.
@@ -323,6 +416,76 @@ mod tests {
         assert_eq!(seen(json!(2)), (false, State::Creating));
         assert_eq!(seen(json!(3)), (true, State::Available), "Ready may keep an older one");
         assert_eq!(seen(json!(null)), (true, State::Available), "older providers do not tell");
+    }
+
+    #[test]
+    fn failed_cloud_state_is_not_ready_whatever_the_conditions_say() {
+        let said = |api: &str, kind: &str, field: &str, state: &str| {
+            health(json!({"apiVersion": api, "kind": kind, "status": {
+                "atProvider": {field: state},
+                "conditions": [{"type": "Ready", "status": "True"}, {"type": "Synced", "status": "True"}],
+            }}))
+        };
+        for api in ["eks.aws.upbound.io/v1beta2", "eks.aws.m.upbound.io/v1beta1"] {
+            let group = |state| said(api, "NodeGroup", "status", state);
+            assert_eq!(group("CREATE_FAILED"), (false, State::Failed));
+            assert_eq!(group("DEGRADED"), (false, State::Failed));
+            for fine in ["ACTIVE", "UPDATING", ""] {
+                assert_eq!(group(fine), (true, State::Available), "{fine}");
+            }
+            assert_eq!(said(api, "Cluster", "status", "FAILED"), (false, State::Failed));
+        }
+        let rds = "rds.aws.m.upbound.io/v1beta1";
+        assert_eq!(said(rds, "Instance", "status", "storage-full"), (false, State::Failed));
+        assert_eq!(said(rds, "Instance", "status", "modifying"), (true, State::Available));
+        let ec2 = "ec2.aws.upbound.io/v1beta2";
+        assert_eq!(said(ec2, "Instance", "instanceState", "stopped"), (false, State::Waiting));
+        assert_eq!(said(ec2, "Instance", "instanceState", "running"), (true, State::Available));
+    }
+
+    #[test]
+    fn failed_cloud_state_keeps_the_providers_own_words() {
+        let object = json!({"apiVersion": "eks.aws.upbound.io/v1beta2", "kind": "NodeGroup", "status": {
+            "atProvider": {"status": "CREATE_FAILED"},
+            "conditions": [
+                {"type": "Ready", "status": "True"},
+                {"type": "Synced", "status": "False", "reason": "ReconcileError", "message": "NodeCreationFailure"},
+            ],
+        }});
+        let health = of(object.as_object().expect("an object"));
+        assert_eq!((health.ready, health.message.as_ref()), (false, "NodeCreationFailure"));
+    }
+
+    fn unavailable_release(status: &Value) -> Health {
+        let mut status = status.clone();
+        status["conditions"] = json!([
+            {"type": "Ready", "status": "False", "reason": "Unavailable"},
+            {"type": "Synced", "status": "True"},
+        ]);
+        let object = json!({"apiVersion": "helm.crossplane.io/v1beta1", "kind": "Release",
+            "spec": {"rollbackLimit": 3, "forProvider": {"chart": {"version": "v1.21.1"}}}, "status": status});
+        of(object.as_object().expect("an object"))
+    }
+
+    #[test]
+    fn release_whose_chart_spells_its_version_otherwise_has_failed() {
+        let health = unavailable_release(&json!({"atProvider": {"state": "deployed", "version": "1.21.1"}}));
+        assert_eq!(health.state, State::Failed);
+        assert!(health.message.contains("chart.version of the Release to 1.21.1"), "{}", health.message);
+        let same = json!({"atProvider": {"state": "deployed", "version": "v1.21.1"}});
+        assert_eq!(unavailable_release(&same).state, State::Creating);
+    }
+
+    #[test]
+    fn release_at_its_rollback_limit_has_failed() {
+        let status = |failed: i64| {
+            json!({"failed": failed, "atProvider": {"state": "failed", "version": "v1.21.1",
+                   "releaseDescription": "context deadline exceeded"}})
+        };
+        assert_eq!(unavailable_release(&status(2)).state, State::Creating);
+        let health = unavailable_release(&status(3));
+        assert_eq!(health.state, State::Failed);
+        assert!(health.message.contains("context deadline exceeded; it tries again after a change"));
     }
 
     #[test]

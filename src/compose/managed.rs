@@ -276,20 +276,34 @@ impl<M: models::Managed> Managed<'_, '_, M> {
             spec.insert("writeConnectionSecretToRef".into(), reference);
         }
         spec.extend(self.spec_beside());
-        match (self.orphan, xr.scope) {
-            _ if self.observe_only => {
-                spec.insert("managementPolicies".into(), ["Observe"].as_slice().into());
-            }
-            (true, Scope::LegacyCluster) => put(&mut spec, &["deletionPolicy"], Some("Orphan".into())),
-            (true, Scope::Namespaced) => {
-                spec.insert(
-                    "managementPolicies".into(),
-                    ["Observe", "Create", "Update", "LateInitialize"].as_slice().into(),
-                );
-            }
-            (false, _) => {}
+        if self.orphan && xr.scope == Scope::LegacyCluster && !self.observe_only {
+            spec.insert("deletionPolicy".into(), "Orphan".into());
+        }
+        if let Some(policies) = self.management_policies() {
+            spec.insert("managementPolicies".into(), policies.into());
         }
         Ok(spec)
+    }
+
+    /// `spec.managementPolicies`; `None` leaves them to others: to the API server, which fills in all of them, and to whoever changed
+    /// them by hand. In the claims flavour a policy without Delete would win over `deletionPolicy`, so both say the same.
+    fn management_policies(&self) -> Option<Vec<&'static str>> {
+        if self.observe_only {
+            return Some(vec!["Observe"]);
+        }
+        let is_namespaced = self.composition.xr.scope == Scope::Namespaced;
+        if M::KIND.late_initialized {
+            let orphan = self.orphan && is_namespaced;
+            return orphan.then(|| vec!["Observe", "Create", "Update", "LateInitialize"]);
+        }
+        let mut ours = vec!["Observe", "Create", "Update"];
+        if !self.orphan {
+            ours.push("Delete");
+        }
+        let running = self.running().and_then(|running| at(&running.object, &["spec", "managementPolicies"]));
+        let is_known =
+            |running: &Value| *running == serde_json::json!(["*"]) || *running == serde_json::json!(ours);
+        running.is_none_or(is_known).then_some(ours)
     }
 
     /// The fields beside `forProvider`: as they run, else as asked for.

@@ -3,15 +3,16 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::deletion::OnDeletion;
 use super::health::{Health, State};
 use super::observed::{EXTERNAL_NAME, lenient};
-use super::{Composition, Desired};
-use crate::value::{Object, text};
+use super::{Composition, Desired, Scope};
+use crate::value::{Object, at, text};
 
 /// Status fields that every environment has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -97,8 +98,35 @@ impl Composition<'_> {
         excuse(&mut leaves);
         for leaf in &mut leaves {
             leaf.status.since = since(&leaf.status, before.get(&leaf.status.slot), self.now);
+            if let Some(config) = self.unanswered(leaf) {
+                leaf.status.message = Some(format!(
+                    "its provider has not answered for more than a minute: check that the {config} exists, \
+                     and that the provider runs"
+                ));
+            }
         }
         leaves
+    }
+
+    /// The provider config of a cloud's resource that exists for a minute, and to which its provider has written nothing at all: the
+    /// providers of the clouds do not say that a provider config is missing, they are silent. Reason and time stay as they are.
+    fn unanswered(&self, leaf: &Leaf) -> Option<String> {
+        const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+        let object = &self.observed.get(&leaf.status.slot)?.object;
+        let group = text(object, &["apiVersion"])?.split_once('/')?.0;
+        let family = group.strip_suffix(".upbound.io")?;
+        let conditions = at(object, &["status", "conditions"]).and_then(Value::as_array);
+        let is_silent = conditions.is_none_or(Vec::is_empty) && leaf.state == State::Creating;
+        let since: Timestamp = leaf.status.since.parse().ok()?;
+        if !is_silent || self.now.duration_since(since) < PATIENCE {
+            return None;
+        }
+        let name = text(object, &["spec", "providerConfigRef", "name"]).unwrap_or("default");
+        let is_namespaced = self.xr.scope == Scope::Namespaced;
+        let default = if is_namespaced { "ClusterProviderConfig" } else { "ProviderConfig" };
+        let kind = text(object, &["spec", "providerConfigRef", "kind"]).unwrap_or(default);
+        let family = family.split_once('.').map_or(family, |(_, family)| family);
+        Some(format!("{kind} {name} ({family}.upbound.io)"))
     }
 
     fn leaf(&self, slot: &str, desired: &Desired, refused: &BTreeSet<&str>) -> Leaf {

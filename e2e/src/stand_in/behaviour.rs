@@ -47,6 +47,8 @@ pub struct Rule {
     pub delete: Option<String>,
     /// It exists and is of no use, for this reason.
     pub unavailable: Option<String>,
+    /// The state that its cloud reports in `status.atProvider`, such as CREATE_FAILED, although its provider calls it ready.
+    pub reports: Option<String>,
     /// How many seconds its making takes; for as long as the rule holds, nothing is deleted before.
     pub seconds: Option<f64>,
 }
@@ -75,6 +77,7 @@ impl Behaviour {
             update: all.update.or_else(|| rule.update.clone()),
             delete: all.delete.or_else(|| rule.delete.clone()),
             unavailable: all.unavailable.or_else(|| rule.unavailable.clone()),
+            reports: all.reports.or_else(|| rule.reports.clone()),
             seconds: all.seconds.or(rule.seconds),
             ..Rule::default()
         })

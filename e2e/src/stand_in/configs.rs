@@ -35,7 +35,7 @@ impl Configs {
         Self { client, found: Mutex::default() }
     }
 
-    /// Refuses, in the providers' words, what names a provider config that is not there.
+    /// Refuses what names a provider config that is not there: the providers of the clouds are silent then, the others say so.
     pub async fn check(&self, object: &Value) -> Result<(), Trouble> {
         let Some(named) = Named::by(object) else { return Ok(()) };
         if self.found.lock().unwrap_or_else(PoisonError::into_inner).contains(&named) {
@@ -48,6 +48,9 @@ impl Configs {
             }
             Err(kube::Error::Api(status)) if status.code == 404 => {
                 let Named { group, kind, name, .. } = named;
+                if group.ends_with("upbound.io") && object["kind"] != "ClusterAuth" {
+                    return Err(Trouble::Silent);
+                }
                 let why = format!(
                     "connect failed: cannot get referenced ProviderConfig: {kind}.{group} {name:?} not found"
                 );

@@ -171,6 +171,9 @@ fn aws(service: &str, kind: &str) -> Law {
             ],
             ..none
         },
+        ("eks", "Addon") => {
+            Law { part_of: Some("clusterName"), immutable: &["region", "clusterName", "addonName"], ..none }
+        }
         ("eks", "ClusterAuth") => Law { part_of: Some("clusterName"), ..none },
         _ => none,
     }

@@ -74,6 +74,7 @@ pub async fn reconcile(
             resource.condition("Synced", "False", "ReconcileError", &why);
             Next::Retry
         }
+        Err(Trouble::Silent) => return Ok(Next::Retry),
         other => other?,
     };
     if next != Next::Never {
@@ -170,6 +171,9 @@ async fn settle(
         }
         outside.observe(resource).await.map_err(told("observe failed"))?;
         resource.save().await?;
+    }
+    if let Some(state) = &rule.reports {
+        resource.report(state);
     }
     secrets.publish(resource).await?;
     resource.condition("Synced", "True", "ReconcileSuccess", "");

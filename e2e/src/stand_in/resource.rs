@@ -146,6 +146,13 @@ impl Resource {
         self.save().await
     }
 
+    /// Shows the state that the cloud reports, in the field that the kind has for it.
+    pub fn report(&mut self, state: &str) {
+        let is_machine = self.text("/kind") == "Instance" && self.text("/apiVersion").starts_with("ec2.");
+        let field = if is_machine { "instanceState" } else { "status" };
+        self.object["status"]["atProvider"][field] = json!(state);
+    }
+
     /// Tells what the resource came to.
     pub fn tell(&mut self, state: &State) {
         self.model.tell(&mut self.object, state, &self.world);

@@ -118,7 +118,13 @@ async fn without_its_provider_config_nothing_is_made(bench: &Bench) {
     let mut bucket = bucket(&composite);
     bucket["spec"]["providerConfigRef"] = json!({"name": "later"});
     let bucket = composite.make(bucket).await;
-    bench.told(&bucket, "Synced", "False", "cannot get referenced ProviderConfig").await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let seen = bench.get(&bucket).await;
+    assert_eq!(
+        (&seen["status"], &seen["metadata"]["finalizers"]),
+        (&Value::Null, &Value::Null),
+        "it is silent"
+    );
     assert_eq!(bench.cloud("unconfigured").await, Vec::<Value>::new());
     let config = json!({"apiVersion": "aws.upbound.io/v1beta1", "kind": "ProviderConfig", "metadata": {"name": "later"},
         "spec": {"credentials": {"source": "IRSA"}}});

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::check::Check;
 use super::look::{Seen, World};
 use super::packages::{self, Needed};
-use super::{configs, crossplane, needs, settings, used};
+use super::{clusters, configs, crossplane, needs, settings, used};
 use crate::cluster::MARK;
 use crate::paint::harmless;
 
@@ -24,6 +24,7 @@ pub(super) fn all(world: &World) -> Vec<Check> {
     all.extend(configs::check(world));
     all.extend(definitions(world));
     all.extend(settings::check(world));
+    all.extend(clusters::check(world));
     all
 }
 

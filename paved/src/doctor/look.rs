@@ -8,6 +8,7 @@ use kube::core::ApiResource;
 use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
 
 use super::check::Check;
+use super::clusters::{self, Clusters};
 use super::configs;
 use crate::cluster::{Api, Cluster, Kind, Kinds, is_denied};
 
@@ -56,6 +57,8 @@ pub(super) struct World {
     pub(super) functions: Seen,
     pub(super) providers: Seen,
     pub(super) provider_configs: Vec<ProviderConfigs>,
+    /// Managed clusters of ours, by kind.
+    pub(super) clusters: Vec<Clusters>,
 }
 
 /// Group, version and kind.
@@ -96,6 +99,11 @@ pub(super) async fn look(cluster: &Cluster, kinds: &Kinds) -> World {
         let objects = all(cluster, &resource, "").await;
         provider_configs.push(ProviderConfigs { resource, objects });
     }
+    let mut all_clusters = Vec::new();
+    for (resource, field) in clusters::kinds() {
+        let objects = all(cluster, &resource, &clusters::ours()).await;
+        all_clusters.push(Clusters { resource, field, objects });
+    }
     World {
         kinds: kinds.all().to_vec(),
         crossplane,
@@ -106,6 +114,7 @@ pub(super) async fn look(cluster: &Cluster, kinds: &Kinds) -> World {
         functions,
         providers,
         provider_configs,
+        clusters: all_clusters,
     }
 }
 

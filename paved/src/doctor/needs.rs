@@ -22,6 +22,9 @@ type Service = (Provider, &'static str);
 
 const OBJECTS: Service = (Provider::Kubernetes, "");
 
+/// Kinds of those packages that an API does not compose.
+const NOT_COMPOSED: [(&str, &str); 1] = [("virtual-environment", "InstanceProfile")];
+
 const NEEDS: [Needs; 5] = [
     Needs {
         api: "gpu-workspace",
@@ -48,6 +51,7 @@ const NEEDS: [Needs; 5] = [
         in_claims: &[],
         sometimes: &[
             (Provider::Aws, "eks"),
+            (Provider::Aws, "iam"),
             (Provider::Azure, "containerservice"),
             (Provider::Gcp, "container"),
         ],
@@ -62,8 +66,12 @@ pub(super) fn check(world: &World) -> Vec<Check> {
     let served: BTreeSet<(&str, &str)> =
         served.iter().map(|(group, _, kind)| (group.as_str(), kind.as_str())).collect();
     let mut missing: BTreeMap<String, Missing> = BTreeMap::new();
-    for Used { api, flavour, .. } in used::all(world) {
+    for Used { api, flavour, input, .. } in used::all(world) {
+        let revision = input["schemaRevision"].as_u64().unwrap_or(1);
         for (kind, needed) in composed(api, flavour) {
+            if u64::from(kind.since) > revision {
+                continue;
+            }
             let group = kind.group(scope(flavour));
             if served.contains(&(group.as_str(), kind.kind)) {
                 continue;
@@ -95,7 +103,7 @@ impl Missing {
         let apis = join(self.apis.into_iter().collect());
         let kinds = join(self.kinds.iter().map(String::as_str).collect());
         let what = format!("Provider {package}");
-        if !self.needed {
+        if !self.needed && !self.others {
             let found = format!("does not serve {kinds}: some choices of {apis} need it");
             return Check::open(what, found);
         }
@@ -104,19 +112,27 @@ impl Missing {
         } else {
             format!("install {package}")
         };
-        Check::bad(what, format!("nobody serves {kinds}, of which {apis} is made"), &helps)
+        let found = if self.needed {
+            format!("nobody serves {kinds}, of which {apis} is made")
+        } else {
+            // The provider is there, so the choices are on offer, and one missing kind stops the whole environment.
+            format!("does not serve {kinds}, without which some choices of {apis} stop")
+        };
+        Check::bad(what, found, &helps)
     }
 }
 
 /// The kinds of providers that an API composes, and whether for everybody.
 pub(super) fn composed(api: &dyn AnyApi, flavour: Flavour) -> Vec<(&'static Kind, bool)> {
     let Some(needs) = NEEDS.iter().find(|needs| needs.api == api.info().name) else { return Vec::new() };
+    let name = needs.api;
     let in_claims = if flavour == Flavour::Claims { needs.in_claims } else { &[] };
     let of = |(provider, service): &Service, needed: bool| {
         let (provider, service) = (*provider, *service);
         let kinds = KINDS.iter().map(|info| &info.kind);
         kinds
             .filter(move |kind| kind.provider == provider && kind.service == service)
+            .filter(move |kind| !NOT_COMPOSED.contains(&(name, kind.kind)))
             .map(move |kind| (kind, needed))
     };
     let needed = needs.always.iter().chain(in_claims).flat_map(|service| of(service, true));
@@ -206,7 +222,7 @@ mod tests {
             "names": {"kind": kind, "categories": ["paved"]}}});
         let composition = json!({"metadata": {"name": "x"}, "spec": {
             "compositeTypeRef": {"apiVersion": "dev.example.org/v1alpha1", "kind": kind},
-            "pipeline": [{"functionRef": {"name": "fn"}, "input": {"kind": "Settings"}}]}});
+            "pipeline": [{"functionRef": {"name": "fn"}, "input": {"kind": "Settings", "schemaRevision": 2}}]}});
         let served =
             served.iter().map(|(group, kind)| ((*group).to_owned(), "v1".to_owned(), (*kind).to_owned()));
         World {
@@ -240,8 +256,30 @@ mod tests {
     fn what_only_some_choices_need_is_not_red() {
         let served = [("helm.m.crossplane.io", "Release"), ("kubernetes.m.crossplane.io", "Object")];
         let checks = check(&serving("Environment", &served));
-        assert_eq!(checks.len(), 3);
+        assert_eq!(checks.len(), 4);
         assert!(checks.iter().all(|check| check.mark == Mark::Busy), "{checks:?}");
+    }
+
+    #[test]
+    fn kind_that_an_installed_provider_lacks_is_red() {
+        let served = [("eks.aws.m.upbound.io", "Cluster"), ("eks.aws.m.upbound.io", "NodeGroup")];
+        let checks = check(&serving("Environment", &served));
+        let eks = checks.iter().find(|check| check.what == "Provider provider-aws-eks").unwrap();
+        assert_eq!(eks.mark, Mark::Bad);
+        assert!(eks.found.contains("ClusterAuth.eks.aws.m.upbound.io"), "{}", eks.found);
+        assert!(eks.found.contains("Addon.eks.aws.m.upbound.io"), "{}", eks.found);
+        assert!(eks.found.contains("update it"), "{}", eks.found);
+    }
+
+    #[test]
+    fn kind_of_a_later_schema_revision_is_not_missing() {
+        let served = ["Cluster", "NodeGroup", "ClusterAuth"].map(|kind| ("eks.aws.m.upbound.io", kind));
+        let mut world = serving("Environment", &served);
+        let eks = |world: &World| check(world).iter().any(|check| check.what == "Provider provider-aws-eks");
+        assert!(eks(&world));
+        let Seen::All(compositions) = &mut world.compositions else { panic!() };
+        compositions[0].data["spec"]["pipeline"][0]["input"]["schemaRevision"] = json!(1);
+        assert!(!eks(&world));
     }
 
     #[test]

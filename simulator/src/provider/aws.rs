@@ -9,6 +9,9 @@ use super::manner::{Facts, Id, Manner, Reference, UPJET, details, each, many, on
 
 const ACCOUNT: &str = "123456789012";
 
+/// The version of Kubernetes that EKS gives a cluster which asks for none.
+const EKS_VERSION: &str = "1.34";
+
 const SECURITY_GROUP: &[Reference] = &[one("securityGroupId", "SecurityGroup")];
 const BUCKET: &[Reference] = &[one("bucket", "Bucket")];
 const ROLE: &[Reference] = &[one("role", "Role"), one("policyArn", "Policy")];
@@ -86,15 +89,28 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             at_provider: |f| {
                 json!({
                     "arn": arn(f, "eks", "cluster"), "status": "ACTIVE",
+                    "version": f.param("version").unwrap_or(EKS_VERSION),
                     "endpoint": format!("https://{}.gr7.{}.eks.amazonaws.com", f.hex(32), f.region("us-east-1")),
                     "certificateAuthority": [{"data": "Y2E="}],
                 })
             },
+            late: |_| json!({"version": EKS_VERSION, "upgradePolicy": {"supportType": "EXTENDED"}}),
             ..UPJET
         },
         ("eks", "NodeGroup") => Manner {
             rounds: 2,
             references: const { &[one("clusterName", "Cluster"), one("nodeRoleArn", "Role")] },
+            at_provider: |f| json!({"arn": arn(f, "eks", "nodegroup"), "status": "ACTIVE"}),
+            late: |_| json!({"capacityType": "ON_DEMAND"}),
+            ..UPJET
+        },
+        ("eks", "Addon") => Manner {
+            rounds: 2,
+            // The real one is made of two names: `<cluster>:<add-on>`.
+            id: Id::Assigned("addon-"),
+            references: const { &[one("clusterName", "Cluster"), one("serviceAccountRoleArn", "Role")] },
+            at_provider: |f| json!({"arn": arn(f, "eks", "addon")}),
+            late: |_| json!({"addonVersion": "v1.53.0-eksbuild.1"}),
             ..UPJET
         },
         ("eks", "ClusterAuth") => Manner {

@@ -5,17 +5,41 @@ use serde_json::{Value, json};
 use super::clusters::{await_config, await_namespace, cluster};
 use super::manner::{MANAGED, Manner};
 use super::object::copy_details;
+use super::{State, set_condition};
 use crate::core::{ConnectionDetails, World, connection_secret};
 use crate::value::{at, text};
+
+/// Charts whose own version has no `v`, although their repository's index may write one. provider-helm compares the version that
+/// was asked for with the chart's own one, as text.
+const WITHOUT_V: [&str; 3] = ["argo-cd", "knative-operator", "vcluster"];
 
 /// Deployed after two rounds; it must reach its cluster first.
 pub(super) const RELEASE: Manner = Manner {
     rounds: 2,
     waits: await_cluster,
-    at_provider: |_| json!({"state": "deployed", "revision": 1}),
+    at_provider: |f| json!({"state": "deployed", "revision": 1, "version": own_version(f.object)}),
     effects: install,
+    tell,
     ..MANAGED
 };
+
+/// The version that the chart of a release gives itself.
+fn own_version(release: &Value) -> &str {
+    let chart = &release["spec"]["forProvider"]["chart"];
+    let asked = text(chart, &["version"]).unwrap_or_default();
+    let without_v = text(chart, &["name"]).is_some_and(|name| WITHOUT_V.contains(&name));
+    if without_v { asked.trim_start_matches('v') } else { asked }
+}
+
+/// A release whose version is written otherwise than the chart's own is upgraded at every look, and never ready.
+fn tell(release: &mut Value, state: &State, world: &World, manner: &Manner) {
+    (MANAGED.tell)(release, state, world, manner);
+    let asked = text(release, &["spec", "forProvider", "chart", "version"]).unwrap_or_default();
+    if *state == State::Ready && asked != own_version(release) {
+        let now = world.now().to_string();
+        set_condition(release, &now, "Ready", "False", "Unavailable", "");
+    }
+}
 
 /// A release that does not make its namespace needs one that is there.
 fn await_cluster(release: &Value, world: &World) -> Result<(), String> {

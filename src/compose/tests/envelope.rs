@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, namespaced, object};
 use crate::compose::{Composite, NameRule, Scope};
+use crate::models::{self, Kind};
 
 fn composed(test: &Test, orphan: bool) -> Value {
     let answer = test.compose(|cx| {
@@ -29,6 +30,33 @@ fn what_is_orphaned_says_so_in_its_flavours_words() {
     let without_delete = json!(["Observe", "Create", "Update", "LateInitialize"]);
     assert_eq!(policies(&namespaced(), true), (Value::Null, without_delete));
     assert_eq!(policies(&namespaced(), false), (Value::Null, Value::Null));
+}
+
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+struct Named {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<String>,
+}
+
+impl models::Managed for Named {
+    const KIND: Kind = Kind::aws("eks", "Named").without_late_initialization();
+    type Status = models::Unread;
+}
+
+#[test]
+fn kind_without_late_initialization_names_every_other_policy() {
+    let spec = |test: &Test, orphan| {
+        let answer = test.compose(|cx| cx.managed("a", Named::default()).orphan(orphan).add().map(|_| ()));
+        object(&answer.unwrap(), "a")["spec"].clone()
+    };
+    for test in [legacy(), namespaced()] {
+        let policies = json!(["Observe", "Create", "Update", "Delete"]);
+        assert_eq!(spec(&test, false)["managementPolicies"], policies);
+        assert_eq!(spec(&test, true)["managementPolicies"], json!(["Observe", "Create", "Update"]));
+    }
+    assert_eq!(spec(&legacy(), true)["deletionPolicy"], "Orphan");
+    assert_eq!(spec(&namespaced(), true).get("deletionPolicy"), None);
 }
 
 fn read(xr: &Value) -> Result<Composite, String> {

@@ -5,12 +5,18 @@ use std::collections::BTreeMap;
 use crate::models::{Kind, Managed, Selector, Unread};
 
 impl Managed for Cluster {
-    const KIND: Kind = Kind::aws("eks", "Cluster").versions("v1beta2", "v1beta1");
+    const KIND: Kind =
+        Kind::aws("eks", "Cluster").versions("v1beta2", "v1beta1").without_late_initialization();
     type Status = ClusterStatus;
 }
 
 impl Managed for NodeGroup {
     const KIND: Kind = Kind::aws("eks", "NodeGroup").versions("v1beta2", "v1beta1");
+    type Status = Unread;
+}
+
+impl Managed for Addon {
+    const KIND: Kind = Kind::aws("eks", "Addon").since(2);
     type Status = Unread;
 }
 
@@ -26,8 +32,10 @@ model! {
         pub region: Option<String>,
         /// ARN of the role that the control plane takes.
         pub role_arn: Option<String>,
-        /// Minor version of Kubernetes, such as `1.34`; none: the newest.
+        /// Minor version of Kubernetes, such as `1.34`; none: EKS's default, and AWS may raise it.
         pub version: Option<String>,
+        /// What happens once AWS no longer supports the version at the standard price.
+        pub upgrade_policy: Option<UpgradePolicy>,
         /// Where the control plane is, and who reaches it.
         pub vpc_config: Option<VpcConfig>,
         /// Who may do what in the cluster.
@@ -36,6 +44,12 @@ model! {
         pub enabled_cluster_log_types: Vec<String>,
         /// Tags.
         pub tags: BTreeMap<String, String>,
+    }
+
+    /// What happens once AWS no longer supports a version at the standard price.
+    pub struct UpgradePolicy {
+        /// `STANDARD`: AWS upgrades the cluster. `EXTENDED`: the cluster keeps its version for a fee.
+        pub support_type: Option<String>,
     }
 
     /// Where a control plane is, and who reaches it.
@@ -108,6 +122,28 @@ model! {
         pub max_size: Option<i64>,
         /// At least.
         pub min_size: Option<i64>,
+    }
+
+    /// Software of AWS's that runs in a cluster. Its external name is `<cluster>:<add-on>`, which the provider writes.
+    pub struct Addon {
+        /// AWS region, that of the cluster.
+        pub region: Option<String>,
+        /// The cluster.
+        pub cluster_name_selector: Option<Selector>,
+        /// Which software, such as `aws-ebs-csi-driver`.
+        pub addon_name: Option<String>,
+        /// Which roles its service accounts take. The cluster needs the add-on `eks-pod-identity-agent` for it.
+        pub pod_identity_association: Vec<PodIdentity>,
+        /// Tags.
+        pub tags: BTreeMap<String, String>,
+    }
+
+    /// A role that a service account takes.
+    pub struct PodIdentity {
+        /// ARN of the role; it trusts `pods.eks.amazonaws.com`.
+        pub role_arn: Option<String>,
+        /// The service account's name.
+        pub service_account: Option<String>,
     }
 
     /// Keeps a fresh token for a cluster in its secret: `kubeconfig`, `endpoint` and `clusterCA`.

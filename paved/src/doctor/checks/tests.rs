@@ -57,6 +57,7 @@ pub(in crate::doctor) fn world() -> World {
             },
             ProviderConfigs { resource: aws("ProviderConfig"), objects: objects(&[]) },
         ],
+        clusters: Vec::new(),
     }
 }
 

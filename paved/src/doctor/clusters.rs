@@ -1,0 +1,125 @@
+//! Clusters of ours whose version of Kubernetes is in their spec: an earlier release let their provider copy it there.
+//!
+//! The provider asks for that version permanently. Once the cloud has upgraded the cluster, it refuses: the cluster is no longer
+//! in sync, and nothing else about it can change.
+
+use function_paved_road::compose;
+use function_paved_road::models::aws::eks::Cluster as Eks;
+use function_paved_road::models::azure::KubernetesCluster as Aks;
+use function_paved_road::models::{Kind, Managed as _, Scope};
+use kube::api::DynamicObject;
+use kube::core::ApiResource;
+
+use super::check::Check;
+use super::checks::name;
+use super::look::{Seen, World};
+use crate::paint::harmless;
+
+/// The kinds of managed clusters whose cloud upgrades them, and the field of `spec.forProvider` that has the version.
+const KINDS: [(Kind, &str); 2] = [(Eks::KIND, "version"), (Aks::KIND, "kubernetesVersion")];
+
+/// The most clusters that a line names.
+const NAMED: usize = 5;
+
+/// The clusters of a kind.
+pub(super) struct Clusters {
+    pub(super) resource: ApiResource,
+    pub(super) field: &'static str,
+    pub(super) objects: Seen,
+}
+
+/// The label of what we compose, as a selector.
+pub(super) fn ours() -> String {
+    format!("{}=true", compose::MARK)
+}
+
+/// The kinds to look at, in both flavours.
+pub(super) fn kinds() -> impl Iterator<Item = (ApiResource, &'static str)> {
+    KINDS.into_iter().flat_map(|(kind, field)| {
+        [Scope::LegacyCluster, Scope::Namespaced].map(|scope| {
+            let resource = ApiResource {
+                group: kind.group(scope),
+                version: kind.version(scope).to_owned(),
+                api_version: kind.api_version(scope),
+                kind: kind.kind.to_owned(),
+                plural: format!("{}s", kind.kind.to_lowercase()),
+            };
+            (resource, field)
+        })
+    })
+}
+
+/// A line for each kind of which clusters have their version in their spec.
+pub(super) fn check(world: &World) -> Vec<Check> {
+    world.clusters.iter().filter_map(Clusters::check).collect()
+}
+
+impl Clusters {
+    fn check(&self) -> Option<Check> {
+        let ApiResource { group, kind, plural, .. } = &self.resource;
+        let what = format!("{kind}.{group}");
+        let objects = match &self.objects {
+            Seen::All(objects) => objects,
+            Seen::Failed(_) => return Some(self.objects.unread(what)),
+            Seen::Hidden | Seen::NoSuchKind => return None,
+        };
+        let versions: Vec<String> = objects.iter().filter_map(|one| self.version(one)).collect();
+        if versions.is_empty() {
+            return None;
+        }
+        let rest = versions.len().saturating_sub(NAMED);
+        let rest = if rest == 0 { String::new() } else { format!(" and {rest} more") };
+        let named = versions.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let field = self.field;
+        let found = format!(
+            "spec.forProvider.{field} of {named}{rest}: the provider asks for that version permanently, also \
+             after the cloud has upgraded the cluster. Remove the field: kubectl patch {plural}.{group} NAME \
+             --type=json -p='[{{\"op\":\"remove\",\"path\":\"/spec/forProvider/{field}\"}}]'"
+        );
+        Some(Check::open(what, found))
+    }
+
+    /// A cluster's name, and the version in its spec.
+    fn version(&self, cluster: &DynamicObject) -> Option<String> {
+        let version = cluster.data["spec"]["forProvider"][self.field].as_str()?;
+        let namespace = cluster.metadata.namespace.as_ref().map(|namespace| format!("{namespace}/"));
+        let whole = format!("{}{} ({version})", namespace.unwrap_or_default(), name(cluster));
+        Some(harmless(&whole))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::doctor::checks::tests::{objects, world};
+    use crate::paint::Mark;
+
+    #[test]
+    fn cluster_with_its_version_in_its_spec_is_named() {
+        let told = |params: Value| {
+            let (resource, field) = kinds().nth(1).unwrap();
+            let cluster = json!({"metadata": {"name": "demo-1f53a", "namespace": "team"},
+                                 "spec": {"forProvider": params}});
+            check(&World {
+                clusters: vec![Clusters { resource, field, objects: objects(&[cluster]) }],
+                ..world()
+            })
+        };
+        assert_eq!(told(json!({"region": "eu-west-1"})), []);
+        let checks = told(json!({"version": "1.34"}));
+        assert_eq!((checks[0].mark, checks[0].what.as_str()), (Mark::Busy, "Cluster.eks.aws.m.upbound.io"));
+        for words in ["team/demo-1f53a (1.34)", "kubectl patch clusters.eks.aws.m.upbound.io NAME"] {
+            assert!(checks[0].found.contains(words), "{words}: {}", checks[0].found);
+        }
+    }
+
+    #[test]
+    fn kinds_are_those_without_late_initialization() {
+        let all = function_paved_road::models::KINDS.iter().map(|info| info.kind);
+        let without: Vec<Kind> = all.filter(|kind| !kind.late_initialized).collect();
+        assert_eq!(without, KINDS.map(|(kind, _)| kind));
+    }
+}
