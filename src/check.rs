@@ -3,11 +3,11 @@
 //! A local preview has no API server, so the function repeats what the schemas check, and adds what they cannot.
 
 use std::collections::HashSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 use regex_lite::Regex;
 
 mod fields;
@@ -77,6 +77,26 @@ pub fn cidr(value: &str) -> Result<IpNet, Refused> {
         return Err(Refused::because(value, "IPv4 written as IPv6", "the network in IPv4 notation"));
     }
     Ok(network)
+}
+
+/// Whether an IPv4 network can be reached over the internet: no part of a private, shared, local, multicast or reserved network.
+pub fn is_public(cidr: &str) -> bool {
+    const OTHERS: [(Ipv4Addr, u8); 9] = [
+        (Ipv4Addr::new(0, 0, 0, 0), 8),
+        (Ipv4Addr::new(10, 0, 0, 0), 8),
+        (Ipv4Addr::new(100, 64, 0, 0), 10),
+        (Ipv4Addr::new(127, 0, 0, 0), 8),
+        (Ipv4Addr::new(169, 254, 0, 0), 16),
+        (Ipv4Addr::new(172, 16, 0, 0), 12),
+        (Ipv4Addr::new(192, 168, 0, 0), 16),
+        (Ipv4Addr::new(224, 0, 0, 0), 4),
+        (Ipv4Addr::new(240, 0, 0, 0), 4),
+    ];
+    let Ok(IpNet::V4(network)) = cidr.parse() else { return false };
+    let within = |(address, prefix): &(Ipv4Addr, u8)| {
+        Ipv4Net::new(*address, *prefix).is_ok_and(|other| other.contains(&network))
+    };
+    !OTHERS.iter().any(within)
 }
 
 /// The address is read by the standard library, which refuses octal-looking parts such as `010`.

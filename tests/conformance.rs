@@ -15,6 +15,7 @@ use function_paved_road::value;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Secret, Service};
 use k8s_openapi::api::networking::v1::Ingress;
+use k8s_openapi::api::storage::v1::StorageClass;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use simulator::schema::Schemas;
@@ -147,6 +148,7 @@ fn lost_by_kubernetes(object: &Value) -> Option<Vec<String>> {
         ("v1", "Service") => lost_by::<Service>(object),
         ("apps/v1", "Deployment") => lost_by::<Deployment>(object),
         ("networking.k8s.io/v1", "Ingress") => lost_by::<Ingress>(object),
+        ("storage.k8s.io/v1", "StorageClass") => lost_by::<StorageClass>(object),
         _ => return None,
     };
     Some(Vec::from_iter(lost))

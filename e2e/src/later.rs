@@ -39,7 +39,7 @@ fn decisions() -> Value {
         }},
         "stockPool": {"runtimeClassName": "nvidia"},
         "environment": {
-            "charts": {"vcluster": "0.37.0", "argocd": "10.2.0", "knative": "v1.22.0"},
+            "charts": {"vcluster": "0.37.0", "argocd": "10.2.0", "knative": "1.24.0"},
             "machineTypes": {
                 "gke": {"small": "n2-standard-2", "medium": "n2-standard-4", "large": "n2-standard-8"},
                 "eks": {"small": "m7i.large", "medium": "m7i.xlarge", "large": "m7i.2xlarge"},

@@ -199,6 +199,10 @@ pub struct KubeconfigSecret {
     pub key: String,
 }
 
+/// How long provider-helm waits for a release. It has to be shorter than the provider's own `--timeout`, 10 minutes by default:
+/// at an equal one, the provider may give up first and leave the release `pending-install`.
+const WAIT_TIMEOUT: &str = "8m0s";
+
 /// Key of the kubeconfig, in the cluster's own Secret and in the connection details.
 const KUBECONFIG: &str = "kubeconfig";
 
@@ -296,9 +300,16 @@ struct Cluster {
     takes_all: bool,
     /// The slots without which nothing inside can be reached.
     beneath: &'static [&'static str],
+    /// The default class of its volumes, where the cloud makes none.
+    storage_class: Option<serde_json::Value>,
 }
 
 impl Cluster {
+    /// Whether it runs in the cluster that Crossplane runs in.
+    fn is_virtual(&self) -> bool {
+        self.takes_all
+    }
+
     fn secret(&self, cx: &Composition<'_>) -> SecretName {
         cx.secret_of(self.slot)
     }

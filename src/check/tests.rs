@@ -455,3 +455,25 @@ fn quantities_are_compared_by_amount() {
         assert!(!kubernetes::same_quantity(one, other), "{one} and {other}");
     }
 }
+
+#[test]
+fn public_networks_are_no_part_of_others() {
+    for public in ["0.0.0.0/0", "198.51.100.0/24", "11.0.0.0/8", "172.32.0.0/16", "8.8.8.8/32"] {
+        assert!(is_public(public), "{public}");
+    }
+    for other in [
+        "0.0.0.0/32",
+        "10.0.0.0/8",
+        "10.1.2.3/32",
+        "172.16.0.0/12",
+        "192.168.1.0/24",
+        "100.64.0.0/10",
+        "127.0.0.1/32",
+        "169.254.169.254/32",
+        "224.0.0.0/4",
+        "240.0.0.0/8",
+        "2001:db8::/48",
+    ] {
+        assert!(!is_public(other), "{other}");
+    }
+}

@@ -31,6 +31,13 @@ fn lacking(cluster_type: &str, pointer: &str) -> World {
     world
 }
 
+/// Of a type, whose API is reached from these networks.
+fn reached_from(cluster_type: &str, networks: &[&str]) -> World {
+    let mut world = of_type(cluster_type);
+    world.input["environment"]["allowedCidrs"] = json!(networks);
+    world
+}
+
 /// Settings with a value at a JSON pointer below the section.
 fn settings_at(pointer: &str, value: Value) -> World {
     let mut world = virtual_environment();
@@ -253,6 +260,22 @@ fn settings_that_a_type_needs() {
             lacking("aks", "/allowedCidrs"),
             "settings.environment.allowedCidrs: missing; allowed: a network such as 198.51.100.0/24, from which the providers reach the cluster",
         ),
+        case(
+            reached_from("eks", &["198.51.100.0/24", "10.0.0.0/8"]),
+            r#"settings.environment.allowedCidrs[1]: found "10.0.0.0/8", which is not a public network; allowed: public networks, for clusters of type eks"#,
+        ),
+        case(
+            reached_from("eks", &["0.0.0.0/32"]),
+            r#"settings.environment.allowedCidrs[0]: found "0.0.0.0/32", which is not a public network; allowed: public networks, for clusters of type eks"#,
+        ),
+        case(
+            reached_from("aks", &["198.51.100.0/24", "0.0.0.0/32"]),
+            r#"settings.environment.allowedCidrs[1]: found "0.0.0.0/32", which is not a public network; allowed: public networks, for clusters of type aks"#,
+        ),
+        case(
+            reached_from("aks", &["100.72.0.0/16"]),
+            r#"settings.environment.allowedCidrs[0]: found "100.72.0.0/16", which is not a public network; allowed: public networks, for clusters of type aks"#,
+        ),
     ]);
 }
 
@@ -323,6 +346,11 @@ fn settings_that_are_wrong() {
             "/eks/subnetIds",
             json!(["subnet-1", "subnet-2"]),
             r#"settings.environment.eks.subnetIds[0]: found "subnet-1"; allowed: a subnet such as subnet-0a1b2c3d4e5f60718"#,
+        ),
+        case(
+            "/loadBalancerAnnotations",
+            json!({"not a key": "x"}),
+            r#"settings.environment.loadBalancerAnnotations.not a key: found "not a key"; allowed: the key of an annotation such as service.beta.kubernetes.io/aws-load-balancer-scheme"#,
         ),
         case(
             "/aks/identity",

@@ -64,8 +64,8 @@ fn add_ons_leave_a_virtual_cluster_step_by_step_and_in_order() {
 
 /// The Usages by what is inside.
 fn usages(world: &World) -> Vec<String> {
-    let beneath = ["-config", "-by-vcluster", "-by-node-pool", "-by-cluster-auth"];
-    let inside = |slot: &String| slot.starts_with("usage-") && !beneath.iter().any(|end| slot.ends_with(end));
+    let by_inside = |slot: &String| INSIDE.iter().any(|by| slot.ends_with(&format!("-by-{by}")));
+    let inside = |slot: &String| slot.starts_with("usage-") && by_inside(slot);
     slots(world).into_iter().filter(inside).collect()
 }
 

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod changes;
+mod clouds;
+mod exposure;
 mod leaving;
 #[path = "../support/mod.rs"]
 mod support;
@@ -39,13 +41,29 @@ fn first_a_cluster_then_what_is_inside_then_what_needs_kinds_of_theirs() {
     let first = [
         ("vcluster", vec!["helm-config", "host-namespace", "kubernetes-config", "vcluster"]),
         ("gke", vec!["cluster", "helm-config", "kubernetes-config", "node-pool"]),
-        ("eks", vec!["cluster", "cluster-auth", "helm-config", "kubernetes-config", "node-pool"]),
+        (
+            "eks",
+            vec![
+                "cluster",
+                "cluster-auth",
+                "ebs-csi-policy",
+                "ebs-csi-role",
+                "helm-config",
+                "kubernetes-config",
+                "node-pool",
+            ],
+        ),
         ("aks", vec!["cluster", "helm-config", "kubernetes-config"]),
     ];
     for (cluster_type, first) in first {
         for mut world in beginnings(cluster_type) {
             assert_eq!(new_slots(&mut world), first, "{cluster_type}");
-            assert_eq!(new_slots(&mut world), ["app", "argocd", "knative", "knative-namespace"]);
+            let volumes = ["addon-ebs-csi", "addon-pod-identity", "storage-class"];
+            let volumes = volumes.into_iter().filter(|_| cluster_type == "eks");
+            let mut second: Vec<&str> =
+                ["app", "argocd", "knative", "knative-namespace"].into_iter().chain(volumes).collect();
+            second.sort_unstable();
+            assert_eq!(new_slots(&mut world), second);
             assert_eq!(new_slots(&mut world), ["gitops", "knative-serving"]);
             assert_eq!(new_slots(&mut world), [""; 0]);
         }

@@ -44,7 +44,38 @@ pub async fn pack(ground: &Ground) -> Result<PathBuf> {
 /// Makes a folder of packed charts a repository.
 async fn index(ground: &Ground, folder: &Path) -> Result<()> {
     let helm = Program::new("helm", &ground.tools.helm).args(["repo", "index"]);
-    ground.run(helm.arg(folder.display().to_string())).await.map(drop)
+    ground.run(helm.arg(folder.display().to_string())).await?;
+    let file = folder.join("index.yaml");
+    let index = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
+    fs::write(&file, with_v(&index)).with_context(|| format!("writing {}", file.display()))
+}
+
+/// An index in which the versions of Knative's operator begin with a `v`, as in the real one: the chart itself has none.
+fn with_v(index: &str) -> String {
+    if !index.contains("\n  knative-operator:\n") {
+        return index.to_owned();
+    }
+    let line = |line: &str| match line.strip_prefix("    version: ") {
+        Some(version) => format!("    version: v{version}\n"),
+        None => format!("{line}\n"),
+    };
+    index.lines().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_v;
+
+    #[test]
+    fn index_of_knatives_operator_writes_a_v_before_versions() {
+        let of = |chart: &str, version: &str| {
+            format!(
+                "apiVersion: v1\nentries:\n  {chart}:\n  - apiVersion: v2\n    name: {chart}\n    version: {version}\n"
+            )
+        };
+        assert_eq!(with_v(&of("knative-operator", "1.23.0")), of("knative-operator", "v1.23.0"));
+        assert_eq!(with_v(&of("podinfo", "6.9.2")), of("podinfo", "6.9.2"));
+    }
 }
 
 /// The folders that hold a `Chart.yaml`.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::settings::{place, unless_running};
-use super::{Cluster, KUBECONFIG, Parameters, VirtualEnvironmentSettings, follows};
+use super::{Cluster, ClusterType, KUBECONFIG, Parameters, VirtualEnvironmentSettings, follows};
 use crate::compose::{Composition, NameRule, Observed};
 use crate::error::Error;
 use crate::models::azure::{
@@ -38,6 +38,7 @@ impl Parameters {
             endpoint,
             takes_all: false,
             beneath: &["cluster"],
+            storage_class: None,
         })
     }
 
@@ -55,7 +56,7 @@ impl Parameters {
             "aks.resourceGroupName",
             "the name of a resource group",
         )?;
-        let networks = settings.networks(cx)?;
+        let networks = settings.public_networks(ClusterType::Aks, cx)?;
         let name = cx.xr.cloud_name(NAME);
         let cluster = KubernetesCluster {
             location: Some(location),

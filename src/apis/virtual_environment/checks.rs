@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex_lite::Regex;
 
 use super::inside::KNATIVE_SERVING;
-use super::vcluster::host_namespace;
+use super::vcluster::{host_namespace, is_exposed};
 use super::{App, Chart, ClusterType, Expose, GitOps, Parameters, VirtualEnvironmentSettings};
 use crate::check::{self, Fields, Refused, kubernetes, location};
 use crate::compose::Composition;
@@ -37,7 +37,7 @@ impl Parameters {
         let mut fields = Fields::default();
         let cluster_type = self.cluster_type(settings, cx);
         if let Some(&cluster_type) = fields.check(TYPE, cluster_type.as_ref()) {
-            fields.check("spec.parameters.expose", self.check_expose(cluster_type));
+            fields.check("spec.parameters.expose", self.check_expose(cluster_type, settings, cx));
             fields.check("spec.parameters.size", self.check_size(cluster_type, cx));
             if cluster_type == ClusterType::Vcluster {
                 fields.check("metadata.name", host_namespace(cx));
@@ -71,15 +71,29 @@ impl Parameters {
         }
     }
 
-    fn check_expose(&self, cluster_type: ClusterType) -> Result<(), Refused> {
-        if self.expose == Expose::LoadBalancer && cluster_type != ClusterType::Vcluster {
-            let allowed = format!(
-                "cluster: the platform team decides who reaches a cluster of type {}",
-                cluster_type.name()
-            );
-            return Err(Refused::new("loadBalancer", allowed));
+    fn check_expose(
+        &self,
+        cluster_type: ClusterType,
+        settings: &VirtualEnvironmentSettings,
+        cx: &Composition<'_>,
+    ) -> Result<(), Refused> {
+        if self.expose == Expose::Cluster {
+            return Ok(());
         }
-        Ok(())
+        let allowed = match cluster_type {
+            ClusterType::Vcluster if settings.expose_allowed != Some(false) || is_exposed(cx) => {
+                return Ok(());
+            }
+            ClusterType::Vcluster => {
+                "cluster: the platform team does not allow load balancers (environment.exposeAllowed)"
+                    .to_owned()
+            }
+            other => {
+                let name = other.name();
+                format!("cluster: the platform team decides who reaches a cluster of type {name}")
+            }
+        };
+        Err(Refused::new("loadBalancer", allowed))
     }
 
     /// Nodes of EKS and AKS cannot become others: their providers refuse it.

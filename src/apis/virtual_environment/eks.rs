@@ -1,16 +1,37 @@
 //! A cluster on AWS: nodes in private subnets, an API for the VPC and the networks of Settings only.
 
+use serde_json::{Value, json};
+
 use super::settings::{place, unless_running};
-use super::{Cluster, KUBECONFIG, Parameters, VirtualEnvironmentSettings, follows};
+use super::{Cluster, ClusterType, KUBECONFIG, Parameters, VirtualEnvironmentSettings, follows};
+use crate::catalog::aws::Partition;
 use crate::compose::{Composition, NameRule, Observed};
 use crate::error::Error;
 use crate::models::SIBLING;
 use crate::models::aws::eks::{
-    AccessConfig, Cluster as Eks, ClusterAuth, ClusterStatus, NodeGroup, ScalingConfig, VpcConfig,
+    AccessConfig, Addon, Cluster as Eks, ClusterAuth, ClusterStatus, NodeGroup, PodIdentity, ScalingConfig,
+    UpgradePolicy, VpcConfig,
 };
+use crate::models::aws::iam::{Role, RolePolicyAttachment};
 
 /// Names of clusters and of node groups.
 const NAME: NameRule = NameRule::dns(63);
+
+/// Names of roles.
+const ROLE_NAME: NameRule = NameRule::dns(64);
+
+/// The slot of the driver that makes volumes of EBS: EKS brings none.
+const DRIVER: &str = "addon-ebs-csi";
+
+/// The slot of the agent that gives pods their roles. Nodes give them none: of their metadata service pods are a hop too far.
+const AGENT: &str = "addon-pod-identity";
+
+/// The slots of the driver's own role, and of its policy.
+const DRIVER_ROLE: &str = "ebs-csi-role";
+const DRIVER_POLICY: &str = "ebs-csi-policy";
+
+/// Who may take the driver's role: pods, by their service accounts.
+const ASSUMED_BY_PODS: &str = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}"#;
 
 impl Parameters {
     pub(super) fn eks(
@@ -22,6 +43,10 @@ impl Parameters {
             place(cx, "region", settings.eks.region.as_ref(), "eks.region", "a region such as eu-west-1")?;
         let cluster = eks_cluster(settings, &region, cx)?;
         self.eks_nodes(settings, &region, cx)?;
+        let has_volumes = cx.brings(2, DRIVER);
+        if has_volumes {
+            volumes(settings, &region, cx)?;
+        }
         let auth = ClusterAuth {
             region: Some(region),
             cluster_name_selector: Some(SIBLING),
@@ -38,7 +63,13 @@ impl Parameters {
             url: endpoint.clone(),
             endpoint,
             takes_all: false,
-            beneath: &["node-pool", "cluster-auth"],
+            // What is inside may have volumes, which the driver deletes.
+            beneath: if has_volumes {
+                &["node-pool", "cluster-auth", DRIVER]
+            } else {
+                &["node-pool", "cluster-auth"]
+            },
+            storage_class: has_volumes.then(storage_class),
         })
     }
 
@@ -57,17 +88,109 @@ impl Parameters {
             cluster_name_selector: Some(SIBLING),
             node_role_arn: role,
             subnet_ids: subnets(exists, settings, cx)?,
-            instance_types: vec![machine],
             scaling_config: Some(ScalingConfig {
                 desired_size: Some(2),
                 min_size: Some(1),
                 max_size: Some(3),
             }),
-            ami_type: Some("AL2023_x86_64_STANDARD".to_owned()),
+            ami_type: Some(ami_type(&machine).to_owned()),
+            instance_types: vec![machine],
             ..NodeGroup::default()
         };
         let name = cx.xr.cloud_name(NAME);
         cx.managed("node-pool", group).external_name(name).note("size", self.size.name()).add().map(|_| ())
+    }
+}
+
+/// The driver that makes volumes, and what it needs to act in AWS.
+fn volumes(
+    settings: &VirtualEnvironmentSettings,
+    region: &str,
+    cx: &mut Composition<'_>,
+) -> Result<(), Error> {
+    let role = driver_role(settings, region, cx)?;
+    let has_nodes = cx.is_ready("node-pool");
+    let addon = |name: &str| Addon {
+        region: Some(region.to_owned()),
+        cluster_name_selector: Some(SIBLING),
+        addon_name: Some(name.to_owned()),
+        ..Addon::default()
+    };
+    cx.managed(AGENT, addon("eks-pod-identity-agent")).needs(has_nodes, "the nodes").add()?;
+    let has_role = role.is_some();
+    let identity = PodIdentity { role_arn: role, service_account: Some("ebs-csi-controller-sa".to_owned()) };
+    let driver = Addon { pod_identity_association: vec![identity], ..addon("aws-ebs-csi-driver") };
+    cx.managed(DRIVER, driver).needs(has_nodes, "the nodes").needs(has_role, "its role").add()?;
+    for slot in [AGENT, DRIVER] {
+        cx.usage("cluster", slot)?;
+    }
+    if cx.health(DRIVER_POLICY).is_some() {
+        cx.usage(DRIVER_POLICY, DRIVER)?;
+    }
+    cx.usage(AGENT, DRIVER)
+}
+
+/// The ARN of the driver's role, once it is known: that of Settings, or a role of the environment's own.
+fn driver_role(
+    settings: &VirtualEnvironmentSettings,
+    region: &str,
+    cx: &mut Composition<'_>,
+) -> Result<Option<String>, Error> {
+    let has_own = cx.exists(DRIVER_ROLE) || cx.exists(DRIVER_POLICY);
+    let given = settings.eks.ebs_csi_role_arn.clone();
+    if !has_own && (given.is_some() || cx.exists(DRIVER)) {
+        return Ok(given);
+    }
+    let partition = Partition::of(region).name;
+    let role = Role {
+        assume_role_policy: Some(ASSUMED_BY_PODS.to_owned()),
+        description: Some(format!("EBS CSI driver of environment {}", cx.xr.name)),
+        ..Role::default()
+    };
+    let name = cx.xr.cloud_name(ROLE_NAME);
+    let role = cx.managed(DRIVER_ROLE, role).external_name(name).add()?;
+    let policy = RolePolicyAttachment {
+        role_selector: Some(SIBLING),
+        policy_arn: Some(format!("arn:{partition}:iam::aws:policy/service-role/AmazonEBSCSIDriverPolicy")),
+    };
+    cx.managed(DRIVER_POLICY, policy).add()?;
+    cx.usage(DRIVER_ROLE, DRIVER_POLICY)?;
+    Ok(role.text(|role| role.arn.clone()))
+}
+
+/// The class of volumes that are asked for without one.
+fn storage_class() -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {
+            "name": "ebs-gp3",
+            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+        },
+        "provisioner": "ebs.csi.aws.com",
+        "parameters": {"type": "gp3", "encrypted": "true"},
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowVolumeExpansion": true,
+    })
+}
+
+/// The family of machine images that fits a machine type: EKS refuses, or never gets ready, what does not belong together.
+///
+/// A type is a family, its generation, its attributes, and a size: `m7gd.large`. A `g` among the attributes is a Graviton
+/// processor; families `g`, `gr` and `p` have NVIDIA's GPUs, but for those with AMD's (`g4ad`).
+fn ami_type(machine: &str) -> &'static str {
+    let family = machine.split('.').next().unwrap_or_default();
+    let generation = family.find(|c: char| c.is_ascii_digit()).unwrap_or(family.len());
+    let (series, rest) = family.split_at(generation);
+    let attributes = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_arm = series == "a" || attributes.contains('g');
+    match series {
+        "inf" | "trn" => "AL2023_x86_64_NEURON",
+        "g" | "gr" | "p" if is_arm => "AL2023_ARM_64_NVIDIA",
+        "g" | "gr" | "p" if !attributes.starts_with('a') => "AL2023_x86_64_NVIDIA",
+        _ if is_arm => "AL2023_ARM_64_STANDARD",
+        _ => "AL2023_x86_64_STANDARD",
     }
 }
 
@@ -80,10 +203,11 @@ fn eks_cluster(
     let role = settings.eks.cluster_role_arn.as_ref();
     let role =
         unless_running(exists, role, "eks.clusterRoleArn", "the ARN of the role that control planes take")?;
-    let networks = settings.networks(cx)?;
+    let networks = settings.public_networks(ClusterType::Eks, cx)?;
     let cluster = Eks {
         region: Some(region.to_owned()),
         role_arn: role,
+        upgrade_policy: Some(UpgradePolicy { support_type: Some("STANDARD".to_owned()) }),
         vpc_config: Some(VpcConfig {
             subnet_ids: subnets(exists, settings, cx)?,
             endpoint_private_access: Some(true),
@@ -123,4 +247,30 @@ fn subnets(
     let found = if ids.is_empty() { "missing" } else { "found one" };
     let message = format!("{found}; allowed: subnets in at least two availability zones");
     Err(Error::settings("environment.eks.subnetIds", message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ami_type;
+
+    #[test]
+    fn machine_image_follows_the_machine_type() {
+        for (machine, image) in [
+            ("m6i.large", "AL2023_x86_64_STANDARD"),
+            ("x2iedn.xlarge", "AL2023_x86_64_STANDARD"),
+            ("g4ad.xlarge", "AL2023_x86_64_STANDARD"),
+            ("m7g.large", "AL2023_ARM_64_STANDARD"),
+            ("c7gn.2xlarge", "AL2023_ARM_64_STANDARD"),
+            ("im4gn.large", "AL2023_ARM_64_STANDARD"),
+            ("a1.medium", "AL2023_ARM_64_STANDARD"),
+            ("g5.xlarge", "AL2023_x86_64_NVIDIA"),
+            ("gr6.4xlarge", "AL2023_x86_64_NVIDIA"),
+            ("p6-b200.48xlarge", "AL2023_x86_64_NVIDIA"),
+            ("g5g.xlarge", "AL2023_ARM_64_NVIDIA"),
+            ("p6e-gb200.36xlarge", "AL2023_ARM_64_NVIDIA"),
+            ("inf2.xlarge", "AL2023_x86_64_NEURON"),
+        ] {
+            assert_eq!(ami_type(machine), image, "{machine}");
+        }
+    }
 }

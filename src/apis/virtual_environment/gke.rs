@@ -38,6 +38,7 @@ impl Parameters {
             endpoint,
             takes_all: false,
             beneath: &["node-pool"],
+            storage_class: None,
         })
     }
 

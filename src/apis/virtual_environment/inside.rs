@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{App, Cluster, GitOps, KUBECONFIG, Parameters, VirtualEnvironmentSettings};
+use super::settings::Charts;
+use super::{App, Cluster, GitOps, KUBECONFIG, Parameters, VirtualEnvironmentSettings, WAIT_TIMEOUT};
 use crate::compose::{Composition, SecretName};
 use crate::error::Error;
 use crate::models::Scope;
@@ -32,6 +33,9 @@ impl Parameters {
         let charts = &settings.charts;
         let mut inside = Inside { cluster, cx };
         inside.configs()?;
+        if let Some(class) = &cluster.storage_class {
+            inside.object("storage-class", class.clone(), &[], Ok(()), &[KUBERNETES])?;
+        }
         match &self.app {
             Some(app) => inside.app(app)?,
             None => inside.leave_app()?,
@@ -82,7 +86,8 @@ impl Inside<'_, '_> {
     }
 
     fn gitops(&mut self, gitops: &GitOps, version: &str) -> Result<(), Error> {
-        let chart = release("https://argoproj.github.io/argo-helm", "argo-cd", version, ARGOCD);
+        let version = Charts::own_version(version);
+        let chart = release("https://argoproj.github.io/argo-helm", "argo-cd", &version, ARGOCD);
         self.release(ARGOCD, ARGOCD, chart, &[])?;
         let installed = self.cx.is_ready(ARGOCD).then_some(()).ok_or("Argo CD to be installed");
         let needs = [KUBERNETES, ARGOCD];
@@ -91,8 +96,9 @@ impl Inside<'_, '_> {
     }
 
     fn knative(&mut self, version: &str) -> Result<(), Error> {
+        let version = Charts::own_version(version);
         let chart =
-            release("https://knative.github.io/operator", "knative-operator", version, KNATIVE_OPERATOR);
+            release("https://knative.github.io/operator", "knative-operator", &version, KNATIVE_OPERATOR);
         self.release("knative", KNATIVE_OPERATOR, chart, &[])?;
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KNATIVE_SERVING}});
@@ -100,7 +106,7 @@ impl Inside<'_, '_> {
         let installed = self.cx.is_ready("knative").then_some(()).ok_or("Knative's operator to be installed");
         self.object(
             KNATIVE_SERVING,
-            serving(),
+            serving(self.cluster.is_virtual()),
             &[],
             installed,
             &[KUBERNETES, "knative", "knative-namespace"],
@@ -237,7 +243,7 @@ fn release(repository: &str, chart: &str, version: &str, namespace: &str) -> Rel
         }),
         namespace: Some(namespace.to_owned()),
         wait: Some(true),
-        wait_timeout: Some("10m0s".to_owned()),
+        wait_timeout: Some(WAIT_TIMEOUT.to_owned()),
         ..Release::default()
     }
 }
@@ -269,13 +275,19 @@ fn application(gitops: &GitOps) -> Value {
     })
 }
 
-fn serving() -> Value {
+/// Knative Serving. The network policy of a virtual cluster blocks traffic from outside, so a load balancer for Kourier would
+/// only cost money there.
+fn serving(is_virtual: bool) -> Value {
+    let mut kourier = json!({"enabled": true});
+    if is_virtual {
+        kourier["service-type"] = "ClusterIP".into();
+    }
     json!({
         "apiVersion": "operator.knative.dev/v1beta1",
         "kind": "KnativeServing",
         "metadata": {"name": KNATIVE_SERVING, "namespace": KNATIVE_SERVING},
         "spec": {
-            "ingress": {"kourier": {"enabled": true}},
+            "ingress": {"kourier": kourier},
             "config": {"network": {"ingress-class": "kourier.ingress.networking.knative.dev"}},
         },
     })

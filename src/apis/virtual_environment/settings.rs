@@ -2,16 +2,20 @@
 
 mod checks;
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ClusterType, Size, checks as spec};
 use crate::apis::Tagged;
 use crate::catalog::{aws, gcp};
+use crate::check::{self, Refused};
 use crate::compose::Composition;
 use crate::error::Error;
 use crate::models::Managed;
 use crate::models::aws::eks;
+use crate::models::aws::iam::Role;
 use crate::models::azure::KubernetesCluster;
 use crate::models::gcp::{Cluster, NodePool};
 
@@ -32,12 +36,22 @@ pub struct VirtualEnvironmentSettings {
     /// Where clusters on Azure are made.
     pub aks: Aks,
     /// IPv4 networks from which the API of a managed cluster is reached; the providers, which install what is inside, must be
-    /// among them. A change reaches clusters that run, unless it takes the last network away.
+    /// among them. A change reaches clusters that run, unless it takes the last network away. EKS and AKS take public networks
+    /// only. Also the source ranges of load balancers of virtual clusters; without networks these are open to the internet.
     #[schemars(length(max = 40))]
     pub allowed_cidrs: Vec<String>,
+    /// Whether claims may set `expose: loadBalancer`. Default: true. What is exposed already stays exposed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expose_allowed: Option<bool>,
+    /// Annotations of the load balancers of virtual clusters, for example
+    /// `service.beta.kubernetes.io/aws-load-balancer-scheme: internal`. What is exposed already keeps its own.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 32), inner(length(max = 1024)))]
+    pub load_balancer_annotations: BTreeMap<String, String>,
 }
 
-/// Versions of charts.
+/// Versions of charts. A leading `v` is left out: none of the three charts has it in its own version, and provider-helm upgrades
+/// a release again and again whose version is spelled otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Charts {
@@ -52,9 +66,22 @@ pub struct Charts {
     pub knative: String,
 }
 
+impl Charts {
+    /// A version as the charts themselves write it.
+    pub(super) fn own_version(version: &str) -> String {
+        version.trim_start_matches('v').to_owned()
+    }
+
+    /// The major and the minor number of a version.
+    pub(super) fn minor(version: &str) -> Option<(u64, u64)> {
+        let mut parts = version.trim_start_matches('v').split('.').map(|part| part.parse().ok());
+        parts.next().flatten().zip(parts.next().flatten())
+    }
+}
+
 impl Default for Charts {
     fn default() -> Self {
-        Self { vcluster: "0.36.1".to_owned(), argocd: "10.1.1".to_owned(), knative: "v1.21.1".to_owned() }
+        Self { vcluster: "0.36.1".to_owned(), argocd: "10.1.1".to_owned(), knative: "1.23.0".to_owned() }
     }
 }
 
@@ -144,6 +171,12 @@ pub struct Eks {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = aws::ROLE))]
     pub node_role_arn: Option<String>,
+    /// ARN of the role that the EBS CSI driver takes, which makes volumes. It has AWS's policy `AmazonEBSCSIDriverPolicy`, and trusts
+    /// `pods.eks.amazonaws.com` with `sts:AssumeRole` and `sts:TagSession`. Default: each environment gets a role of its own, which
+    /// provider-aws-iam makes. In environments made with schema revision 2 or later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048), regex(pattern = aws::ROLE))]
+    pub ebs_csi_role_arn: Option<String>,
 }
 
 /// Where clusters on Azure are made.
@@ -183,6 +216,7 @@ impl VirtualEnvironmentSettings {
                 ],
                 cluster_role_arn: text("arn:aws:iam::123456789012:role/environments-cluster"),
                 node_role_arn: text("arn:aws:iam::123456789012:role/environments-nodes"),
+                ebs_csi_role_arn: None,
             },
             aks: Aks {
                 location: text("westeurope"),
@@ -224,7 +258,7 @@ impl VirtualEnvironmentSettings {
             kinds.extend([Cluster::KIND, NodePool::KIND]);
         }
         if self.eks.region.is_some() {
-            kinds.extend([eks::Cluster::KIND, eks::NodeGroup::KIND]);
+            kinds.extend([eks::Cluster::KIND, eks::NodeGroup::KIND, eks::Addon::KIND, Role::KIND]);
         }
         if self.aks.location.is_some() {
             kinds.push(KubernetesCluster::KIND);
@@ -237,6 +271,27 @@ impl VirtualEnvironmentSettings {
         let example = "a network such as 198.51.100.0/24, from which the providers reach the cluster";
         let known = cx.exists("cluster") || !self.allowed_cidrs.is_empty();
         needed(known.then_some(self.allowed_cidrs.as_slice()), "allowedCidrs", example)
+    }
+
+    /// The same for the clouds that refuse networks which are not public. AKS knows 0.0.0.0/32 as a word for "no network at all".
+    pub(super) fn public_networks(
+        &self,
+        cluster_type: ClusterType,
+        cx: &Composition<'_>,
+    ) -> Result<&[String], Error> {
+        let networks = self.networks(cx)?;
+        for (index, cidr) in networks.iter().enumerate() {
+            let is_word = cluster_type == ClusterType::Aks && cidr == "0.0.0.0/32" && networks.len() == 1;
+            if is_word || check::is_public(cidr) {
+                continue;
+            }
+            let refused = Refused {
+                found: format!("{}, which is not a public network", check::quoted(cidr)),
+                allowed: format!("public networks, for clusters of type {}", cluster_type.name()),
+            };
+            return Err(Error::settings(format!("environment.allowedCidrs[{index}]"), refused));
+        }
+        Ok(networks)
     }
 }
 

@@ -4,7 +4,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Cluster, Expose, KUBECONFIG, Parameters, Size, VirtualEnvironmentSettings};
+use super::settings::Charts;
+use super::{
+    Cluster, Expose, KUBECONFIG, Parameters, Size, VirtualEnvironmentSettings, WAIT_TIMEOUT, follows,
+};
 use crate::check::Refused;
 use crate::compose::{Composition, NAMESPACE_IS_FREE, NameRule, label};
 use crate::error::Error;
@@ -18,10 +21,27 @@ const REPOSITORY: &str = "https://charts.loft.sh";
 const RELEASE_NAME: NameRule = NameRule::dns(52);
 
 /// Values that follow from the size. The volume does not: that of a StatefulSet cannot be changed.
-const BY_SIZE: &[&str] = &[
-    "values.controlPlane.statefulSet.resources",
-    "values.policies.resourceQuota",
-    "values.policies.limitRange",
+const BY_SIZE: &[&str] = &["values.controlPlane.statefulSet.resources", QUOTA, "values.policies.limitRange"];
+
+const QUOTA: &str = "values.policies.resourceQuota";
+
+/// The Service that `expose` is about.
+const SERVICE: &str = "values.controlPlane.service";
+
+/// Who reaches that Service.
+const SOURCE_RANGES: &str = "values.controlPlane.service.spec.loadBalancerSourceRanges";
+
+/// Where a virtual cluster's workloads may not go: private networks and the chart's other exceptions, and the metadata services of
+/// AWS, Google Cloud and Azure, which hand out the identity of the node. 169.254.20.10, the DNS cache of a node, stays reachable.
+const NO_EGRESS: [&str; 8] = [
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "10.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "169.254.169.254/32",
+    "169.254.170.0/24",
+    "168.63.129.16/32",
 ];
 
 impl Parameters {
@@ -36,22 +56,24 @@ impl Parameters {
         let labels = json!({"pod-security.kubernetes.io/enforce": "baseline"});
         let free = cx.own_namespace("host-namespace", &namespace, in_use, labels)?;
         let url = format!("https://{name}.{namespace}.svc");
+        let version = Charts::own_version(&settings.charts.vcluster);
         let release = Release {
             chart: Some(Chart {
                 repository: Some(REPOSITORY.to_owned()),
                 name: Some("vcluster".to_owned()),
-                version: Some(settings.charts.vcluster.clone()),
+                version: Some(version.clone()),
             }),
             namespace: Some(namespace.clone()),
             skip_create_namespace: Some(false),
-            values: Some(self.values(&name, &namespace)),
+            values: Some(self.values(&name, &namespace, &version, settings, cx)),
             wait: Some(true),
-            wait_timeout: Some("10m0s".to_owned()),
+            wait_timeout: Some(WAIT_TIMEOUT.to_owned()),
         };
+        let live = self.live(settings, cx);
         let release = cx
             .managed("vcluster", release)
             .external_name(&name)
-            .live(&["values.controlPlane.service.spec.type"])
+            .live(&live)
             .choice("size", self.size.name(), BY_SIZE)
             .beside("rollbackLimit", 3)
             .beside("connectionDetails", json!([kubeconfig_of(&name, &namespace)]))
@@ -70,6 +92,7 @@ impl Parameters {
             url: Some(url).filter(|_| known),
             takes_all: true,
             beneath: &[],
+            storage_class: None,
         })
     }
 
@@ -96,13 +119,58 @@ impl Parameters {
         Ok(address.map(|address| format!("https://{address}")))
     }
 
-    fn values(&self, name: &str, namespace: &str) -> Value {
-        let address = format!("{name}.{namespace}.svc");
-        let service = match self.expose {
+    /// The type of the cluster's Service.
+    fn service_type(&self) -> &'static str {
+        match self.expose {
             Expose::Cluster => "ClusterIP",
             Expose::LoadBalancer => "LoadBalancer",
-        };
+        }
+    }
+
+    /// The values that change in a cluster that runs: with `expose` its Service, and the quota for that; with Settings the source
+    /// ranges. A load balancer that an earlier release left open to everybody stays as it is, for its users would lose their way in.
+    fn live(&self, settings: &VirtualEnvironmentSettings, cx: &Composition<'_>) -> Vec<&'static str> {
+        if running_service(cx, &["type"]).and_then(Value::as_str) != Some(self.service_type()) {
+            return [SERVICE].into_iter().chain(cx.is_since(2).then_some(QUOTA)).collect();
+        }
+        let is_restricted = running_service(cx, &["loadBalancerSourceRanges"]).is_some() || cx.is_since(2);
+        if self.expose == Expose::LoadBalancer && is_restricted {
+            return follows(&settings.allowed_cidrs, &[SOURCE_RANGES]).to_vec();
+        }
+        Vec::new()
+    }
+
+    /// The cluster's Service: a load balancer is for the networks of Settings, where these name any.
+    fn service(&self, settings: &VirtualEnvironmentSettings) -> Value {
+        let mut service = json!({"spec": {"type": self.service_type()}});
+        if self.expose == Expose::LoadBalancer {
+            if !settings.allowed_cidrs.is_empty() {
+                service["spec"]["loadBalancerSourceRanges"] = json!(settings.allowed_cidrs);
+            }
+            if !settings.load_balancer_annotations.is_empty() {
+                service["annotations"] = json!(settings.load_balancer_annotations);
+            }
+        }
+        service
+    }
+
+    fn values(
+        &self,
+        name: &str,
+        namespace: &str,
+        version: &str,
+        settings: &VirtualEnvironmentSettings,
+        cx: &Composition<'_>,
+    ) -> Value {
+        let address = format!("{name}.{namespace}.svc");
         let size = Allowance::of(self.size);
+        let exposed = self.expose == Expose::LoadBalancer;
+        // An environment of an earlier release may have load balancers inside: it keeps room for them.
+        let services = match (cx.is_since(2), exposed) {
+            (false, _) => Services { load_balancers: 4, node_ports: 20 },
+            (true, false) => Services::default(),
+            (true, true) => Services { load_balancers: 1, node_ports: 2 },
+        };
         json!({
             "controlPlane": {
                 "statefulSet": {
@@ -111,16 +179,17 @@ impl Parameters {
                     "persistence": {"volumeClaim": {"size": "10Gi", "retentionPolicy": "Delete"}},
                 },
                 "proxy": {"extraSANs": [address, format!("{address}.cluster.local")]},
-                "service": {"spec": {"type": service}},
+                "service": self.service(settings),
             },
             "exportKubeConfig": {"server": format!("https://{address}:443")},
+            "telemetry": {"enabled": false},
             "policies": {
                 "podSecurityStandard": "baseline",
-                "networkPolicy": {"enabled": true},
-                "resourceQuota": {"enabled": true, "quota": size.quota()},
+                "networkPolicy": network_policy(version),
+                "resourceQuota": {"enabled": true, "quota": size.quota(&services)},
                 "limitRange": {
                     "enabled": true,
-                    "default": {"cpu": "1", "memory": "512Mi", "ephemeral-storage": "4Gi"},
+                    "default": {"cpu": "4", "memory": "4Gi", "ephemeral-storage": "4Gi"},
                     "defaultRequest": {"cpu": "50m", "memory": "64Mi", "ephemeral-storage": "256Mi"},
                 },
             },
@@ -128,10 +197,36 @@ impl Parameters {
     }
 }
 
+/// What runs in the cluster's Service.
+fn running_service<'c>(cx: &'c Composition<'_>, field: &[&str]) -> Option<&'c Value> {
+    cx.running("vcluster", &[&["values", "controlPlane", "service", "spec"], field].concat())
+}
+
+/// Whether the cluster that runs has a load balancer.
+pub(super) fn is_exposed(cx: &Composition<'_>) -> bool {
+    running_service(cx, &["type"]).and_then(Value::as_str) == Some("LoadBalancer")
+}
+
+/// The chart's network policy, with the name that a version of the chart has for the exceptions: its schema refuses unknown names.
+fn network_policy(version: &str) -> Value {
+    if Charts::minor(version).is_some_and(|version| version < (0, 31)) {
+        return json!({"enabled": true, "outgoingConnections": {"ipBlock": {"except": NO_EGRESS}}});
+    }
+    json!({"enabled": true, "workload": {"publicEgress": {"except": NO_EGRESS}}})
+}
+
+/// How many Services of an environment may be reached from outside.
+#[derive(Default)]
+struct Services {
+    load_balancers: u32,
+    /// A load balancer takes one for each of its ports.
+    node_ports: u32,
+}
+
 /// What an environment of a size may use.
 struct Allowance {
-    /// Of the cluster's own API server and store: cpu and memory that are asked for, memory that is never exceeded.
-    api: [&'static str; 3],
+    /// Of the cluster's own API server and store: requests for CPU and memory, limits for CPU and memory.
+    api: [&'static str; 4],
     pods: u32,
     cpu: u32,
     /// GiB.
@@ -143,34 +238,41 @@ struct Allowance {
 impl Allowance {
     fn of(size: Size) -> Self {
         match size {
-            Size::Small => Self { api: ["200m", "512Mi", "2Gi"], pods: 40, cpu: 4, memory: 8, storage: 50 },
-            Size::Medium => Self { api: ["500m", "1Gi", "4Gi"], pods: 100, cpu: 8, memory: 16, storage: 100 },
-            Size::Large => Self { api: ["1", "2Gi", "8Gi"], pods: 200, cpu: 16, memory: 32, storage: 250 },
+            Size::Small => {
+                Self { api: ["200m", "512Mi", "2", "2Gi"], pods: 40, cpu: 4, memory: 8, storage: 50 }
+            }
+            Size::Medium => {
+                Self { api: ["500m", "1Gi", "4", "4Gi"], pods: 100, cpu: 8, memory: 16, storage: 100 }
+            }
+            Size::Large => {
+                Self { api: ["1", "2Gi", "8", "8Gi"], pods: 200, cpu: 16, memory: 32, storage: 250 }
+            }
         }
     }
 
     fn control_plane(&self) -> Value {
-        let [cpu, memory, most] = self.api;
+        let [cpu, memory, most_cpu, most_memory] = self.api;
         json!({
             "requests": {"cpu": cpu, "memory": memory, "ephemeral-storage": "1Gi"},
-            "limits": {"memory": most, "ephemeral-storage": "10Gi"},
+            "limits": {"cpu": most_cpu, "memory": most_memory, "ephemeral-storage": "10Gi"},
         })
     }
 
-    /// The quota of the namespace, the cluster's own pods included. A Service behind a load balancer takes node ports, of which
-    /// the chart allows none by default.
-    fn quota(&self) -> Value {
+    /// The quota of the namespace, the cluster's own pods included. Limits have room for the default limit of every pod, and for
+    /// some second containers: the number of pods is what bounds an environment, not the limits that they did not set.
+    fn quota(&self, services: &Services) -> Value {
         let gi = |count: u32| format!("{count}Gi");
+        let limits = self.pods * 5;
         json!({
             "requests.cpu": self.cpu.to_string(),
             "requests.memory": gi(self.memory),
             "requests.storage": gi(self.storage),
             "requests.ephemeral-storage": gi(self.pods),
-            "limits.cpu": (self.pods + self.cpu).to_string(),
-            "limits.memory": gi(self.memory * 4),
-            "limits.ephemeral-storage": gi(self.pods * 5),
-            "services.nodeports": "20",
-            "services.loadbalancers": "4",
+            "limits.cpu": limits.to_string(),
+            "limits.memory": gi(limits),
+            "limits.ephemeral-storage": gi(limits),
+            "services.nodeports": services.node_ports.to_string(),
+            "services.loadbalancers": services.load_balancers.to_string(),
             "count/endpoints": (self.pods * 2).to_string(),
             "count/pods": self.pods.to_string(),
             "count/services": self.pods.to_string(),

@@ -350,7 +350,7 @@ fn other_settings(namespace: &str, new: &str) -> Value {
         },
         "stockPool": {"runtimeClassName": "nvidia"},
         "environment": {
-            "charts": {"vcluster": "0.37.0", "argocd": "10.2.0", "knative": "v1.22.0"},
+            "charts": {"vcluster": "0.37.0", "argocd": "10.2.0", "knative": "1.24.0"},
             "typeBySize": {"small": "gke", "medium": "eks", "large": "aks"},
             "machineTypes": {
                 "gke": {"small": "n2-standard-2", "medium": "n2-standard-4", "large": "n2-standard-8"},

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
-use super::{BySize, VirtualEnvironmentSettings};
+use super::{BySize, Charts, VirtualEnvironmentSettings};
 use crate::apis::virtual_environment::ClusterType;
 use crate::apis::virtual_environment::checks::version;
 use crate::catalog::aws::{self, Partition};
@@ -68,6 +68,15 @@ static IDENTITY_ID: Kind = Kind::new(
     || Regex::new(IDENTITY).ok(),
     "/subscriptions/…/resourceGroups/…/providers/Microsoft.ManagedIdentity/userAssignedIdentities/…",
 );
+/// The key of an annotation: a name, behind a DNS name and a slash where it has one.
+static ANNOTATION: Kind = Kind::new(
+    317,
+    || {
+        Regex::new("^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")
+            .ok()
+    },
+    "the key of an annotation such as service.beta.kubernetes.io/aws-load-balancer-scheme",
+);
 static MACHINE_TYPE: Kind =
     Kind::new(63, || Regex::new(MACHINE).ok(), "a machine type such as e2-standard-4");
 
@@ -115,7 +124,11 @@ impl VirtualEnvironmentSettings {
         EKS_REGION.check_some("eks.region", eks.region.as_ref())?;
         self.machine_types.eks.check("eks", &EKS_MACHINE)?;
         let Some(region) = &eks.region else { return Ok(()) };
-        for (field, arn) in [("clusterRoleArn", &eks.cluster_role_arn), ("nodeRoleArn", &eks.node_role_arn)] {
+        for (field, arn) in [
+            ("clusterRoleArn", &eks.cluster_role_arn),
+            ("nodeRoleArn", &eks.node_role_arn),
+            ("ebsCsiRoleArn", &eks.ebs_csi_role_arn),
+        ] {
             let Some(arn) = arn else { continue };
             Partition::of(region).has(arn).map_err(|refused| wrong(&format!("eks.{field}"), refused))?;
         }
@@ -140,6 +153,7 @@ impl VirtualEnvironmentSettings {
             (&REGION, "eks.region", &eks.region),
             (&ROLE_ARN, "eks.clusterRoleArn", &eks.cluster_role_arn),
             (&ROLE_ARN, "eks.nodeRoleArn", &eks.node_role_arn),
+            (&ROLE_ARN, "eks.ebsCsiRoleArn", &eks.ebs_csi_role_arn),
             (&LOCATION, "aks.location", &aks.location),
             (&RESOURCE_GROUP, "aks.resourceGroupName", &aks.resource_group_name),
             (&IDENTITY_ID, "aks.identity", &aks.identity),
@@ -157,6 +171,14 @@ impl VirtualEnvironmentSettings {
         for (name, types) in [("gke", &machines.gke), ("eks", &machines.eks), ("aks", &machines.aks)] {
             types.check(name, &MACHINE_TYPE)?;
         }
+        for (key, value) in &self.load_balancer_annotations {
+            let path = format!("loadBalancerAnnotations.{}", check::shown(key));
+            ANNOTATION.check(&path, key)?;
+            check::shape(value, 1024, |value| !value.chars().any(check::is_invisible), "visible text")
+                .map_err(|refused| wrong(&path, refused))?;
+        }
+        check::count(&self.load_balancer_annotations.keys().collect::<Vec<_>>(), 32)
+            .map_err(|refused| wrong("loadBalancerAnnotations", refused))?;
         self.check_networks()
     }
 
@@ -196,9 +218,7 @@ fn once(path: &str, value: &str, before: &[String], what: &str) -> Result<(), Er
 
 /// Whether vcluster's chart has its values under the names that we give them, which came with 0.20.
 fn has_todays_values(version: &str) -> Result<(), Refused> {
-    let mut parts = version.trim_start_matches('v').split('.').map(|part| part.parse::<u64>().ok());
-    let (major, minor) = (parts.next().flatten(), parts.next().flatten());
-    if major.zip(minor).is_some_and(|version| version < (0, 20)) {
+    if Charts::minor(version).is_some_and(|version| version < (0, 20)) {
         return Err(Refused::new(version, "0.20.0 or later, whose values have the names that are used here"));
     }
     Ok(())
