@@ -197,6 +197,60 @@ async fn a_change_says_what_is_wanted_and_crossplane_still_knows_what_it_has_mad
 }
 
 #[tokio::test]
+async fn claim_bound_to_another_composite_is_rejected() {
+    let (cluster, portal) = both().await;
+    let path = at("stockpools", "team-vision", "spare");
+    let mut object = environment("StockPool", "ada");
+    object["spec"]["resourceRef"] = json!({"kind": "XStockPool", "name": "spare-x7k"});
+    cluster.put(&path, object);
+    let bound = || cluster.get(&path).unwrap()["spec"]["resourceRef"].clone();
+    let merge = [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
+    let document = |binding: Option<Value>| {
+        let mut document = cluster.get(&path).unwrap();
+        document["spec"].as_object_mut().unwrap().remove("resourceRef");
+        if let Some(binding) = binding {
+            document["spec"]["resourceRef"] = binding;
+        }
+        document
+    };
+    let attacks =
+        [json!({"kind": "XStockPool", "name": "team-billing"}), json!({"name": "team-billing"}), Value::Null];
+    for binding in attacks {
+        let patch = json!({"spec": {"replicas": 3, "resourceRef": binding}}).to_string();
+        let patched = portal.send("PATCH", PATH, &merge, &patch).await;
+        let replaced = portal.json("PUT", "ada", PATH, &document(Some(binding.clone()))).await;
+        for answer in [patched, replaced] {
+            let field = &answer.json()["errors"][0]["field"];
+            assert_eq!((answer.status.as_u16(), field), (400, &json!("spec.resourceRef")), "{binding}");
+        }
+        assert_eq!(bound(), json!({"kind": "XStockPool", "name": "spare-x7k"}), "{binding}");
+    }
+    for binding in [json!({"kind": "XStockPool", "name": "spare-x7k"}), json!({"name": "spare-x7k"})] {
+        let patch = json!({"spec": {"replicas": 3, "resourceRef": binding}}).to_string();
+        assert_eq!(portal.send("PATCH", PATH, &merge, &patch).await.status, 200, "{binding}");
+    }
+    for binding in [None, Some(bound())] {
+        let replaced = portal.json("PUT", "ada", PATH, &document(binding)).await;
+        assert_eq!(replaced.status, 200, "{:?}", replaced.body);
+    }
+    assert_eq!(bound(), json!({"kind": "XStockPool", "name": "spare-x7k"}));
+}
+
+#[tokio::test]
+async fn claim_that_is_not_bound_yet_cannot_be_bound_by_its_user() {
+    let (cluster, portal) = both().await;
+    let path = at("stockpools", "team-vision", "spare");
+    cluster.put(&path, environment("StockPool", "ada"));
+    let merge = [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
+    let patch = r#"{"spec": {"resourceRef": {"name": "team-billing"}}}"#;
+    assert_eq!(portal.send("PATCH", PATH, &merge, patch).await.status, 400);
+    let mut document = cluster.get(&path).unwrap();
+    document["spec"]["resourceRef"] = json!({"name": "team-billing"});
+    assert_eq!(portal.json("PUT", "ada", PATH, &document).await.status, 400);
+    assert!(cluster.get(&path).unwrap()["spec"]["resourceRef"].is_null());
+}
+
+#[tokio::test]
 async fn what_is_nobodys_stays_nobodys_and_no_change_takes_an_owner_away() {
     let (cluster, portal) = both().await;
     let path = at("stockpools", "team-vision", "spare");

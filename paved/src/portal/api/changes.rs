@@ -140,6 +140,9 @@ pub(in crate::portal) async fn patch(
         return Err(Problem::field(field, "is not known; metadata and spec are allowed"));
     }
     let api = kind.api(&portal.clients.of(&person)?, Some(namespace));
+    if let Some(spec) = patch.get("spec").filter(|spec| write::writes_binding(spec)) {
+        write::keeps_binding(spec, &api.get(name).await?.data["spec"])?;
+    }
     if let Some(metadata) = patch.get_mut("metadata")
         && let Some(named) = checked(metadata)?
         && api.get(name).await?.metadata.labels.unwrap_or_default().get(LABEL) != Some(&named)

@@ -65,7 +65,11 @@ impl Draft {
         object.insert("metadata".to_owned(), Value::Object(metadata));
         let mut spec = document.remove("spec").unwrap_or_else(|| json!({}));
         match before {
-            Some(before) => rebind(&mut spec, &before.data["spec"]),
+            Some(before) => {
+                let before = &before.data["spec"];
+                rebind(&mut spec, before);
+                is_bound_as_before(&spec[BINDING], &before[BINDING])?;
+            }
             None => unbind(&mut spec),
         }
         name_secret(&kind, &name, &mut spec, before);
@@ -195,6 +199,46 @@ fn rebind(spec: &mut Value, before: &Value) {
             }
         }
     }
+}
+
+/// The field of a claim's spec by which Crossplane binds the claim to its composite.
+const BINDING: &str = "resourceRef";
+
+/// Rejects another binding than the present one: a claim that is bound to another composite's name takes
+/// that over, and deletes what it is made of with itself. Only Crossplane binds.
+fn is_bound_as_before(binding: &Value, before: &Value) -> Result<(), Problem> {
+    if binding == before {
+        return Ok(());
+    }
+    let message =
+        "belongs to Crossplane, which binds a claim to its composite: leave it out, or leave it as it is";
+    Err(Problem::field(&format!("spec.{BINDING}"), message))
+}
+
+/// Rejects a merge patch that would bind a claim otherwise than `before` does.
+pub(in crate::portal) fn keeps_binding(patch: &Value, before: &Value) -> Result<(), Problem> {
+    let Some(binding) = patch.get(BINDING) else { return Ok(()) };
+    is_bound_as_before(&merged(&before[BINDING], binding), &before[BINDING])
+}
+
+/// Whether a merge patch of a spec writes the binding.
+pub(in crate::portal) fn writes_binding(patch: &Value) -> bool {
+    patch.get(BINDING).is_some()
+}
+
+/// What a merge patch (RFC 7386) makes of a value.
+fn merged(before: &Value, patch: &Value) -> Value {
+    let Value::Object(patch) = patch else { return patch.clone() };
+    let mut fields = before.as_object().cloned().unwrap_or_default();
+    for (field, patch) in patch {
+        if patch.is_null() {
+            fields.remove(field);
+        } else {
+            let value = merged(&fields.remove(field).unwrap_or_default(), patch);
+            fields.insert(field.clone(), value);
+        }
+    }
+    Value::Object(fields)
 }
 
 /// A group of a spec, made where there is none.
