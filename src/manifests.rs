@@ -1,5 +1,6 @@
 //! Everything that follows from the types: XRDs, Compositions, the input's CRD and the reference.
 
+pub mod policy;
 mod reference;
 
 use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};

@@ -94,6 +94,7 @@ pub struct Kinds {
     all: Vec<Kind>,
     recipes: Vec<Recipe>,
     schemas: Schemas,
+    policies: Vec<Value>,
     /// What the platform team has decided: that which the examples need.
     pub config: Value,
 }
@@ -167,7 +168,9 @@ impl Kinds {
             all.extend(Some(recipe.composite.clone()).filter(|_| recipe.is_claim()));
         }
         let schemas = Schemas::new(recipes.iter().map(|recipe| &recipe.xrd))?;
-        Ok(Self { all, recipes, schemas, config: config()? })
+        let groups = Flavour::ALL.map(|flavour| (flavour, flavour.default_group()));
+        let policies = manifests::policy::policies(&groups, manifests::policy::CROSSPLANE);
+        Ok(Self { all, recipes, schemas, policies, config: config()? })
     }
 
     /// All of them.
@@ -183,6 +186,11 @@ impl Kinds {
     /// What the API server checks objects of an environment's kind by.
     pub fn schemas(&self) -> &Schemas {
         &self.schemas
+    }
+
+    /// The admission policies that are installed.
+    pub fn policies(&self) -> &[Value] {
+        &self.policies
     }
 
     /// The kind that a path means.

@@ -168,6 +168,41 @@ async fn a_claim_is_checked_as_an_api_server_checks_it() {
     assert_eq!(code(absent.unwrap_err()).0, 404);
 }
 
+/// A user who could bind a claim would make a namespace of that name theirs, and delete it with the claim.
+#[tokio::test]
+async fn claim_that_names_its_composite_is_rejected() {
+    let (_demo, client) = start(FAST, &[]).await;
+    let (version, place) = ("platform.acme.io/v1alpha1", "team-vision");
+    let claims = support::api(&client, place, version, "Environment", "environments");
+    let reference = json!({"apiVersion": version, "kind": "XEnvironment", "name": "team-payments"});
+    let claim = |spec: Value| {
+        serde_json::from_value(
+            json!({"apiVersion": version, "kind": "Environment", "metadata": {"name": "innocent"}, "spec": spec}),
+        )
+        .unwrap()
+    };
+    let attack = claim(json!({"parameters": {}, "resourceRef": reference}));
+    let refused = claims.create(&PostParams::default(), &attack).await.unwrap_err();
+    let Error::Api(status) = refused else { panic!("{refused}") };
+    assert_eq!(status.code, 422);
+    assert!(status.message.contains("spec.resourceRef is Crossplane's own"), "{}", status.message);
+
+    claims.create(&PostParams::default(), &claim(json!({"parameters": {}}))).await.unwrap();
+    let bound = support::eventually("the claim is bound", async || {
+        let claim = claims.get("innocent").await.unwrap();
+        Some(claim.data["spec"]["resourceRef"].clone()).filter(Value::is_object)
+    })
+    .await;
+    let change = async |spec: Value| {
+        let patch = Patch::Merge(json!({"spec": spec}));
+        claims.patch("innocent", &PatchParams::default(), &patch).await
+    };
+    for binding in [reference, Value::Null] {
+        assert_eq!(code(change(json!({"resourceRef": binding})).await.unwrap_err()).0, 422, "{binding}");
+    }
+    change(json!({"resourceRef": bound, "parameters": {"size": "medium"}})).await.unwrap();
+}
+
 #[tokio::test]
 async fn everybody_may_do_everything() {
     let (_demo, client) = start(FAST, &[]).await;

@@ -285,13 +285,14 @@ async fn publish(ground: &Ground, registry: &Registry, options: &Options) -> Res
     Ok(())
 }
 
-/// The rights that we ship: for Crossplane, people, and the providers of what is installed.
+/// The rights and admission policies that we ship: for Crossplane, people, and the providers of what is installed.
 fn rights(args: &package::Args) -> Result<Vec<Value>> {
     let names = args.flavours().into_iter().map(|flavour| format!("providers/{flavour}"));
     let names = ["crossplane", "people", "providers/helm"].map(str::to_owned).into_iter().chain(names);
+    let files = names.map(|name| format!("rbac/{name}.yaml")).chain(["policy.yaml".to_owned()]);
     let mut rights = Vec::new();
-    for name in names {
-        rights.extend(yaml::read(&workspace::root().join(format!("package/rbac/{name}.yaml")))?);
+    for file in files {
+        rights.extend(yaml::read(&workspace::root().join("package").join(file))?);
     }
     Ok(rights)
 }

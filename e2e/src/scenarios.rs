@@ -105,6 +105,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(rights::people_may_do_what_their_role_says),
     scenario!(rights::an_operator_looks_after_everything_but_secrets),
     scenario!(rights::a_user_reaches_no_other_namespace_and_no_part),
+    scenario!(rights::only_crossplane_writes_its_references),
     scenario!(portal::two_tenants_make_watch_and_delete),
     scenario!(cli::the_documented_pipeline_ends_with_a_site),
     scenario!(cli::a_pipeline_applies_waits_and_gets_its_outputs),

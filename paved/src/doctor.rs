@@ -8,6 +8,7 @@ mod crossplane;
 mod look;
 mod needs;
 mod packages;
+mod references;
 mod rights;
 mod settings;
 mod used;

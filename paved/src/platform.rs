@@ -46,7 +46,8 @@ struct File {
     documents: Vec<Value>,
 }
 
-/// An XRD for each API, their Compositions, and the EnvironmentConfig that these take the Settings from.
+/// An XRD for each API, their Compositions, the policies that protect Crossplane's fields, and the EnvironmentConfig that the
+/// Compositions take the Settings from.
 fn manifests(args: &Platform, mut settings: Value) -> Vec<File> {
     let flavour = args.flavour;
     let group = args.group.as_deref().unwrap_or_else(|| flavour.default_group());
@@ -62,6 +63,8 @@ fn manifests(args: &Platform, mut settings: Value) -> Vec<File> {
         .map(|api| manifests::installed_composition(*api, flavour, group, &args.function))
         .collect();
     files.push(File { name: "composition.yaml".to_owned(), documents: compositions });
+    let policies = manifests::policy::policies(&[(flavour, group)], &args.crossplane_user);
+    files.push(File { name: "policy.yaml".to_owned(), documents: policies });
     if settings["kind"] == CONFIG {
         settings = settings["data"].take();
     }

@@ -5,6 +5,7 @@ mod support;
 
 use function_paved_road::apis::{APIS, Flavour};
 use function_paved_road::manifests;
+use function_paved_road::manifests::policy::{CROSSPLANE, policies};
 use serde_json::{Value, json};
 use support::{assert_golden, example, folder, paved, within};
 
@@ -37,6 +38,7 @@ fn the_manifests_are_those_that_are_packaged() {
         );
         let composition = |api| manifests::installed_composition(api, flavour, group, &function);
         expected.extend(APIS.iter().map(|api| composition(*api)));
+        expected.extend(policies(&[(flavour, group)], CROSSPLANE));
         let mut documents = run.documents();
         let config = documents.pop().unwrap();
         assert_eq!(documents, expected);
@@ -57,7 +59,7 @@ fn a_companys_own_group_and_function_are_in_every_manifest() {
     assert_eq!((run.code, run.err.as_str()), (0, ""));
     assert_golden("platform-files", &run.out.replace(&out, "platform"));
     let read = |name: &str| std::fs::read_to_string(format!("{out}/{name}")).unwrap();
-    for text in [read("xrd/gpu-workspace.yaml"), read("composition.yaml")] {
+    for text in [read("xrd/gpu-workspace.yaml"), read("composition.yaml"), read("policy.yaml")] {
         assert!(text.contains("platform.example.org") && !text.contains("acme.io"), "{text}");
     }
     let compositions: Vec<Value> = serde_saphyr::from_multiple(&read("composition.yaml")).unwrap();
@@ -66,6 +68,12 @@ fn a_companys_own_group_and_function_are_in_every_manifest() {
         assert_eq!(composition["spec"]["pipeline"][0]["functionRef"]["name"], "acme-function");
         assert!(composition["metadata"]["labels"]["provider"].is_string());
     }
+    let user = "system:serviceaccount:upbound-system:crossplane";
+    let other = within(&folder, "other");
+    let by = ["--group", "platform.example.org", "--crossplane-user", user, "-o", &other];
+    assert_eq!(paved(&[&args[..3], &by].concat()).code, 0);
+    let policies = std::fs::read_to_string(format!("{other}/policy.yaml")).unwrap();
+    assert!(policies.contains(user) && !policies.contains(CROSSPLANE), "{policies}");
     let config = within(&folder, "platform/environmentconfig.yaml");
     assert_eq!(paved(&["validate", &config]).code, 0);
     // What was written is what it can be written from, and it can be written again.

@@ -60,7 +60,7 @@ pub struct World {
     applied: BTreeMap<String, Value>,
     /// Secrets that no slot holds, by namespace and name.
     secrets: BTreeMap<(String, String), Value>,
-    /// What a function may require, as EnvironmentConfigs.
+    /// What a function may require: EnvironmentConfigs, Namespaces.
     others: Vec<Value>,
     /// The step that runs the function, for results.
     step: String,
@@ -159,7 +159,7 @@ impl World {
         self
     }
 
-    /// Adds documents that a function may require.
+    /// Adds documents that a function may require: EnvironmentConfigs, Namespaces that exist.
     pub fn with_others(mut self, documents: impl IntoIterator<Item = Value>) -> Self {
         self.others.extend(documents);
         self

@@ -1,10 +1,11 @@
-//! Plays what stands around a composition function, offline: an API server's schema checks ([`schema`]), Crossplane
-//! core's part ([`core`]) and the providers' answers ([`provider`]).
+//! Plays what stands around a composition function, offline: an API server's schema checks ([`schema`]) and admission
+//! policies ([`policy`]), Crossplane core's part ([`core`]) and the providers' answers ([`provider`]).
 //!
 //! It knows none of the function's APIs. What core does here is what core 2.3.4 does; what `composition render` prints
 //! is what the command line 2.5.0 prints with it.
 
 pub mod core;
+pub mod policy;
 pub mod provider;
 pub mod schema;
 mod value;

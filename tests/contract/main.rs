@@ -7,6 +7,7 @@
 mod generate;
 mod names;
 mod others;
+mod policy;
 mod revisions;
 mod secrets;
 #[path = "../support/mod.rs"]

@@ -71,6 +71,9 @@ fn files() -> Result<BTreeMap<String, String>> {
         "package/input/paved-road.fn.crossplane.io_settings.yaml".to_owned(),
         yaml(&[manifests::input()])?,
     );
+    let groups = Flavour::ALL.map(|flavour| (flavour, flavour.default_group()));
+    let policies = manifests::policy::policies(&groups, manifests::policy::CROSSPLANE);
+    files.insert("package/policy.yaml".to_owned(), yaml(&policies)?);
     for (path, documents) in rbac::files()? {
         files.insert(path, yaml(&documents)?);
     }

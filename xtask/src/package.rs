@@ -35,6 +35,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use function_paved_road::apis::Flavour;
+use function_paved_road::manifests::policy;
 
 use crate::{eol, workspace};
 use build::Place;
@@ -63,6 +64,9 @@ pub struct Args {
     /// The API group of a company's own, such as platform.example.org.
     #[arg(long, requires = "flavour", value_parser = function_paved_road::manifests::group)]
     pub group: Option<String>,
+    /// The user that Crossplane runs as, for the policies of a company's own group.
+    #[arg(long, value_name = "USER", requires = "group", default_value = policy::CROSSPLANE, value_parser = policy::user)]
+    pub crossplane_user: String,
     /// Pack the ordinary debug binary of this machine: quick, for tests where something else runs the function.
     #[arg(long)]
     pub debug: bool,
@@ -175,6 +179,7 @@ impl Default for Args {
             release: concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
             flavour: None,
             group: None,
+            crossplane_user: policy::CROSSPLANE.to_owned(),
             debug: false,
             twice: false,
             output: None,

@@ -1,13 +1,17 @@
 //! What the API server takes: the right place, the schema's fields, its defaults and its rules.
 
 use serde_json::{Value, json};
+use simulator::policy::{Write, rejections};
 
 use super::{Api, Refused, Request, versioned};
 use crate::json::{remove, text};
 use crate::kinds::{Kind, Kinds};
 use crate::store::Key;
 
-/// What the API server makes of an object that somebody writes.
+/// Who writes by way of the API, to policies. Crossplane has a way of its own here.
+const USER: &str = "demo";
+
+/// What the API server makes of an object that a user writes.
 pub fn admit(
     api: &Api,
     request: &Request<'_>,
@@ -38,7 +42,18 @@ pub fn admit(
         );
         return Err(Refused::new(400, "BadRequest", message));
     }
-    admitted(&api.kinds, request.kind, key, &object, before)
+    let admitted = admitted(&api.kinds, request.kind, key, &object, before)?;
+    let write = Write {
+        object: &admitted,
+        before,
+        group: &request.kind.group,
+        resource: &request.kind.plural,
+        user: USER,
+    };
+    match rejections(api.kinds.policies(), write).first() {
+        None => Ok(admitted),
+        Some(message) => Err(Refused::denied(request.kind, &key.name, message)),
+    }
 }
 
 /// The same of an object whose place is known: with defaults, checked by its schema, and without what others keep there.

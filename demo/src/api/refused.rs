@@ -56,6 +56,15 @@ impl Refused {
             .about(kind, name, &causes)
     }
 
+    /// An admission policy rejects it.
+    pub fn denied(kind: &Kind, name: &str, message: &str) -> Self {
+        let message = format!(
+            "{} {name:?} is forbidden: a ValidatingAdmissionPolicy denied request: {message}",
+            full(kind)
+        );
+        Self::new(422, "Invalid", message).about(kind, name, &[])
+    }
+
     /// Fields that others have set.
     pub fn conflicts(kind: &Kind, name: &str, conflicts: &[Conflict]) -> Self {
         let version = kind.api_version();

@@ -99,9 +99,11 @@ impl Alive {
         for own in ["managedFields", "resourceVersion"] {
             remove(&mut given["metadata"], own);
         }
-        let config = around.kinds.config.clone();
-        let world =
-            World::new(given).defined_by(&recipe.xrd).select(&recipe.composition).with_others([config]);
+        // What the function has Crossplane look up: Settings, and whether a namespace exists.
+        let namespaces = around.store.list("namespaces.", None).1.into_iter();
+        let namespaces = namespaces.map(|(_, namespace)| Value::clone(&namespace));
+        let others = namespaces.chain([around.kinds.config.clone()]);
+        let world = World::new(given).defined_by(&recipe.xrd).select(&recipe.composition).with_others(others);
         let (cloud, mirror) = (Cloud::new(around.pace), Mirror::default());
         Some(Self { world, cloud, mirror, leaving: Leaving::new(around.pace), composite })
     }

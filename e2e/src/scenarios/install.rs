@@ -256,12 +256,18 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
         &[
             "✓ Function paved-road-function-paved-road",
             "✓ XRD stockpools.platform.team.example",
+            "✓ Admission policies",
+            "✓ Crossplane's rights",
             "✓ your rights",
         ],
     )
 }
 
-/// The roles for people that are written beside the packages.
+/// The roles for people and the admission policies that are written beside the packages.
 async fn roles(output: PathBuf) -> Result<Vec<Value>> {
-    tokio::task::spawn_blocking(move || yaml::read(&output.join("people.yaml"))).await?
+    tokio::task::spawn_blocking(move || {
+        let [people, policy] = ["people.yaml", "policy.yaml"].map(|file| yaml::read(&output.join(file)));
+        Ok([people?, policy?].concat())
+    })
+    .await?
 }

@@ -1,10 +1,12 @@
 //! The roles that we ship are enough for what they are for, and for nothing else.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::{APIS, Flavour};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::environment::{Environment, resource};
+use crate::kubectl::Kubectl;
+use crate::stage::{Stage, eventually};
 
 pub(super) async fn people_may_do_what_their_role_says(stage: Stage) -> Result<()> {
     for api in APIS {
@@ -64,5 +66,80 @@ pub(super) async fn a_user_reaches_no_other_namespace_and_no_part(stage: Stage) 
     for kind in ["instances.ec2.aws.m.upbound.io", "objects.kubernetes.m.crossplane.io", "secrets"] {
         ensure!(!stage.can(&stage.user, "delete", kind).await?, "a user can delete {kind}");
     }
+    Ok(())
+}
+
+/// By these fields a user could bind a claim to a composite of a name of theirs, take over another's composite, or have Crossplane
+/// delete foreign resources. They stay Crossplane's; a tool that restores backups may write them.
+pub(super) async fn only_crossplane_writes_its_references(stage: Stage) -> Result<()> {
+    let reference = |name: &str| {
+        let group = Flavour::Claims.default_group();
+        json!({"apiVersion": function_paved_road::manifests::api_version(group), "kind": "XStockPool", "name": name})
+    };
+    let attack =
+        json!({"metadata": {"name": "innocent"}, "spec": {"resourceRef": reference("team-payments")}});
+    let innocent = stage.example("stock-pool", Flavour::Claims, attack)?;
+    is_crossplanes(&innocent.is_refused().await?, "spec.resourceRef")?;
+
+    let claim = stage.ready("stock-pool", Flavour::Claims, json!({})).await?;
+    for binding in [reference("team-payments"), Value::Null] {
+        let refusal = claim.refuses(&json!({"spec": {"resourceRef": binding}})).await?;
+        is_crossplanes(&refusal, "spec.resourceRef")?;
+    }
+    // Unchanged it passes, as a client sends it that writes back what it has read.
+    let bound = claim.object().await?["spec"]["resourceRef"].clone();
+    claim.edit(&json!({"spec": {"resourceRef": bound, "replicas": 0}})).await?;
+
+    let composite = claim.composite().await?;
+    let operator = stage.operator();
+    let foreign =
+        json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "payments", "namespace": "default"}]);
+    for (field, value) in [("claimRef", json!({"name": "innocent"})), ("resourceRefs", foreign.clone())] {
+        let refusal = patch_is_refused(&operator, &composite, &json!({"spec": {field: value}})).await?;
+        is_crossplanes(&refusal, &format!("spec.{field}"))?;
+    }
+    let pool = stage.ready("stock-pool", Flavour::Namespaced, json!({})).await?;
+    let refusal = pool.refuses(&json!({"spec": {"crossplane": {"resourceRefs": foreign}}})).await?;
+    is_crossplanes(&refusal, "spec.crossplane.resourceRefs")?;
+
+    let restored = restored(&stage, &innocent).await?;
+    ensure!(
+        restored["metadata"]["name"] == "team-payments",
+        "the claim is bound to {}",
+        restored["metadata"]["name"]
+    );
+    Ok(())
+}
+
+/// Applies a claim that names its composite as a user who restores backups. Its composite, once there is one.
+async fn restored(stage: &Stage, claim: &Environment) -> Result<Value> {
+    let user = stage.user.person.as_deref().context("the user is nobody")?;
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": format!("{}-restores", stage.namespace)},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "paved-road-restore"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+    });
+    stage.objects.apply(&binding).await?;
+    eventually("the right to restore is in force", async || Ok(claim.apply().await.ok())).await?;
+    claim.ready().await?;
+    let composite = claim.composite().await?;
+    stage.objects.delete(&binding).await?;
+    Ok(composite)
+}
+
+/// A patch by somebody that the API server must refuse; its words.
+async fn patch_is_refused(who: &Kubectl, object: &Value, patch: &Value) -> Result<String> {
+    let name = object["metadata"]["name"].as_str().context("a name")?;
+    let patch = patch.to_string();
+    who.refused(&["patch", &resource(object), name, "--type=merge", "-p", &patch], "").await
+}
+
+fn is_crossplanes(refusal: &str, field: &str) -> Result<()> {
+    ensure!(
+        refusal.contains(&format!("{field} is Crossplane's own")),
+        "refused for another reason: {refusal}"
+    );
     Ok(())
 }

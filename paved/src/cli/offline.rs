@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use function_paved_road::apis::Flavour;
-use function_paved_road::manifests;
+use function_paved_road::manifests::{self, policy};
 
 pub(super) const VALIDATE_HELP: &str = "\
 Examples:
@@ -139,6 +139,10 @@ pub(crate) struct Platform {
     /// The name under which the Function is installed: `kubectl get functions` shows it.
     #[arg(long, value_name = "NAME", default_value = crate::platform::FUNCTION, conflicts_with = "check")]
     pub(crate) function: String,
+
+    /// The user that Crossplane runs as: the only one that the policies let write Crossplane's own fields.
+    #[arg(long, value_name = "USER", default_value = policy::CROSSPLANE, value_parser = policy::user, conflicts_with = "check")]
+    pub(crate) crossplane_user: String,
 
     /// Write into this folder, over what was written there before [default: print everything].
     #[arg(short, long, value_name = "DIR", conflicts_with = "check")]

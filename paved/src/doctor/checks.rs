@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::check::Check;
 use super::look::{Seen, World};
 use super::packages::{self, Needed};
-use super::{clusters, configs, crossplane, needs, settings, used};
+use super::{clusters, configs, crossplane, needs, references, settings, used};
 use crate::cluster::MARK;
 use crate::paint::harmless;
 
@@ -18,11 +18,13 @@ pub(super) fn all(world: &World) -> Vec<Check> {
     if matches!(world.definitions, Seen::NoSuchKind) {
         return all;
     }
+    all.extend(crossplane::advisory(world));
     all.extend(packages::check("Function", &world.functions, &Needed::Named(needed_functions(world))));
     all.extend(packages::check("Provider", &world.providers, &Needed::From(needed_providers(world))));
     all.extend(needs::check(world));
     all.extend(configs::check(world));
     all.extend(definitions(world));
+    all.extend(references::check(world));
     all.extend(settings::check(world));
     all.extend(clusters::check(world));
     all

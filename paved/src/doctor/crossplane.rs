@@ -26,6 +26,25 @@ pub(super) fn check(world: &World) -> Check {
     }
 }
 
+/// Warns of a Crossplane that deletes resources which somebody else made: GHSA-77cv-mrm6-fr3c.
+///
+/// Until <https://github.com/crossplane/crossplane/pull/7627>, merged for 2.4.0, Crossplane deletes what
+/// `spec.resourceRefs` of a composite names, if it has no controller and the annotation of composed
+/// resources, whoever wrote the reference. <https://github.com/crossplane/crossplane/pull/5876> brought
+/// that into 1.17 (and later releases of 1.15 and 1.16). No release before 2.4.0 is known to have the
+/// first change.
+pub(super) fn advisory(world: &World) -> Option<Check> {
+    const AFFECTED: std::ops::Range<(u32, u32)> = (1, 15)..(2, 4);
+    let Seen::All(deployments) = &world.crossplane else { return None };
+    let (version, _) =
+        deployments.iter().filter_map(version).find(|(_, number)| AFFECTED.contains(number))?;
+    let found = format!(
+        "{version} may delete foreign resources that a user writes into spec.resourceRefs of a composite; update to 2.4.0 or \
+         later, and keep the admission policies"
+    );
+    Some(Check::open("GHSA-77cv-mrm6-fr3c", found))
+}
+
 fn is_available(deployment: &DynamicObject) -> bool {
     deployment.data["status"]["availableReplicas"].as_i64().is_some_and(|pods| pods > 0)
 }
@@ -135,6 +154,24 @@ mod tests {
                 "none of its pods is available; look at `kubectl -n upbound-system get pods -l app=crossplane`"
             );
         }
+    }
+
+    #[test]
+    fn crossplane_before_2_4_is_warned_of() {
+        for (version, warned) in [
+            ("1.14.9", false),
+            ("1.15.0", true),
+            ("1.20.11", true),
+            ("2.3.9", true),
+            ("2.4.0", false),
+            ("2.5.1", false),
+        ] {
+            let deployment = json!({"metadata": {"name": "x", "labels": {"app.kubernetes.io/version": version}},
+                "spec": {"template": {"spec": {"containers": [{"name": "crossplane", "image": "crossplane:latest"}]}}}});
+            let check = advisory(&World { crossplane: objects(&[deployment]), ..world() });
+            assert_eq!(check.map(|check| check.mark), warned.then_some(Mark::Busy), "{version}");
+        }
+        assert_eq!(advisory(&World { crossplane: Seen::Hidden, ..world() }), None);
     }
 
     #[test]

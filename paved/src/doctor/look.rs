@@ -56,10 +56,18 @@ pub(super) struct World {
     pub(super) configs: Seen,
     pub(super) functions: Seen,
     pub(super) providers: Seen,
+    /// The ValidatingAdmissionPolicies, and their bindings.
+    pub(super) policies: Seen,
+    pub(super) bindings: Seen,
+    /// The ClusterRoles that are aggregated to Crossplane's own.
+    pub(super) roles: Seen,
     pub(super) provider_configs: Vec<ProviderConfigs>,
     /// Managed clusters of ours, by kind.
     pub(super) clusters: Vec<Clusters>,
 }
+
+/// The label of ClusterRoles that are aggregated to Crossplane's own.
+const AGGREGATED: &str = "rbac.crossplane.io/aggregate-to-crossplane=true";
 
 /// Group, version and kind.
 pub(super) type Served = (String, String, String);
@@ -75,17 +83,26 @@ pub(super) async fn look(cluster: &Cluster, kinds: &Kinds) -> World {
     };
     let apis = "apiextensions.crossplane.io";
     let packages = "pkg.crossplane.io";
-    let [definitions, compositions, configs, functions, providers] = [
+    let admission = "admissionregistration.k8s.io";
+    let [definitions, compositions, configs, functions, providers, policies, bindings, roles] = [
         crossplane(apis, "v1", "CompositeResourceDefinition", "compositeresourcedefinitions"),
         crossplane(apis, "v1", "Composition", "compositions"),
         crossplane(apis, "v1beta1", "EnvironmentConfig", "environmentconfigs"),
         crossplane(packages, "v1", "Function", "functions"),
         crossplane(packages, "v1", "Provider", "providers"),
+        crossplane(admission, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+        crossplane(admission, "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
+        crossplane("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles"),
     ];
     let deployments = ApiResource::erase::<Deployment>(&());
     // An API server before 1.27 answers with something else.
     let groups = cluster.client.list_api_groups_aggregated().await.ok();
     let groups = groups.filter(|groups| !groups.items.is_empty());
+    let (policies, bindings, roles) = futures::join!(
+        all(cluster, &policies, ""),
+        all(cluster, &bindings, ""),
+        all(cluster, &roles, AGGREGATED),
+    );
     let (definitions, compositions, configs, functions, providers, crossplane) = futures::join!(
         all(cluster, &definitions, ""),
         all(cluster, &compositions, ""),
@@ -113,6 +130,9 @@ pub(super) async fn look(cluster: &Cluster, kinds: &Kinds) -> World {
         configs,
         functions,
         providers,
+        policies,
+        bindings,
+        roles,
         provider_configs,
         clusters: all_clusters,
     }

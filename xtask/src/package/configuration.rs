@@ -1,5 +1,5 @@
 //! The Configurations: one for each API and flavour, each with its XRD, its Composition, and what it depends on. Those of a
-//! company's own group come with roles for it.
+//! company's own group come with roles and policies for it.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{Args, composed, names, rbac, xpkg};
 use crate::{tools, yaml};
 
-/// Builds the packages that the flags ask for, and the roles of a group of one's own; gives their files.
+/// Builds the packages that the flags ask for, and the roles and policies of a company's own group; gives their files.
 pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     let crossplane = tools::path(&tools::CLI)?;
     let mut files = Vec::new();
@@ -29,6 +29,9 @@ pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
         let people = output.join("people.yaml");
         yaml::write(&people, &rbac::people(args.place.root(), flavour, group)?)?;
         files.push(people);
+        let policy = output.join("policy.yaml");
+        yaml::write(&policy, &manifests::policy::policies(&[(flavour, group)], &args.crossplane_user))?;
+        files.push(policy);
     }
     Ok(files)
 }

@@ -24,7 +24,8 @@ const DESCRIPTION: &str = "Crossplane composition function: self-service environ
 const PORTS: [&str; 2] = ["9443/tcp", "8080/tcp"];
 
 /// What lies beside the package's own files in `package/`, for people.
-pub const NOT_PACKAGED: [&str; 4] = ["observability/*", "rbac/*", "rbac/providers/*", "runtime-config.yaml"];
+pub const NOT_PACKAGED: [&str; 5] =
+    ["observability/*", "policy.yaml", "rbac/*", "rbac/providers/*", "runtime-config.yaml"];
 
 /// Builds the package for one architecture; gives its file.
 pub fn package(args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {

@@ -1,4 +1,6 @@
 #![allow(clippy::unwrap_used)]
+use function_paved_road::apis::Flavour;
+use function_paved_road::manifests::policy::{CROSSPLANE, policies};
 use function_paved_road::settings::API_VERSION;
 use kube::core::ApiResource;
 use serde_json::json;
@@ -24,8 +26,11 @@ fn with(name: &str, spec: &Value, conditions: &[(&str, &str)]) -> Value {
 pub(in crate::doctor) fn world() -> World {
     let package = json!({"package": "registry.example.org/x/y:v1.2.3"});
     let healthy = [("Installed", "True"), ("Healthy", "True")];
-    let definition =
-        json!({"group": "dev.example.org", "names": {"kind": "GpuDevWorkspace", "categories": ["paved"]}});
+    let definition = json!({"group": "dev.example.org", "names": {"kind": "GpuDevWorkspace", "plural": "gpudevworkspaces", "categories": ["paved"]}});
+    let policies = |kind: &str| {
+        let all = policies(&[(Flavour::Namespaced, "dev.example.org")], CROSSPLANE);
+        objects(&all.into_iter().filter(|document| document["kind"] == kind).collect::<Vec<_>>())
+    };
     let composition = json!({
         "compositeTypeRef": {"apiVersion": "dev.example.org/v1alpha1", "kind": "GpuDevWorkspace"},
         "pipeline": [{"functionRef": {"name": "fn"},
@@ -41,7 +46,7 @@ pub(in crate::doctor) fn world() -> World {
         kinds: kinds().all().to_vec(),
         crossplane: objects(&[
             json!({"metadata": {"name": "crossplane", "labels": {}}, "spec": {"template": {"spec": {
-            "containers": [{"name": "crossplane", "image": "r.example.org/crossplane:v2.3.4"}]}}}, "status": {"availableReplicas": 1}}),
+            "containers": [{"name": "crossplane", "image": "r.example.org/crossplane:v2.4.0"}]}}}, "status": {"availableReplicas": 1}}),
         ]),
         served: Some(served()),
         definitions: objects(&[with("workspaces.dev.example.org", &definition, &[("Established", "True")])]),
@@ -50,6 +55,9 @@ pub(in crate::doctor) fn world() -> World {
             "data": {"providerConfigs": {"aws": {"name": "team"}}}})]),
         functions: objects(&[with("fn", &package, &healthy)]),
         providers: objects(&[with("provider-aws-ec2", &package, &healthy)]),
+        policies: policies("ValidatingAdmissionPolicy"),
+        bindings: policies("ValidatingAdmissionPolicyBinding"),
+        roles: objects(&[]),
         provider_configs: vec![
             ProviderConfigs {
                 resource: aws("ClusterProviderConfig"),
@@ -84,11 +92,12 @@ fn told(world: &World) -> String {
 #[test]
 fn a_cluster_that_is_well_has_no_red_line() {
     insta::assert_snapshot!(told(&world()), @r"
-    ✓ Crossplane  2.3.4 serves both flavours
+    ✓ Crossplane  2.4.0 serves both flavours
     ✓ Function fn  v1.2.3
     ✓ Provider provider-aws-ec2  v1.2.3
     ✓ ClusterProviderConfig.aws.m.upbound.io  team
     ✓ XRD workspaces.dev.example.org  Composition workspaces
+    ✓ Admission policies  only Crossplane binds claims and composites
     ✓ Settings paved-road  EnvironmentConfig
     ");
 }
@@ -125,6 +134,9 @@ fn what_may_not_be_seen_is_not_red() {
         configs: hidden(),
         functions: hidden(),
         providers: hidden(),
+        policies: hidden(),
+        bindings: hidden(),
+        roles: hidden(),
         ..world()
     };
     assert!(all(&world).iter().all(|check| check.mark != Mark::Bad), "{}", told(&world));

@@ -14,8 +14,9 @@ const TEND: [&str; 6] = ["get", "list", "watch", "update", "patch", "delete"];
 /// hand where Kubernetes has overlooked them.
 const TIDY: [&str; 4] = ["get", "list", "watch", "delete"];
 
-/// What an operator reads of Crossplane to find out why nothing happens.
-const CROSSPLANE: [(&str, &[&str]); 2] = [
+/// What an operator reads of Crossplane, its rights and its policies to find out why nothing happens.
+const CROSSPLANE: [(&str, &[&str]); 4] = [
+    ("admissionregistration.k8s.io", &["validatingadmissionpolicies", "validatingadmissionpolicybindings"]),
     (
         "apiextensions.crossplane.io",
         &["compositeresourcedefinitions", "compositions", "compositionrevisions"],
@@ -31,6 +32,7 @@ const CROSSPLANE: [(&str, &[&str]); 2] = [
             "providerrevisions",
         ],
     ),
+    ("rbac.authorization.k8s.io", &["clusterroles"]),
 ];
 
 /// The roles that we ship: for APIs in the groups that are theirs unless somebody chooses another one.

@@ -1,0 +1,216 @@
+//! What keeps users from writing Crossplane's own fields, and what Crossplane may look up: without the
+//! first a user takes over what is another's, without the second nothing is composed.
+
+use function_paved_road::apis::Flavour;
+use function_paved_road::manifests::policy::Guarded;
+use kube::api::DynamicObject;
+use serde_json::Value;
+
+use super::check::Check;
+use super::checks::{is_ours, name};
+use super::look::{Seen, World};
+use super::used::{self, Used};
+
+/// The schema revision whose Compositions have Crossplane look up Namespaces.
+const LOOKS_UP_SINCE: u64 = 2;
+
+/// Policies and rights, each in a line.
+pub(super) fn check(world: &World) -> Vec<Check> {
+    policies(world).into_iter().chain(rights(world)).collect()
+}
+
+/// The resources of ours that no policy protects, in one line.
+fn policies(world: &World) -> Option<Check> {
+    const WHAT: &str = "Admission policies";
+    const HELPS: &str = "apply package/policy.yaml, or the policy.yaml of your own group: until then a user can take over \
+                         what belongs to another";
+    let Seen::All(definitions) = &world.definitions else { return None };
+    let guarded: Vec<(String, Guarded)> =
+        definitions.iter().filter(|one| is_ours(one)).flat_map(guarded).collect();
+    if guarded.is_empty() {
+        return None;
+    }
+    let (policies, bindings) = match (&world.policies, &world.bindings) {
+        (Seen::All(policies), Seen::All(bindings)) => (policies, bindings),
+        (Seen::NoSuchKind, _) => {
+            let found = "this cluster has none: Kubernetes serves ValidatingAdmissionPolicies since 1.30";
+            return Some(Check::open(WHAT, found));
+        }
+        (Seen::All(_), unread) | (unread, _) => return Some(unread.unread(WHAT)),
+    };
+    let protects = |resource: &str, guarded: Guarded| {
+        policies.iter().any(|policy| covers(policy, resource, guarded) && is_bound(policy, bindings))
+    };
+    let open: Vec<&str> = guarded
+        .iter()
+        .filter(|(resource, guarded)| !protects(resource, *guarded))
+        .map(|(resource, _)| resource.as_str())
+        .collect();
+    Some(match open.as_slice() {
+        [] => Check::good(WHAT, "only Crossplane binds claims and composites"),
+        open => Check::bad(WHAT, format!("none protects {}", open.join(", ")), HELPS),
+    })
+}
+
+/// The resources (`plural.group`) of an XRD that have fields of Crossplane's.
+fn guarded(definition: &DynamicObject) -> Vec<(String, Guarded)> {
+    let spec = &definition.data["spec"];
+    let claims = spec["claimNames"].is_object();
+    let flavour = if claims { Flavour::Claims } else { Flavour::Namespaced };
+    let group = spec["group"].as_str().unwrap_or_default();
+    let of = |guarded: &Guarded| {
+        let names = if *guarded == Guarded::Claims { "claimNames" } else { "names" };
+        Some((format!("{}.{group}", spec[names]["plural"].as_str()?), *guarded))
+    };
+    Guarded::of(flavour).iter().filter_map(of).collect()
+}
+
+/// Whether a policy checks the fields of a resource when it is created and updated.
+fn covers(policy: &DynamicObject, resource: &str, guarded: Guarded) -> bool {
+    let spec = &policy.data["spec"];
+    let has = |list: &Value, wanted: &str| {
+        list.as_array().is_some_and(|all| all.iter().any(|one| one == wanted || one == "*"))
+    };
+    let (plural, group) = resource.split_once('.').unwrap_or_default();
+    let rules = spec["matchConstraints"]["resourceRules"].as_array();
+    let matches = rules.into_iter().flatten().any(|rule| {
+        let operations = &rule["operations"];
+        has(&rule["resources"], plural)
+            && has(&rule["apiGroups"], group)
+            && has(operations, "CREATE")
+            && has(operations, "UPDATE")
+    });
+    let expressions: Vec<&Value> =
+        spec["validations"].as_array().into_iter().flatten().map(|one| &one["expression"]).collect();
+    matches && guarded.validations().iter().all(|wanted| expressions.contains(&&wanted["expression"]))
+}
+
+/// Whether a binding puts a policy into force, for every object.
+fn is_bound(policy: &DynamicObject, bindings: &[DynamicObject]) -> bool {
+    bindings.iter().map(|binding| &binding.data["spec"]).any(|spec| {
+        let denies =
+            spec["validationActions"].as_array().is_some_and(|all| all.iter().any(|one| one == "Deny"));
+        spec["policyName"] == name(policy) && denies && spec["matchResources"].is_null()
+    })
+}
+
+/// Whether Crossplane may look up Namespaces, where a Composition has it do so.
+fn rights(world: &World) -> Option<Check> {
+    const WHAT: &str = "Crossplane's rights";
+    used::all(world).iter().find(|used| looks_up_namespaces(used))?;
+    let Seen::All(roles) = &world.roles else { return Some(world.roles.unread(WHAT)) };
+    Some(if roles.iter().any(may_look_up_namespaces) {
+        Check::good(WHAT, "it may look up Namespaces")
+    } else {
+        let found =
+            "it may not get, list and watch Namespaces, and composes no virtual and no unified environment";
+        Check::bad(WHAT, found, "apply package/rbac/crossplane.yaml")
+    })
+}
+
+fn looks_up_namespaces(used: &Used<'_>) -> bool {
+    let makes_namespaces = match used.api.info().name {
+        "virtual-environment" => true,
+        "unified-environment" => used.flavour == Flavour::Claims,
+        _ => false,
+    };
+    makes_namespaces
+        && used.input["schemaRevision"].as_u64().is_some_and(|revision| revision >= LOOKS_UP_SINCE)
+}
+
+fn may_look_up_namespaces(role: &DynamicObject) -> bool {
+    let has = |list: &Value, wanted: &str| {
+        list.as_array().is_some_and(|all| all.iter().any(|one| one == wanted || one == "*"))
+    };
+    let rules = role.data["rules"].as_array();
+    rules.into_iter().flatten().any(|rule| {
+        has(&rule["apiGroups"], "")
+            && has(&rule["resources"], "namespaces")
+            && rule["resourceNames"].is_null()
+            && ["get", "list", "watch"].iter().all(|verb| has(&rule["verbs"], verb))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use function_paved_road::manifests::policy::{CROSSPLANE, policies};
+    use serde_json::json;
+
+    use super::*;
+    use crate::doctor::checks::tests::{objects, world};
+    use crate::paint::Mark;
+
+    const GROUP: &str = "dev.example.org";
+
+    /// A cluster with the claims API of virtual environments, whose Composition has this schema revision.
+    fn claims(revision: u64) -> World {
+        let definition = json!({"metadata": {"name": "x"}, "spec": {"group": GROUP,
+            "names": {"kind": "XEnvironment", "plural": "xenvironments"},
+            "claimNames": {"kind": "Environment", "plural": "environments", "categories": ["paved"]}}});
+        let composition = json!({"metadata": {"name": "x"}, "spec": {
+            "compositeTypeRef": {"apiVersion": format!("{GROUP}/v1alpha1"), "kind": "XEnvironment"},
+            "pipeline": [{"functionRef": {"name": "fn"}, "input": {"kind": "Settings", "schemaRevision": revision}}]}});
+        World { definitions: objects(&[definition]), compositions: objects(&[composition]), ..world() }
+    }
+
+    fn installed(documents: &[Value]) -> World {
+        let of = |kind: &str| {
+            let all: Vec<Value> = documents.iter().filter(|one| one["kind"] == kind).cloned().collect();
+            objects(&all)
+        };
+        World {
+            policies: of("ValidatingAdmissionPolicy"),
+            bindings: of("ValidatingAdmissionPolicyBinding"),
+            ..claims(1)
+        }
+    }
+
+    fn told(world: &World) -> (Mark, String) {
+        let check = super::policies(world).unwrap();
+        (check.mark, check.found)
+    }
+
+    #[test]
+    fn policy_that_is_missing_or_not_in_force_is_red() {
+        let whole = policies(&[(Flavour::Claims, GROUP)], CROSSPLANE);
+        assert_eq!(told(&installed(&whole)).0, Mark::Good);
+        let (mark, found) = told(&installed(&[]));
+        assert_eq!(mark, Mark::Bad);
+        assert!(found.contains("environments.dev.example.org, xenvironments.dev.example.org"), "{found}");
+        assert!(found.contains("package/policy.yaml"), "{found}");
+        for (kind, spoil) in [
+            ("ValidatingAdmissionPolicyBinding", "/spec/validationActions/0"),
+            ("ValidatingAdmissionPolicyBinding", "/spec/policyName"),
+            ("ValidatingAdmissionPolicy", "/spec/matchConstraints/resourceRules/0/operations/1"),
+            ("ValidatingAdmissionPolicy", "/spec/matchConstraints/resourceRules/0/apiGroups/0"),
+            ("ValidatingAdmissionPolicy", "/spec/validations/0/expression"),
+        ] {
+            let mut broken = whole.clone();
+            let one = broken.iter_mut().find(|one| one["kind"] == kind).unwrap();
+            *one.pointer_mut(spoil).unwrap() = json!("other");
+            assert_eq!(told(&installed(&broken)).0, Mark::Bad, "{kind} {spoil}");
+        }
+        let hidden = World { policies: Seen::Hidden, ..installed(&whole) };
+        assert_eq!(told(&hidden).0, Mark::Busy);
+        assert_eq!(told(&World { policies: Seen::NoSuchKind, ..hidden }).0, Mark::Busy);
+    }
+
+    #[test]
+    fn missing_right_to_look_up_namespaces_is_red_where_a_composition_needs_it() {
+        let role = |verbs: Value| {
+            objects(&[json!({"metadata": {"name": "x"},
+                "rules": [{"apiGroups": [""], "resources": ["namespaces"], "verbs": verbs}]})])
+        };
+        let mark =
+            |revision: u64, roles: Seen| rights(&World { roles, ..claims(revision) }).map(|check| check.mark);
+        assert_eq!(mark(2, role(json!(["get", "list", "watch"]))), Some(Mark::Good));
+        assert_eq!(mark(2, role(json!(["*"]))), Some(Mark::Good));
+        assert_eq!(mark(2, role(json!(["get"]))), Some(Mark::Bad));
+        assert_eq!(mark(2, objects(&[])), Some(Mark::Bad));
+        assert_eq!(mark(2, Seen::Hidden), Some(Mark::Busy));
+        assert_eq!(mark(1, objects(&[])), None);
+        // A GPU workspace has no namespace of its own.
+        assert_eq!(rights(&World { roles: objects(&[]), ..world() }), None);
+    }
+}

@@ -1,0 +1,201 @@
+//! The admission policies that keep users from writing what Crossplane writes into claims and
+//! composites: which composite a claim is bound to, and what a composite is made of.
+//!
+//! Crossplane trusts these fields. A claim bound to another composite's name takes it over, and before
+//! Crossplane 2.4 a composite that names foreign resources has them deleted.
+
+use serde_json::{Value, json};
+
+use crate::apis::{APIS, Flavour};
+
+/// The user that Crossplane's own chart runs Crossplane as.
+pub const CROSSPLANE: &str = "system:serviceaccount:crossplane-system:crossplane";
+
+/// The ClusterRole that exempts its subjects, such as a tool that restores backups.
+pub const RESTORE_ROLE: &str = "paved-road-restore";
+
+/// The right that exempts a user. It is a right to a resource that nobody serves, in a group of its
+/// own: Crossplane's `edit` roles give every verb on claims and composites.
+const RESTORE: (&str, &str, &str) = ("paved-road.fn.crossplane.io", "references", "restore");
+
+/// The kinds that have fields of Crossplane's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guarded {
+    /// Claims: `spec.resourceRef`.
+    Claims,
+    /// Composites of claims: `spec.claimRef` and `spec.resourceRefs`.
+    ClaimedComposites,
+    /// Composites in namespaces: `spec.crossplane.resourceRefs`.
+    NamespacedComposites,
+}
+
+impl Guarded {
+    /// Those of a flavour.
+    pub fn of(flavour: Flavour) -> &'static [Self] {
+        match flavour {
+            Flavour::Claims => &[Self::Claims, Self::ClaimedComposites],
+            Flavour::Namespaced => &[Self::NamespacedComposites],
+        }
+    }
+
+    /// The fields that only Crossplane sets, changes and removes.
+    pub fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Claims => &["spec.resourceRef"],
+            Self::ClaimedComposites => &["spec.claimRef", "spec.resourceRefs"],
+            Self::NamespacedComposites => &["spec.crossplane.resourceRefs"],
+        }
+    }
+
+    /// A policy's name begins with this; the API group follows.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Claims => "paved-road-claims",
+            Self::ClaimedComposites => "paved-road-composites",
+            Self::NamespacedComposites => "paved-road-environments",
+        }
+    }
+
+    /// The resources that have the fields: `environmentclaims`.
+    pub fn resources(self) -> Vec<&'static str> {
+        let plural = |info: &'static crate::apis::Info| match self {
+            Self::Claims => info.claim.plural,
+            Self::ClaimedComposites => info.composite.plural,
+            Self::NamespacedComposites => info.namespaced.plural,
+        };
+        let mut all: Vec<_> = APIS.iter().map(|api| plural(api.info())).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// What a policy checks of the fields, in CEL, with a message for each.
+    pub fn validations(self) -> Vec<Value> {
+        self.fields().iter().map(|field| validation(field)).collect()
+    }
+}
+
+/// The policies for API groups, their bindings, and the role that exempts. `crossplane` is the user that
+/// Crossplane runs as.
+pub fn policies(groups: &[(Flavour, &str)], crossplane: &str) -> Vec<Value> {
+    let mut documents = vec![restore_role()];
+    for (flavour, group) in groups {
+        for guarded in Guarded::of(*flavour) {
+            let name = format!("{}.{group}", guarded.name());
+            documents.push(policy(*guarded, &name, group, crossplane));
+            documents.push(json!({
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": "ValidatingAdmissionPolicyBinding",
+                "metadata": {"name": name},
+                "spec": {"policyName": name, "validationActions": ["Deny"]},
+            }));
+        }
+    }
+    documents
+}
+
+fn restore_role() -> Value {
+    let (group, resource, verb) = RESTORE;
+    let about = "Exempts from the policies on references of Crossplane's. For a ClusterRoleBinding of a tool that restores \
+                 claims and composites from a backup.";
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": RESTORE_ROLE, "annotations": {"kubernetes.io/description": about}},
+        "rules": [{"apiGroups": [group], "resources": [resource], "verbs": [verb]}],
+    })
+}
+
+fn policy(guarded: Guarded, name: &str, group: &str, crossplane: &str) -> Value {
+    let (right_group, resource, verb) = RESTORE;
+    let about = format!("Only Crossplane sets, changes and removes {}.", guarded.fields().join(" and "));
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name, "annotations": {"kubernetes.io/description": about}},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [group],
+                "apiVersions": ["*"],
+                "operations": ["CREATE", "UPDATE"],
+                "resources": guarded.resources(),
+            }]},
+            "matchConditions": [
+                {
+                    "name": "is-not-crossplane",
+                    "expression": format!("request.userInfo.username != '{crossplane}'"),
+                },
+                {
+                    "name": "does-not-restore",
+                    "expression": format!(
+                        "!authorizer.group('{right_group}').resource('{resource}').check('{verb}').allowed()"
+                    ),
+                },
+            ],
+            "validations": guarded.validations(),
+        },
+    })
+}
+
+/// The field is as it was: set in both or in neither, and the same.
+fn validation(field: &str) -> Value {
+    let (is, was) = (has("object", field), has("oldObject", field));
+    let expression = format!(
+        "({is}) == (request.operation == 'UPDATE' && {was}) && (!({is}) || object.{field} == oldObject.{field})"
+    );
+    let message = format!(
+        "{field} is Crossplane's own: leave it as it is. A tool that restores backups needs the ClusterRole {RESTORE_ROLE}"
+    );
+    json!({"expression": expression, "message": message})
+}
+
+/// Whether an object has a field, in CEL: every part of its path is tested.
+fn has(object: &str, field: &str) -> String {
+    let mut path = object.to_owned();
+    let mut tests = Vec::new();
+    for part in field.split('.') {
+        path = format!("{path}.{part}");
+        tests.push(format!("has({path})"));
+    }
+    tests.join(" && ")
+}
+
+/// Checks the name of a user: a policy quotes it.
+pub fn user(text: &str) -> Result<String, String> {
+    let fit = |c: char| c.is_ascii_alphanumeric() || "-_.:@/".contains(c);
+    if !text.is_empty() && text.len() <= 253 && text.chars().all(fit) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("{text:?}: expected the name of a user, such as {CROSSPLANE}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_that_a_policy_could_not_quote_is_rejected() {
+        assert!(user(CROSSPLANE).is_ok());
+        for bad in ["", "a'b", "a b", "a\\b", "a\nb"] {
+            assert!(user(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn every_flavour_has_a_binding_for_each_policy() {
+        let groups = [(Flavour::Claims, "a.example.org"), (Flavour::Namespaced, "b.example.org")];
+        let documents = policies(&groups, CROSSPLANE);
+        let named = |kind: &str| -> Vec<&str> {
+            let of_kind = documents.iter().filter(|document| document["kind"] == kind);
+            of_kind.filter_map(|document| document["metadata"]["name"].as_str()).collect()
+        };
+        let names = [
+            "paved-road-claims.a.example.org",
+            "paved-road-composites.a.example.org",
+            "paved-road-environments.b.example.org",
+        ];
+        assert_eq!(named("ValidatingAdmissionPolicy"), names);
+        assert_eq!(named("ValidatingAdmissionPolicyBinding"), names);
+    }
+}
