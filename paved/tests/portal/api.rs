@@ -217,7 +217,7 @@ async fn claim_bound_to_another_composite_is_rejected() {
         [json!({"kind": "XStockPool", "name": "team-billing"}), json!({"name": "team-billing"}), Value::Null];
     for binding in attacks {
         let patch = json!({"spec": {"replicas": 3, "resourceRef": binding}}).to_string();
-        let patched = portal.send("PATCH", PATH, &merge, &patch).await;
+        let patched = portal.send("PATCH", PATH, &merge, patch).await;
         let replaced = portal.json("PUT", "ada", PATH, &document(Some(binding.clone()))).await;
         for answer in [patched, replaced] {
             let field = &answer.json()["errors"][0]["field"];
@@ -227,7 +227,7 @@ async fn claim_bound_to_another_composite_is_rejected() {
     }
     for binding in [json!({"kind": "XStockPool", "name": "spare-x7k"}), json!({"name": "spare-x7k"})] {
         let patch = json!({"spec": {"replicas": 3, "resourceRef": binding}}).to_string();
-        assert_eq!(portal.send("PATCH", PATH, &merge, &patch).await.status, 200, "{binding}");
+        assert_eq!(portal.send("PATCH", PATH, &merge, patch).await.status, 200, "{binding}");
     }
     for binding in [None, Some(bound())] {
         let replaced = portal.json("PUT", "ada", PATH, &document(binding)).await;
