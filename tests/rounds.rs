@@ -56,7 +56,7 @@ fn no_round_takes_back_or_rewrites_what_an_earlier_one_asked_for() {
             for (slot, object) in before {
                 let now = now.get(slot).unwrap_or_else(|| panic!("{name}: call {} drops {slot}", number + 2));
                 let mut rewritten = support::rewritten(&object.clone().into(), &now.clone().into());
-                rewritten.retain(|change| !support::is_now_deleted(slot, change));
+                rewritten.retain(|change| !support::is_now_deleted(slot, change) && !is_named(slot, change));
                 assert!(
                     rewritten.is_empty(),
                     "{name}: call {} rewrites {slot}: {}",
@@ -66,6 +66,13 @@ fn no_round_takes_back_or_rewrites_what_an_earlier_one_asked_for() {
             }
         }
     }
+}
+
+/// Whether a change is the name that AWS assigns to a database server once it is there: what is observed is asked for.
+fn is_named(slot: &str, change: &str) -> bool {
+    slot == "postgres-instance"
+        && change.starts_with(".metadata.annotations.crossplane.io/external-name: ")
+        && change.contains(" became \"db-")
 }
 
 #[test]

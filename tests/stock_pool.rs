@@ -184,3 +184,42 @@ fn gpus_come_with_their_toleration_and_go_with_it() {
         assert_eq!(without["containers"][0]["resources"]["requests"], json!({"memory": "16Gi"}));
     }
 }
+
+/// What is asked for as the Deployment's strategy.
+fn strategy(world: &World) -> Value {
+    let mut desired = support::world::desired(&world.answer());
+    let object = Value::Object(desired.remove("deployment").unwrap());
+    let manifest = object.pointer("/spec/forProvider/manifest").cloned().unwrap_or(object);
+    manifest["spec"]["strategy"].clone()
+}
+
+#[test]
+fn new_pool_with_gpus_replaces_pods_without_spare_gpus() {
+    let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": "25%"}});
+    for mut world in ready() {
+        assert_eq!(strategy(&world), rolling);
+        world.xr["spec"]["gpu"] = json!(0);
+        assert_eq!(strategy(&world), Value::Null);
+        let mut world = world.settle(|_| Mood::Ready);
+        world.xr["spec"]["gpu"] = json!(2);
+        assert_eq!(strategy(&world), rolling);
+    }
+}
+
+#[test]
+fn running_pool_keeps_its_strategy() {
+    // As a cluster completes a Deployment that names none.
+    let usual =
+        json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}});
+    for mut world in ready() {
+        let object = &mut world.composed.get_mut("deployment").unwrap().object;
+        let wrapped = object["kind"] == "Object";
+        if wrapped {
+            object["spec"]["forProvider"]["manifest"]["spec"].as_object_mut().unwrap().remove("strategy");
+        } else {
+            object["spec"]["strategy"] = usual.clone();
+        }
+        world.xr["spec"]["image"] = json!("registry.k8s.io/pause:3.11");
+        assert_eq!(strategy(&world), if wrapped { Value::Null } else { usual.clone() });
+    }
+}

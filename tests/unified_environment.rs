@@ -6,7 +6,7 @@ mod support;
 
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use serde_json::{Map, Value, json};
-use support::world::{desired, is_fatal, status};
+use support::world::{Mood, World, desired, is_fatal, status};
 
 const MARK: &str = "/spec/template/metadata/annotations/paved-road.fn.crossplane.io~1credentials";
 
@@ -262,5 +262,148 @@ fn publishers_follow_settings_and_the_policy_stays_while_its_distribution_is_not
         assert!(policy(&environment).as_str().unwrap().contains(other));
         environment.seen("frontend-site")["status"] = json!({});
         assert_eq!(policy(&environment), before);
+    }
+}
+
+/// The example of each API, before anything exists.
+fn new() -> Vec<World> {
+    let examples = support::examples();
+    let ours = examples
+        .iter()
+        .filter(|example| example.api.info().name == "unified-environment" && example.state == "nothing");
+    ours.map(World::new).collect()
+}
+
+/// What a world asks for in a slot; of a wrapper what it wraps.
+fn asked(world: &World, slot: &str) -> Value {
+    let response = world.answer();
+    assert!(!is_fatal(&response), "{:?}", response.results);
+    let object = desired(&response).remove(slot).map(Value::Object).unwrap_or_default();
+    object.pointer("/spec/forProvider/manifest").cloned().unwrap_or(object)
+}
+
+#[test]
+fn role_that_does_not_exist_cannot_break_a_policy() {
+    let ours = "arn:aws:iam::123456789012:role/site-publisher";
+    for mut world in new() {
+        world.input["unifiedEnvironment"]["publisherRoleArns"] = json!([ours]);
+        let world = world.settle(|_| Mood::Ready);
+        let policy = asked(&world, "frontend-bucket-policy")["spec"]["forProvider"]["policy"].clone();
+        let policy: Value = serde_json::from_str(policy.as_str().unwrap()).unwrap();
+        let statements = policy["Statement"].as_array().unwrap();
+        let publishers: Vec<_> =
+            statements.iter().filter(|one| one["Sid"].as_str().unwrap().starts_with("Publishers")).collect();
+        assert_eq!(publishers.len(), 2);
+        for statement in publishers {
+            assert_eq!(statement["Principal"], "*");
+            assert_eq!(statement["Condition"], json!({"StringEquals": {"aws:PrincipalArn": [ours]}}));
+        }
+    }
+}
+
+#[test]
+fn policy_of_an_earlier_release_stays_until_its_publishers_change() {
+    let [one, other] = ["one", "other"].map(|name| format!("arn:aws:iam::123456789012:role/{name}"));
+    for mut world in new() {
+        world.input["unifiedEnvironment"]["publisherRoleArns"] = json!([one]);
+        let mut world = world.settle(|_| Mood::Ready);
+        let field =
+            &mut world.composed.get_mut("frontend-bucket-policy").unwrap().object["spec"]["forProvider"];
+        let mut policy: Value = serde_json::from_str(field["policy"].as_str().unwrap()).unwrap();
+        for statement in policy["Statement"].as_array_mut().unwrap() {
+            if statement["Sid"].as_str().unwrap().starts_with("Publishers") {
+                statement["Principal"] = json!({"AWS": [one]});
+                statement.as_object_mut().unwrap().remove("Condition");
+            }
+        }
+        let earlier = policy.to_string();
+        field["policy"] = json!(earlier);
+        let now =
+            |world: &World| asked(world, "frontend-bucket-policy")["spec"]["forProvider"]["policy"].clone();
+        assert_eq!(now(&world), earlier);
+        world.input["unifiedEnvironment"]["publisherRoleArns"] = json!([one, other]);
+        assert!(now(&world).as_str().unwrap().contains("aws:PrincipalArn"));
+    }
+}
+
+#[test]
+fn new_ingress_has_annotations_and_a_certificate_by_settings() {
+    for mut world in new() {
+        world.input["unifiedEnvironment"]["ingress"] = json!({
+            "domain": "apps.acme.io", "clusterIssuer": "letsencrypt", "tlsSecretName": "wildcard",
+            "annotations": {"example.org/timeout": "60"},
+        });
+        let mut world = world.settle(|_| Mood::Ready);
+        let ingress = asked(&world, "backend-ingress");
+        let annotations = &ingress["metadata"]["annotations"];
+        assert_eq!(annotations["cert-manager.io/cluster-issuer"], "letsencrypt");
+        assert_eq!(annotations["example.org/timeout"], "60");
+        assert_eq!(ingress["spec"]["tls"][0]["secretName"], "wildcard");
+
+        // It keeps them, whatever Settings say later.
+        world.input["unifiedEnvironment"]["ingress"] = json!({"annotations": {"example.org/other": "1"}});
+        assert_eq!(asked(&world, "backend-ingress"), ingress);
+    }
+}
+
+#[test]
+fn running_ingress_gets_no_annotation_from_settings() {
+    for world in new() {
+        let mut world = world.settle(|_| Mood::Ready);
+        let before = asked(&world, "backend-ingress");
+        world.input["unifiedEnvironment"]["ingress"]["clusterIssuer"] = json!("letsencrypt");
+        assert_eq!(asked(&world, "backend-ingress"), before);
+    }
+}
+
+/// The same where every environment has a server of its own.
+fn with_a_server() -> Vec<World> {
+    let mut worlds = new();
+    for world in &mut worlds {
+        let settings = &mut world.input["unifiedEnvironment"];
+        settings["database"] = json!({"mode": "rds"});
+        settings["rds"] = json!({"subnetGroup": "databases", "securityGroupIds": ["sg-0a1b2c3d"]});
+    }
+    worlds
+}
+
+#[test]
+fn new_server_is_called_as_its_snapshot_says_and_changes_at_once() {
+    for world in with_a_server() {
+        let mut world = world.settle(|_| Mood::Ready);
+        let server = asked(&world, "postgres-instance")["spec"]["forProvider"].clone();
+        let name = server["identifier"].as_str().unwrap();
+        assert_eq!(server["finalSnapshotIdentifier"], format!("{name}-final"));
+        assert_eq!(
+            (&server["skipFinalSnapshot"], &server["applyImmediately"]),
+            (&json!(false), &json!(true))
+        );
+        assert_eq!(server["maxAllocatedStorage"], Value::Null);
+
+        // A server of an earlier release: AWS named it, and its changes wait for a window.
+        let fields = &mut world.composed.get_mut("postgres-instance").unwrap().object["spec"]["forProvider"];
+        let fields = fields.as_object_mut().unwrap();
+        fields.insert("identifier".to_owned(), json!("terraform-20261125120000000000000001"));
+        fields.remove("applyImmediately");
+        world.xr["spec"]["database"]["size"] = json!("large");
+        let server = asked(&world, "postgres-instance")["spec"]["forProvider"].clone();
+        assert_eq!(server["identifier"], "terraform-20261125120000000000000001");
+        assert_eq!(server["applyImmediately"], Value::Null);
+        assert_eq!(server["instanceClass"], "db.m7g.large");
+    }
+}
+
+#[test]
+fn new_server_grows_and_leaves_no_snapshot_where_settings_say_so() {
+    for mut world in with_a_server() {
+        world.input["unifiedEnvironment"]["rds"]["finalSnapshot"] = json!(false);
+        world.input["unifiedEnvironment"]["rds"]["maxAllocatedStorage"] = json!(500);
+        let world = world.settle(|_| Mood::Ready);
+        let server = asked(&world, "postgres-instance")["spec"]["forProvider"].clone();
+        assert_eq!(server["maxAllocatedStorage"], 500);
+        assert_eq!(
+            (&server["skipFinalSnapshot"], &server["finalSnapshotIdentifier"]),
+            (&json!(true), &Value::Null)
+        );
     }
 }

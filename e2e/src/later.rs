@@ -28,7 +28,7 @@ fn decisions() -> Value {
     json!({
         "gpuWorkspace": {"amis": {"us-east-1": {"default": IMAGE}}},
         "applicationEnvironment": {
-            "databaseVersion": "POSTGRES_17",
+            "databaseVersion": "POSTGRES_18",
             "databaseTier": "db-custom-2-7680",
             "machineTypes": {"small": "e2-standard-2", "medium": "e2-standard-8", "large": "e2-standard-16"},
         },

@@ -97,6 +97,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(inside::what_cannot_leave_is_left_behind_by_hand),
     scenario!(day_two::what_was_deleted_by_hand_comes_back),
     scenario!(day_two::what_vanished_from_a_cloud_comes_back),
+    scenario!(day_two::what_is_upgraded_by_hand_stays_upgraded),
     scenario!(failure::a_refused_leaf_is_named_and_recovers),
     scenario!(failure::each_common_cause_ends_the_wait_with_what_helps),
     scenario!(refusals::the_api_server_refuses_what_the_schema_forbids),

@@ -4,6 +4,7 @@ mod documents;
 mod rounds;
 mod tree;
 
+use function_sdk_rust::proto::v1::RunFunctionResponse;
 use jiff::Timestamp;
 use serde_json::Value;
 use simulator::core::rendered;
@@ -13,7 +14,7 @@ use crate::cli::{Format, Preview};
 use crate::failure::Failure;
 use crate::files::{self, Document, shown};
 use crate::function;
-use crate::subject::{Subject, kind, observed, step};
+use crate::subject::{Subject, kind, observed, placeholder, step};
 
 /// Previews every claim and XR of the given files: all that can be is printed, then all that went wrong.
 pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -56,6 +57,14 @@ fn inputs(args: &Preview, console: &mut Console<'_>) -> Result<Vec<(Document, Ve
     Ok(inputs)
 }
 
+/// Warns of what no cloud will take, although the function does.
+fn warn(subject: &Subject, response: &RunFunctionResponse, console: &mut Console<'_>) -> Result<(), Failure> {
+    for advice in placeholder::of_response(response) {
+        writeln!(console.err, "warning: {}: {advice}", subject.title)?;
+    }
+    Ok(())
+}
+
 /// Runs the function once, or until it is ready, and gives the documents to print; a tree is printed at once.
 fn show(
     mut subject: Subject,
@@ -69,6 +78,7 @@ fn show(
     let response = function::answer(&subject.world, &subject.step.input, Timestamp::now())
         .map_err(|message| subject.fatal(message))?;
     subject.check(&response, console)?;
+    warn(&subject, &response, console)?;
     let rendered = rendered(&subject.world, &response).map_err(|error| subject.fatal(error.to_string()))?;
     if let Some(advice) = function::advice(&subject.world, &response) {
         writeln!(console.err, "note: {}: {advice}", subject.title)?;

@@ -3,6 +3,7 @@
 pub(crate) mod discreet;
 pub(crate) mod kind;
 pub(crate) mod observed;
+pub(crate) mod placeholder;
 mod readable;
 pub(crate) mod step;
 

@@ -146,6 +146,20 @@ async fn who_does_not_wait_until_it_is_prepared_does_not_wait_until_it_answers()
     seat.connect(&["--unprepared", "--timeout", "1s"]).await.is(7, &told);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn workspace_is_reached_at_its_ipv6_address_where_the_function_says_so() {
+    let (v4, v6) = ("203.0.113.7", "2001:db8::7");
+    for (address, other) in [(v4, v6), (v6, v4)] {
+        let line = format!("ssh developer@{address}");
+        let status = json!({"instanceId": "i-0abc", "publicIp": v4, "ipv6Address": v6, "connection": line});
+        let seat = Seat::with(workspace(status), &[]).await;
+        seat.program("ssh", "exit 7");
+        let login = format!("developer@{address}");
+        let told = seat.connect(&["--unprepared", "--timeout", "1s"]).await.is(7, &[login.as_str()]);
+        assert!(!told.contains(other), "{told}");
+    }
+}
+
 const DATABASE: [(&str, &str); 5] = [
     ("endpoint", "db.example.org:5432"),
     ("port", "5432"),

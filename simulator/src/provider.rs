@@ -165,7 +165,12 @@ fn identify(manner: &Manner, object: &mut Value) {
     if matches!(manner.id, Id::None) {
         return;
     }
-    if text(object, &EXTERNAL_NAME).is_none() {
+    let named = text(object, &EXTERNAL_NAME);
+    let stays = match manner.id {
+        Id::Replaced(prefix) => named.is_some_and(|name| name.starts_with(prefix)),
+        _ => named.is_some(),
+    };
+    if !stays {
         let name = manner.id.of(object);
         set(object, &EXTERNAL_NAME, json!(name));
     }

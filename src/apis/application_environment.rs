@@ -153,6 +153,7 @@ impl Api for ApplicationEnvironment {
         let server = p.server(settings, cx)?;
         p.database_and_user(cx)?;
         let bucket = p.bucket(cx)?;
+        p.access(settings, bucket.get(|bucket| bucket.project_number), cx)?;
         cx.usage("gke-cluster", "node-pool")?;
         cx.usage("cloudsql-instance", "database")?;
         cx.usage("cloudsql-instance", "database-user")?;

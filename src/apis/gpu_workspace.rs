@@ -14,7 +14,7 @@ use super::{Api, Info, Names, Tagged};
 use crate::catalog::aws;
 use crate::catalog::gpu::{self, Machine};
 use crate::check::LONGEST_SSH_KEY;
-use crate::compose::{Composition, Observed};
+use crate::compose::{Addition, Composition, Observed};
 use crate::error::Error;
 use crate::models::Managed;
 use crate::models::aws::ec2::{
@@ -22,7 +22,7 @@ use crate::models::aws::ec2::{
 };
 use crate::models::aws::iam::{InstanceProfile, Role};
 use cloud_init::CloudInit;
-pub use settings::{GpuWorkspaceSettings, Images, Network};
+pub use settings::{GpuWorkspaceSettings, Images, Network, PLACEHOLDER_IMAGE};
 
 /// How many SSH public keys a workspace may have.
 pub const MOST_KEYS: usize = 20;
@@ -42,7 +42,8 @@ pub struct Parameters {
     /// Who the workspace is for: an e-mail address or a login.
     #[schemars(length(min = 1, max = 128), regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._+@-]*$"))]
     pub owner: String,
-    /// EC2 machine type with a GPU. Changing it stops and starts the machine.
+    /// EC2 machine type with a GPU. Changing it stops and starts the machine. A volume that was attached by hand blocks the
+    /// change: the provider then tries to manage the volume, too.
     #[serde(default = "default_instance_type")]
     #[schemars(length(min = 1, max = 32))]
     pub instance_type: String,
@@ -51,7 +52,8 @@ pub struct Parameters {
     #[schemars(length(min = 1, max = aws::LONGEST_REGION), regex(pattern = aws::REGION))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("region cannot be changed: make a new workspace"))]
     pub region: String,
-    /// Release of OpenCV to install, in three or four parts, such as 4.8.0. It cannot be changed.
+    /// Release of OpenCV to install, in three or four parts, such as 4.8.0. It cannot be changed. Its wheels on PyPI use the
+    /// CPU only: for OpenCV on the GPU run a container that has it, or build OpenCV with the image's CUDA.
     #[serde(default = "default_opencv_version")]
     #[schemars(length(max = 20), regex(pattern = r"^[0-9]+(\.[0-9]+){2,3}$"))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("opencvVersion cannot be changed: install another release with pip, or make a new workspace"))]
@@ -66,7 +68,7 @@ pub struct Parameters {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 100), inner(length(max = 43)))]
     pub allowed_cidrs: Option<Vec<String>>,
-    /// Size of the disk in GiB. It can grow, never shrink.
+    /// Size of the disk in GiB. It can grow, never shrink. A volume that was attached by hand blocks the change.
     #[serde(rename = "diskGB", default = "default_disk_gb")]
     #[schemars(range(min = 75, max = 16384))]
     #[x_kube(validation = Rule::new("self >= oldSelf").message("diskGB can grow, never shrink"))]
@@ -83,6 +85,8 @@ pub struct GpuDevWorkspaceStatus {
     pub public_ip: Option<String>,
     /// Private IPv4 address.
     pub private_ip: Option<String>,
+    /// IPv6 address, where the subnet has IPv6.
+    pub ipv6_address: Option<String>,
     /// How to get in: an ssh command, or one for an SSM session.
     pub connection: Option<String>,
     /// What the machine is, in one line: GPU, memory, vCPUs.
@@ -120,7 +124,7 @@ impl Api for GpuDevWorkspace {
             ("Address", ".status.publicIp", "string"),
         ],
         first_slots: &["security-group"],
-        since_revision: &[],
+        since_revision: &[Addition::field("ipv6Address", 2)],
     };
     type Settings = GpuWorkspaceSettings;
     type Status = GpuDevWorkspaceStatus;
@@ -140,10 +144,9 @@ impl Api for GpuDevWorkspace {
         let instance = p.instance(machine, profile, &tags, settings, cx)?;
         cx.usage("security-group", "instance")?;
         cx.usage("role", "instance-profile")?;
-        cx.usage("role", "role-ssm")?;
 
         let status = p.status(machine, &cidrs, &instance);
-        cx.connection("host", status.public_ip.clone().or_else(|| status.private_ip.clone()));
+        cx.connection("host", p.host(&status, &cidrs));
         cx.connection("user", Some(cloud_init::USER));
         cx.connection("instanceId", status.instance_id.clone());
         Ok(status)
@@ -178,21 +181,34 @@ impl Parameters {
         cidrs: &[IpNet],
         instance: &Observed<InstanceStatus>,
     ) -> GpuDevWorkspaceStatus {
-        let instance_id = instance.text(|machine| machine.id.clone());
-        let public_ip = instance.text(|machine| machine.public_ip.clone());
-        let by_ssh = public_ip.as_ref().filter(|_| !self.ssh_public_keys.is_empty() && !cidrs.is_empty());
-        let connection = match (by_ssh, &instance_id) {
+        let mut status = GpuDevWorkspaceStatus {
+            instance_id: instance.text(|machine| machine.id.clone()),
+            public_ip: instance.text(|machine| machine.public_ip.clone()),
+            private_ip: instance.text(|machine| machine.private_ip.clone()),
+            ipv6_address: instance.text(|machine| machine.ipv6_addresses.first().cloned()),
+            machine: Some(machine.line()),
+            connection: None,
+        };
+        status.connection = match (self.ssh_address(&status, cidrs), &status.instance_id) {
             (Some(address), _) => Some(format!("ssh {}@{address}", cloud_init::USER)),
             (None, Some(id)) => Some(format!("aws ssm start-session --target {id} --region {}", self.region)),
             (None, None) => None,
         };
-        GpuDevWorkspaceStatus {
-            private_ip: instance.text(|machine| machine.private_ip.clone()),
-            machine: Some(machine.line()),
-            instance_id,
-            public_ip,
-            connection,
-        }
+        status
+    }
+
+    /// The address at which SSH answers: the firewall lets a network of the same IP version in, and there is a key.
+    fn ssh_address<'s>(&self, status: &'s GpuDevWorkspaceStatus, cidrs: &[IpNet]) -> Option<&'s str> {
+        let open = |v6: bool| cidrs.iter().any(|cidr| cidr.addr().is_ipv6() == v6);
+        let v4 = status.public_ip.as_deref().filter(|_| open(false));
+        let v6 = || status.ipv6_address.as_deref().filter(|_| open(true));
+        v4.or_else(v6).filter(|_| !self.ssh_public_keys.is_empty())
+    }
+
+    /// The address to publish: the one at which SSH answers, else the best that is known.
+    fn host(&self, status: &GpuDevWorkspaceStatus, cidrs: &[IpNet]) -> Option<String> {
+        let known = || status.public_ip.as_deref().or(status.private_ip.as_deref());
+        self.ssh_address(status, cidrs).or_else(known).map(str::to_owned)
     }
 }
 

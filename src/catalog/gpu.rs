@@ -1,12 +1,12 @@
 //! EC2 machine types with an NVIDIA GPU.
 //!
-//! Prices are on-demand US dollars per hour for Linux in us-east-1, as of 2026-07. Shapes are those of AWS's public
+//! Prices are on-demand US dollars per hour for Linux, in us-east-1 or where AWS offers the type, as of 2026-07. Shapes are those of AWS's public
 //! pages on instance types (<https://aws.amazon.com/ec2/instance-types/>, "Accelerated Computing"); GPU memory is
 //! what the driver reports as usable.
 
 use std::fmt::Write;
 
-use crate::check::{Refused, nearest};
+use crate::check::{Refused, nearest, quoted};
 
 /// A machine type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,14 +21,14 @@ pub struct Machine {
     pub vcpus: u32,
     /// Memory in GiB.
     pub memory_gib: u32,
-    /// On-demand price in US dollars per hour.
-    pub usd_per_hour: f64,
+    /// On-demand price in US dollars per hour; `None` where AWS publishes none.
+    pub usd_per_hour: Option<f64>,
 }
 
 /// A model of GPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gpu {
-    /// NVIDIA's name for it.
+    /// NVIDIA's name for it; a part of a shared one is called `L4-3Q`, after its memory in GB.
     pub model: &'static str,
     /// Usable memory of one, in MiB.
     pub memory_mib: u32,
@@ -48,15 +48,22 @@ pub enum Driver {
 }
 
 const V100: Gpu = gpu("V100", 16384, (7, 0), Driver::Proprietary);
+const V100_32: Gpu = gpu("V100", 32768, (7, 0), Driver::Proprietary);
 const T4: Gpu = gpu("T4", 16384, (7, 5), Driver::Open);
 const A100_40: Gpu = gpu("A100", 40960, (8, 0), Driver::Open);
 const A100_80: Gpu = gpu("A100", 81920, (8, 0), Driver::Open);
 const A10G: Gpu = gpu("A10G", 22888, (8, 6), Driver::Open);
 const L4: Gpu = gpu("L4", 22888, (8, 9), Driver::Open);
+const L4_EIGHTH: Gpu = gpu("L4-3Q", 2861, (8, 9), Driver::Open);
+const L4_QUARTER: Gpu = gpu("L4-6Q", 5722, (8, 9), Driver::Open);
+const L4_HALF: Gpu = gpu("L4-12Q", 11444, (8, 9), Driver::Open);
 const L40S: Gpu = gpu("L40S", 45776, (8, 9), Driver::Open);
 const H100: Gpu = gpu("H100", 81920, (9, 0), Driver::Open);
 const H200: Gpu = gpu("H200", 144_384, (9, 0), Driver::Open);
 const B200: Gpu = gpu("B200", 183_359, (10, 0), Driver::Open);
+const B300: Gpu = gpu("B300", 275_040, (10, 3), Driver::Open);
+const RTX_PRO_4500: Gpu = gpu("RTX PRO 4500", 32623, (12, 0), Driver::Open);
+const RTX_PRO_6000: Gpu = gpu("RTX PRO 6000", 97887, (12, 0), Driver::Open);
 
 /// Every machine type we know, by family and size.
 pub static MACHINES: &[Machine] = &[
@@ -91,25 +98,70 @@ pub static MACHINES: &[Machine] = &[
     machine_type("g6e.16xlarge", 1, L40S, 64, 512, 7.57719),
     machine_type("g6e.24xlarge", 4, L40S, 96, 768, 15.06559),
     machine_type("g6e.48xlarge", 8, L40S, 192, 1536, 30.13118),
+    machine_type("g6f.large", 1, L4_EIGHTH, 2, 8, 0.202),
+    machine_type("g6f.xlarge", 1, L4_EIGHTH, 4, 16, 0.2375),
+    machine_type("g6f.2xlarge", 1, L4_QUARTER, 8, 32, 0.475),
+    machine_type("g6f.4xlarge", 1, L4_HALF, 16, 64, 0.95),
+    machine_type("gr6.4xlarge", 1, L4, 16, 128, 1.5392),
+    machine_type("gr6.8xlarge", 1, L4, 32, 256, 2.4464),
+    machine_type("gr6f.4xlarge", 1, L4_HALF, 16, 128, 1.066),
+    machine_type("g7.2xlarge", 1, RTX_PRO_4500, 8, 32, 2.52),
+    machine_type("g7.4xlarge", 1, RTX_PRO_4500, 16, 64, 3.04208),
+    machine_type("g7.8xlarge", 1, RTX_PRO_4500, 32, 128, 4.08624),
+    machine_type("g7.12xlarge", 2, RTX_PRO_4500, 48, 192, 7.12832),
+    machine_type("g7.24xlarge", 4, RTX_PRO_4500, 96, 384, 14.25664),
+    machine_type("g7.48xlarge", 8, RTX_PRO_4500, 192, 768, 28.51328),
+    machine_type("g7e.2xlarge", 1, RTX_PRO_6000, 8, 64, 3.36312),
+    machine_type("g7e.4xlarge", 1, RTX_PRO_6000, 16, 128, 3.99816),
+    machine_type("g7e.8xlarge", 1, RTX_PRO_6000, 32, 256, 5.26824),
+    machine_type("g7e.12xlarge", 2, RTX_PRO_6000, 48, 512, 8.28608),
+    machine_type("g7e.24xlarge", 4, RTX_PRO_6000, 96, 1024, 16.57216),
+    machine_type("g7e.48xlarge", 8, RTX_PRO_6000, 192, 2048, 33.14432),
     machine_type("p3.2xlarge", 1, V100, 8, 61, 3.06),
     machine_type("p3.8xlarge", 4, V100, 32, 244, 12.24),
     machine_type("p3.16xlarge", 8, V100, 64, 488, 24.48),
+    machine_type("p3dn.24xlarge", 8, V100_32, 96, 768, 31.212),
     machine_type("p4d.24xlarge", 8, A100_40, 96, 1152, 21.957_642),
     machine_type("p4de.24xlarge", 8, A100_80, 96, 1152, 27.447_05),
     machine_type("p5.4xlarge", 1, H100, 16, 256, 6.88),
     machine_type("p5.48xlarge", 8, H100, 192, 2048, 55.04),
+    Machine { usd_per_hour: None, ..machine_type("p5e.48xlarge", 8, H200, 192, 2048, 0.0) },
     machine_type("p5en.48xlarge", 8, H200, 192, 2048, 63.296),
     machine_type("p6-b200.48xlarge", 8, B200, 192, 2048, 113.9328),
+    machine_type("p6-b300.48xlarge", 8, B300, 192, 4096, 142.416),
 ];
+
+/// Families with NVIDIA GPUs whose CPUs are arm64.
+const ARM64: [&str; 3] = ["g5g", "p6e-gb200", "p6e-gb300"];
+
+/// Families of which the sizes with one GPU are on offer unless Settings say otherwise.
+const OFFERED: [&str; 4] = ["g4dn", "g5", "g6", "g6e"];
 
 /// The machine type of this name; the error names its nearest neighbours and lists all.
 pub fn machine(name: &str) -> Result<&'static Machine, Refused> {
     if let Some(machine) = MACHINES.iter().find(|machine| machine.name == name) {
         return Ok(machine);
     }
+    let all: Vec<&Machine> = MACHINES.iter().collect();
+    let all = by_family(&all);
+    if name.split_once('.').is_some_and(|(family, _)| ARM64.contains(&family)) {
+        let found = format!("{}, whose CPUs are arm64", quoted(name));
+        return Err(Refused { found, allowed: format!("machine types whose CPUs are x86-64: {all}") });
+    }
     let near = nearest(name, MACHINES.iter().map(|machine| machine.name), 3);
     let hint = if near.is_empty() { String::new() } else { format!("{} (nearest); all: ", near.join(", ")) };
-    Err(Refused::new(name, format!("{hint}{}", by_family())))
+    Err(Refused::new(name, format!("{hint}{all}")))
+}
+
+/// The machine type, if it is on offer where Settings name none.
+pub fn offered(machine: &'static Machine) -> Result<&'static Machine, Refused> {
+    if machine.is_offered() {
+        return Ok(machine);
+    }
+    let offered: Vec<&Machine> = MACHINES.iter().filter(|machine| machine.is_offered()).collect();
+    let allowed =
+        format!("{}; the platform team offers others by gpuWorkspace.instanceTypes", by_family(&offered));
+    Err(Refused::new(machine.name, allowed))
 }
 
 /// The families of all machine types.
@@ -123,6 +175,11 @@ impl Machine {
         self.name.split_once('.').map_or(self.name, |(family, _)| family)
     }
 
+    /// Whether it is on offer where Settings name no types: one GPU of an affordable family.
+    fn is_offered(&self) -> bool {
+        self.gpus == 1 && OFFERED.contains(&self.family())
+    }
+
     /// What a user gets, in one line: `1 × NVIDIA T4 (16 GiB), 4 vCPUs, 16 GiB`.
     pub fn line(&self) -> String {
         let Self { gpus, vcpus, memory_gib, gpu, .. } = self;
@@ -132,10 +189,10 @@ impl Machine {
     }
 }
 
-/// All names, short enough for a message: `g4dn.{xlarge, 2xlarge}, g5.{xlarge}`.
-fn by_family() -> String {
+/// Names, short enough for a message: `g4dn.{xlarge, 2xlarge}, g5.{xlarge}`.
+fn by_family(machines: &[&Machine]) -> String {
     let mut text = String::new();
-    for machines in MACHINES.chunk_by(|a, b| a.family() == b.family()) {
+    for machines in machines.chunk_by(|a, b| a.family() == b.family()) {
         let sizes: Vec<_> =
             machines.iter().filter_map(|m| m.name.split_once('.')).map(|(_, size)| size).collect();
         let separator = if text.is_empty() { "" } else { ", " };
@@ -157,7 +214,7 @@ const fn machine_type(
     memory_gib: u32,
     usd_per_hour: f64,
 ) -> Machine {
-    Machine { name, gpu, gpus, vcpus, memory_gib, usd_per_hour }
+    Machine { name, gpu, gpus, vcpus, memory_gib, usd_per_hour: Some(usd_per_hour) }
 }
 
 #[cfg(test)]
@@ -191,7 +248,7 @@ mod tests {
         for machine in MACHINES {
             let old = machine.gpu.compute_capability < (7, 5);
             assert_eq!(machine.gpu.driver == Driver::Proprietary, old, "{}", machine.name);
-            assert_eq!(machine.family() == "p3", old, "{}", machine.name);
+            assert_eq!(["p3", "p3dn"].contains(&machine.family()), old, "{}", machine.name);
         }
     }
 
@@ -213,9 +270,30 @@ mod tests {
     fn within_a_family_more_of_everything_never_costs_less() {
         for (a, b) in MACHINES.iter().flat_map(|a| MACHINES.iter().map(move |b| (a, b))) {
             let more = a.gpus <= b.gpus && a.vcpus <= b.vcpus && a.memory_gib <= b.memory_gib;
-            if a.family() == b.family() && more {
-                assert!(a.usd_per_hour <= b.usd_per_hour, "{} and {}", a.name, b.name);
-            }
+            let prices = a.usd_per_hour.zip(b.usd_per_hour).filter(|_| a.family() == b.family() && more);
+            assert!(prices.is_none_or(|(a, b)| a <= b), "{} and {}", a.name, b.name);
         }
+    }
+
+    #[test]
+    fn arm64_machine_type_is_refused_with_its_reason() {
+        for name in ["g5g.xlarge", "p6e-gb200.36xlarge"] {
+            let refused = machine(name).unwrap_err();
+            assert_eq!(refused.found, format!("{name:?}, whose CPUs are arm64"));
+            assert!(refused.allowed.starts_with("machine types whose CPUs are x86-64: g4dn.{"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn default_offer_is_single_gpus_of_four_families() {
+        let offered: Vec<_> = MACHINES.iter().filter(|machine| super::offered(machine).is_ok()).collect();
+        assert!(offered.iter().all(|machine| machine.gpus == 1));
+        let mut families: Vec<_> = offered.iter().map(|machine| machine.family()).collect();
+        families.dedup();
+        assert_eq!(families, OFFERED);
+        assert!(offered.iter().all(|machine| machine.usd_per_hour.is_some_and(|price| price < 8.0)));
+        let refused = super::offered(machine("p5.48xlarge").unwrap()).unwrap_err();
+        assert!(refused.allowed.starts_with("g4dn.{xlarge, "), "{refused}");
+        assert!(refused.allowed.ends_with("by gpuWorkspace.instanceTypes"), "{refused}");
     }
 }

@@ -36,7 +36,7 @@ pub static RELEASES: &[Release] = &[
     release("4.9.0", &["80"], "numpy<2").until("3.12"),
     release("4.10.0", &["82", "84"], "numpy<2").until("3.12"),
     release("4.11.0", &["86"], "numpy<2").until("3.12"),
-    release("4.12.0", &["88"], "numpy>=2,<2.3"),
+    release("4.12.0", &["88"], "numpy>=2,<2.3").until("3.13"),
     release("4.13.0", &["90", "92"], "numpy>=2"),
     release("4.14.0", &["94"], "numpy>=2"),
     release("5.0.0", &["93"], "numpy>=2"),

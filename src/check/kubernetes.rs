@@ -45,6 +45,20 @@ pub fn label_value(value: &str) -> Result<&str, Refused> {
     matching(value, 63, &PATTERN, allowed)
 }
 
+/// The key of an annotation: a name, and before it a domain. Those of Crossplane and ours are not for others to set.
+pub fn annotation_key(value: &str) -> Result<&str, Refused> {
+    const KEY: &str = "^([a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*/)?\
+                       [A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$";
+    static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(KEY).ok());
+    let allowed = "the key of an annotation such as example.org/name, in no domain of Crossplane's";
+    let ours = |domain: &str| domain == "crossplane.io" || domain.ends_with(".crossplane.io");
+    let key = matching(value, 317, &PATTERN, allowed)?;
+    match key.split_once('/') {
+        Some((domain, _)) if ours(domain) => Err(Refused::new(value, allowed)),
+        _ => Ok(key),
+    }
+}
+
 /// The name of an environment variable.
 pub fn variable(value: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(VARIABLE).ok());

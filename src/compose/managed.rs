@@ -20,6 +20,7 @@ pub struct Managed<'c, 'r, M> {
     external_name: Option<String>,
     live: Vec<&'static str>,
     choices: Vec<(&'static str, String, &'static [&'static str])>,
+    chosen: Vec<(&'static str, Value)>,
     labels: Vec<(&'static str, &'static str)>,
     orphan: bool,
     observe_only: bool,
@@ -43,6 +44,7 @@ impl<'r> Composition<'r> {
             external_name: None,
             live: Vec::new(),
             choices: Vec::new(),
+            chosen: Vec::new(),
             labels: Vec::new(),
             orphan: false,
             observe_only: false,
@@ -124,6 +126,13 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     /// Notes a choice of the user's on the resource, for [`Composition::noted`] to find.
     pub fn note(self, name: &'static str, value: impl Into<String>) -> Self {
         self.choice(name, value, &[])
+    }
+
+    /// A field whose value the cloud chose, by its path below `forProvider`, where what runs has none: from now on that value
+    /// is asked for, so that the resource is the same when the provider has to create it again.
+    pub fn chosen(mut self, path: &'static str, value: Option<impl Into<Value>>) -> Self {
+        self.chosen.extend(value.map(|value| (path, value.into())));
+        self
     }
 
     /// A label of the object, by which siblings select it.
@@ -317,6 +326,17 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     }
 
     fn for_provider(&self) -> Result<Object, Error> {
+        let mut for_provider = self.pinned_or_wanted()?;
+        for (path, value) in &self.chosen {
+            let path: Vec<&str> = path.split('.').collect();
+            if at(&for_provider, &path).is_none() {
+                put(&mut for_provider, &path, Some(value.clone()));
+            }
+        }
+        Ok(for_provider)
+    }
+
+    fn pinned_or_wanted(&self) -> Result<Object, Error> {
         let observed = self.running().and_then(|running| at(&running.object, &["spec", "forProvider"]));
         let live = self.live_now();
         if live.is_empty()

@@ -1,13 +1,15 @@
-//! Google Cloud: clusters, databases and buckets.
+//! Google Cloud: clusters, databases, buckets, and who may use them.
 //!
 //! Fields and their types are those of provider-upjet-gcp 3.0; both flavours take the same ones.
 
 use std::collections::BTreeMap;
 
-use super::{Kind, Managed, SecretKeyRef, Selector};
+use serde_json::{Value, json};
+
+use super::{Kind, Managed, SecretKeyRef, Selector, Unread};
 
 impl Managed for Cluster {
-    const KIND: Kind = Kind::gcp("container", "Cluster").labelled("resourceLabels");
+    const KIND: Kind = Kind::gcp("container", "Cluster").labelled("resourceLabels").beside(&["initProvider"]);
     type Status = ClusterStatus;
 }
 
@@ -36,6 +38,16 @@ impl Managed for Bucket {
     type Status = BucketStatus;
 }
 
+impl Managed for BucketIamMember {
+    const KIND: Kind = Kind::gcp("storage", "BucketIAMMember");
+    type Status = Unread;
+}
+
+impl Managed for ProjectIamMember {
+    const KIND: Kind = Kind::gcp("cloudplatform", "ProjectIAMMember");
+    type Status = Unread;
+}
+
 model! {
     /// A GKE cluster. Its secret has a `kubeconfig` with the server and its CA, but no token.
     pub struct Cluster {
@@ -49,10 +61,15 @@ model! {
         pub subnetwork: Option<String>,
         /// `VPC_NATIVE`: pods have addresses of the VPC, which a private database can answer.
         pub networking_mode: Option<String>,
+        /// Secondary ranges of the subnet; none: GKE makes them.
+        pub ip_allocation_policy: Option<IpAllocationPolicy>,
         /// Whether the pool that GKE insists on making is removed; node pools are resources of their own.
         pub remove_default_node_pool: Option<bool>,
         /// Nodes of the pool that is removed; GKE wants at least 1.
         pub initial_node_count: Option<i64>,
+        /// Machines of the pool that is removed. Set this in `initProvider` only: once that pool is removed, GKE returns the
+        /// machines of another pool here, and the provider would try to change a pool that no longer exists.
+        pub node_config: Option<NodeConfig>,
         /// Whether nodes and API server have public addresses.
         pub private_cluster_config: Option<PrivateClusterConfig>,
         /// Who reaches the API server; absent: everyone.
@@ -65,6 +82,14 @@ model! {
         pub deletion_protection: Option<bool>,
         /// Labels.
         pub resource_labels: BTreeMap<String, String>,
+    }
+
+    /// Secondary ranges of a subnet, by their names.
+    pub struct IpAllocationPolicy {
+        /// The range of the pods.
+        pub cluster_secondary_range_name: Option<String>,
+        /// The range of the services.
+        pub services_secondary_range_name: Option<String>,
     }
 
     /// Whether nodes and API server have public addresses.
@@ -114,6 +139,12 @@ model! {
     }
 }
 
+/// `initProvider` of a cluster whose first pool is removed: its machines have small disks of the cheapest type. GKE makes the
+/// pool before it can be removed, and the usual disks of three zones are more than a new project's quota of SSDs allows.
+pub fn first_pool() -> Value {
+    json!({"nodeConfig": {"diskType": "pd-standard", "diskSizeGb": 20}})
+}
+
 model! {
     /// Machines of one kind in a cluster.
     pub struct NodePool {
@@ -141,6 +172,10 @@ model! {
     pub struct NodeConfig {
         /// Machine type, such as `e2-medium`.
         pub machine_type: Option<String>,
+        /// Size of the boot disk in GB.
+        pub disk_size_gb: Option<i64>,
+        /// Type of the boot disk, such as `pd-standard`.
+        pub disk_type: Option<String>,
         /// Which of Google's APIs the nodes' own service account can use; IAM decides on what there.
         pub oauth_scopes: Vec<String>,
         /// What the machine may boot.
@@ -177,7 +212,7 @@ model! {
     pub struct DatabaseInstance {
         /// Region.
         pub region: Option<String>,
-        /// Engine and major version, such as `POSTGRES_14`.
+        /// Engine and major version, such as `POSTGRES_17`.
         pub database_version: Option<String>,
         /// The provider's own protection, true unless said otherwise: a deletion would hang.
         pub deletion_protection: Option<bool>,
@@ -295,5 +330,37 @@ model! {
         pub id: Option<String>,
         /// `gs://<name>`.
         pub url: Option<String>,
+        /// Number of the project that owns the bucket.
+        pub project_number: Option<i64>,
+    }
+
+    /// Gives a principal a role on a bucket.
+    pub struct BucketIamMember {
+        /// The bucket.
+        pub bucket_selector: Option<Selector>,
+        /// The role, such as `roles/storage.objectUser`.
+        pub role: Option<String>,
+        /// The principal, such as `principalSet://iam.googleapis.com/…`.
+        pub member: Option<String>,
+    }
+
+    /// Gives a principal a role in a project.
+    pub struct ProjectIamMember {
+        /// The project's id.
+        pub project: Option<String>,
+        /// The role, such as `roles/cloudsql.client`.
+        pub role: Option<String>,
+        /// The principal, such as `principalSet://iam.googleapis.com/…`.
+        pub member: Option<String>,
+        /// What the role is limited to.
+        pub condition: Option<IamCondition>,
+    }
+
+    /// What a role is limited to.
+    pub struct IamCondition {
+        /// A short name.
+        pub title: Option<String>,
+        /// A condition in CEL.
+        pub expression: Option<String>,
     }
 }

@@ -166,7 +166,7 @@ fn is_valid(what: &str, name: &str) -> bool {
                 || ["-s3alias", "--ol-s3", "--x-s3"].iter().any(|word| name.ends_with(word));
             length(3..=63) && of("-") && edges && !reserved
         }
-        "iam Role" | "iam InstanceProfile" => length(1..=64) && of("-"),
+        "iam Role" | "iam RolePolicy" | "iam InstanceProfile" => length(1..=64) && of("-"),
         "ec2 SecurityGroup" => length(1..=255) && of("-") && !name.starts_with("sg-"),
         "sql Database" | "sql User" => length(1..=63) && of("_") && begins_with_letter,
         // Quoted by the provider, so that any letter is allowed; it is cut where it is longer.

@@ -193,17 +193,17 @@ fn machine_types() {
         Case {
             world: wrong("g4dn.xlrage"),
             reason: SPEC,
-            message: r#"spec.parameters.instanceType: found "g4dn.xlrage"; allowed: g4dn.xlarge, g4dn.2xlarge, g4dn.4xlarge (nearest); all: g4dn.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, metal}, g5.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6e.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, p3.{2xlarge, 8xlarge, 16xlarge}, p4d.{24xlarge}, p4de.{24xlarge}, p5.{4xlarge, 48xlarge}, p5en.{48xlarge}, p6-b200.{48xlarge}"#,
+            message: r#"spec.parameters.instanceType: found "g4dn.xlrage"; allowed: g4dn.xlarge, g4dn.2xlarge, g4dn.4xlarge (nearest); all: g4dn.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, metal}, g5.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6e.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6f.{large, xlarge, 2xlarge, 4xlarge}, gr6.{4xlarge, 8xlarge}, gr6f.{4xlarge}, g7.{2xlarge, 4xlarge, 8xlarge, 12xlarge, 24xlarge, 48xlarge}, g7e.{2xlarge, 4xlarge, 8xlarge, 12xlarge, 24xlarge, 48xlarge}, p3.{2xlarge, 8xlarge, 16xlarge}, p3dn.{24xlarge}, p4d.{24xlarge}, p4de.{24xlarge}, p5.{4xlarge, 48xlarge}, p5e.{48xlarge}, p5en.{48xlarge}, p6-b200.{48xlarge}, p6-b300.{48xlarge}"#,
         },
         Case {
             world: wrong("t3.micro"),
             reason: SPEC,
-            message: r#"spec.parameters.instanceType: found "t3.micro"; allowed: g4dn.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, metal}, g5.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6e.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, p3.{2xlarge, 8xlarge, 16xlarge}, p4d.{24xlarge}, p4de.{24xlarge}, p5.{4xlarge, 48xlarge}, p5en.{48xlarge}, p6-b200.{48xlarge}"#,
+            message: r#"spec.parameters.instanceType: found "t3.micro"; allowed: g4dn.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, metal}, g5.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6e.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6f.{large, xlarge, 2xlarge, 4xlarge}, gr6.{4xlarge, 8xlarge}, gr6f.{4xlarge}, g7.{2xlarge, 4xlarge, 8xlarge, 12xlarge, 24xlarge, 48xlarge}, g7e.{2xlarge, 4xlarge, 8xlarge, 12xlarge, 24xlarge, 48xlarge}, p3.{2xlarge, 8xlarge, 16xlarge}, p3dn.{24xlarge}, p4d.{24xlarge}, p4de.{24xlarge}, p5.{4xlarge, 48xlarge}, p5e.{48xlarge}, p5en.{48xlarge}, p6-b200.{48xlarge}, p6-b300.{48xlarge}"#,
         },
         Case {
             world: wrong(""),
             reason: SPEC,
-            message: r#"spec.parameters.instanceType: found ""; allowed: g4dn.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, metal}, g5.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6e.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, p3.{2xlarge, 8xlarge, 16xlarge}, p4d.{24xlarge}, p4de.{24xlarge}, p5.{4xlarge, 48xlarge}, p5en.{48xlarge}, p6-b200.{48xlarge}"#,
+            message: r#"spec.parameters.instanceType: found ""; allowed: g4dn.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, metal}, g5.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6e.{xlarge, 2xlarge, 4xlarge, 8xlarge, 12xlarge, 16xlarge, 24xlarge, 48xlarge}, g6f.{large, xlarge, 2xlarge, 4xlarge}, gr6.{4xlarge, 8xlarge}, gr6f.{4xlarge}, g7.{2xlarge, 4xlarge, 8xlarge, 12xlarge, 24xlarge, 48xlarge}, g7e.{2xlarge, 4xlarge, 8xlarge, 12xlarge, 24xlarge, 48xlarge}, p3.{2xlarge, 8xlarge, 16xlarge}, p3dn.{24xlarge}, p4d.{24xlarge}, p4de.{24xlarge}, p5.{4xlarge, 48xlarge}, p5e.{48xlarge}, p5en.{48xlarge}, p6-b200.{48xlarge}, p6-b300.{48xlarge}"#,
         },
         Case {
             world: offered,
@@ -452,7 +452,12 @@ fn regions_and_images() {
             message: "settings.gpuWorkspace.amis.us-east-1: missing: region us-east-1 has no machine image; regions with one: none",
         },
         Case {
-            world: spec(workspace(), "instanceType", json!("p3.2xlarge")),
+            world: settings(
+                spec(workspace(), "instanceType", json!("p3.2xlarge")),
+                "gpuWorkspace",
+                "instanceTypes",
+                json!(["p3.2xlarge"]),
+            ),
             reason: SETTINGS,
             message: "settings.gpuWorkspace.amis.us-east-1.byFamily.p3: missing: machine types of family p3 cannot use the default image",
         },
@@ -596,6 +601,7 @@ fn what_runs_does_not_shrink_and_keeps_its_image() {
     let running = |world: World| world.settle(|_| Mood::Ready);
     let mut with_p3 = workspace();
     with_p3.input["gpuWorkspace"]["amis"]["us-east-1"]["byFamily"] = json!({"p3": "ami-0b0b0b0b"});
+    with_p3.input["gpuWorkspace"]["instanceTypes"] = json!(["g4dn.xlarge", "p3.2xlarge"]);
     let to_p3 = spec(running(with_p3.clone()), "instanceType", json!("p3.2xlarge"));
     let from_p3 = spec(
         running(spec(with_p3, "instanceType", json!("p3.2xlarge"))),
@@ -651,7 +657,7 @@ fn settings_that_do_not_exist_or_say_something_else() {
         Case {
             world: gpu("ami", json!("ami-1")),
             reason: SETTINGS,
-            message: "settings.gpuWorkspace.ami: there is no such field; allowed: amis, networks, allowedCidrs, instanceTypes, permissionsBoundary (nearest: amis)",
+            message: "settings.gpuWorkspace.ami: there is no such field; allowed: amis, networks, allowedCidrs, allowedCidrsWithin, instanceTypes, permissionsBoundary (nearest: amis)",
         },
         Case {
             world: gpu("amis", json!({"us-east-1": {"default": "ami-1", "byFamilies": {}}})),
@@ -667,6 +673,11 @@ fn settings_that_do_not_exist_or_say_something_else() {
             world: gpu("amis", json!({"us-east-1": {}})),
             reason: SETTINGS,
             message: "settings.gpuWorkspace.amis.us-east-1.default: missing; a value is required",
+        },
+        Case {
+            world: gpu("allowedCidrsWithin", json!(["office"])),
+            reason: SETTINGS,
+            message: r#"settings.gpuWorkspace.allowedCidrsWithin[0]: found "office"; allowed: a network such as 203.0.113.0/24, or 203.0.113.7/32 for one host; 2001:db8::/48 or ::/0 for IPv6"#,
         },
         Case {
             world: gpu("instanceTypes", json!("g5.xlarge")),

@@ -208,6 +208,25 @@ fn settings_of_environments() {
             r#"settings.unifiedEnvironment.ingress.className: found ""; allowed: at most 253 lower-case letters, digits, hyphens and dots, as in apps.example.org"#,
         ),
         case(
+            by_settings("ingress", json!({"clusterIssuer": "Let's Encrypt"})),
+            r#"settings.unifiedEnvironment.ingress.clusterIssuer: found "Let's Encrypt"; allowed: at most 253 lower-case letters, digits, hyphens and dots, as in apps.example.org"#,
+        ),
+        case(
+            by_settings("ingress", json!({"annotations": {"crossplane.io/paused": "true"}})),
+            r#"settings.unifiedEnvironment.ingress.annotations.crossplane.io/paused: found "crossplane.io/paused"; allowed: the key of an annotation such as example.org/name, in no domain of Crossplane's"#,
+        ),
+        case(
+            by_settings(
+                "ingress",
+                json!({"clusterIssuer": "one", "annotations": {"cert-manager.io/cluster-issuer": "two"}}),
+            ),
+            r#"settings.unifiedEnvironment.ingress.annotations.cert-manager.io/cluster-issuer: found "two"; allowed: one, as ingress.clusterIssuer says, or one of the two settings"#,
+        ),
+        case(
+            by_settings("rds", json!({"maxAllocatedStorage": 100})),
+            "settings.unifiedEnvironment.rds.maxAllocatedStorage: found 100; allowed: 110 to 65536 GiB",
+        ),
+        case(
             by_settings("resources", json!({"small": {"cpu": "0m"}})),
             r#"settings.unifiedEnvironment.resources.small.cpu: found "0m"; allowed: cores from 0.001 up, such as 2 or 0.5, or thousandths, such as 250m"#,
         ),

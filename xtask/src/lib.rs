@@ -6,6 +6,7 @@ pub mod eol;
 pub mod forward;
 pub mod generate;
 pub mod node;
+pub mod opencv;
 pub mod package;
 pub mod pages;
 pub mod python;

@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use xtask::{bench, chart, eol, forward, generate, package, pages, render, schemas, tools, workspace};
+use xtask::{
+    bench, chart, eol, forward, generate, opencv, package, pages, render, schemas, tools, workspace,
+};
 
 /// The program of whole control planes, and those that it starts.
 const E2E: [&str; 4] = ["e2e", "function", "function-later", "paved"];
@@ -18,6 +20,8 @@ enum Task {
     Tools(tools::Args),
     /// Cut the providers' CRDs to what our resources touch: `tests/schemas/`.
     Schemas(schemas::Args),
+    /// Compare the table of OpenCV releases with PyPI, by pip.
+    Opencv,
     /// Build what is released: packages for Crossplane, the command line, what they are made of.
     Package(package::Args),
     /// Build the portal's pages, where they are older than their sources; install what drives them in a browser.
@@ -49,6 +53,7 @@ fn main() -> ExitCode {
         Task::Generate(args) => generate::run(&args, workspace::root()),
         Task::Tools(args) => tools::run(&args),
         Task::Schemas(args) => schemas::run(&args),
+        Task::Opencv => opencv::run(),
         Task::Package(args) => package::run(&args),
         Task::Pages => pages::run(),
         Task::Chart(args) => chart::run(&args),

@@ -121,7 +121,8 @@ fn both_flavours(snapshot: &Snapshot, model: &KindInfo) -> Result<[(String, Stri
         let mut gaps = Gaps::default();
         let text = slice(snapshot, entry, version, |whole| {
             cut::require(whole, kind.beside, &mut gaps);
-            cut::managed(whole, &spec, &status, &mut gaps)
+            let initial = kind.beside.contains(&"initProvider");
+            cut::managed(whole, &spec, &status, initial, &mut gaps)
         })?;
         ensure!(gaps.wrong.is_empty(), "{}: {}", entry.file, gaps.wrong.join("; "));
         Ok(((entry.file.clone(), text), gaps.missing))

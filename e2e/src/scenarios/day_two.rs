@@ -1,5 +1,6 @@
 //! What happens to environments that live: changes, accidents, restarts.
 
+mod by_hand;
 mod edits;
 mod settings;
 
@@ -10,6 +11,7 @@ use function_paved_road::apis::Flavour;
 use futures::future::{join, join_all, try_join, try_join_all};
 use serde_json::json;
 
+pub(super) use self::by_hand::what_is_upgraded_by_hand_stays_upgraded;
 pub(super) use self::edits::what_may_change_changes;
 pub(super) use self::settings::{
     new_networks_reach_what_runs, new_settings_leave_alone_what_runs,
@@ -27,7 +29,7 @@ use crate::stage::{PATIENCE, Stage, eventually};
 /// others and as all that there is, what lets a role into a database, a Release. (A Usage that is deleted, or a provider config, only
 /// goes once nobody needs it.)
 const LOST: [(&str, &[&str]); 5] = [
-    ("gpu-workspace", &["role-ssm"]),
+    ("gpu-workspace", &["role-policy"]),
     ("application-environment", &["bucket"]),
     ("unified-environment", &["backend-deployment", "postgres-grant"]),
     ("stock-pool", &["deployment"]),

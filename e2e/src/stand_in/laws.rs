@@ -21,6 +21,8 @@ pub struct Law {
     needed_by: &'static [Dependent],
     /// What of its own parameters forbids its deletion: the words, in which `{}` is its name.
     protected: Option<fn(&Value) -> Option<String>>,
+    /// What of its own parameters forbids its creation: the words.
+    refused: Option<fn(&Value) -> Option<String>>,
 }
 
 /// Something that needs another resource.
@@ -91,6 +93,7 @@ fn aws(service: &str, kind: &str) -> Law {
                 "rootBlockDevice.kmsKeyId",
             ],
             grows: &["rootBlockDevice.volumeSize"],
+            refused: Some(ec2_interface),
             ..none
         },
         ("ec2", "SecurityGroup") => Law {
@@ -117,6 +120,11 @@ fn aws(service: &str, kind: &str) -> Law {
                         "deleting IAM Role ({}): DeleteConflict: Cannot delete entity, must detach all policies first.",
                     ),
                     needed(
+                        "RolePolicy",
+                        "/role",
+                        "deleting IAM Role ({}): DeleteConflict: Cannot delete entity, must delete policies first.",
+                    ),
+                    needed(
                         "InstanceProfile",
                         "/role",
                         "deleting IAM Role ({}): DeleteConflict: Cannot delete entity, must remove roles from instance profile first.",
@@ -125,6 +133,7 @@ fn aws(service: &str, kind: &str) -> Law {
             },
             ..none
         },
+        ("iam", "RolePolicy") => Law { immutable: &["role"], ..none },
         ("iam", "RolePolicyAttachment") => Law { immutable: &["role", "policyArn"], ..none },
         ("iam", "InstanceProfile") => Law { immutable: &["path"], ..none },
         ("s3", "Bucket") => {
@@ -146,6 +155,7 @@ fn aws(service: &str, kind: &str) -> Law {
             immutable: &["region", "engine", "username", "dbName", "storageEncrypted", "availabilityZone"],
             grows: &["allocatedStorage"],
             protected: Some(rds_protection),
+            refused: Some(rds_throughput),
             ..none
         },
         ("eks", "Cluster") => Law {
@@ -231,6 +241,12 @@ fn gcp(service: &str, kind: &str) -> Law {
             Law { part_of: Some("instance"), immutable: &["instance", "type", "host"], ..none }
         }
         ("storage", "Bucket") => Law { protected: Some(cloud_storage_files), ..none },
+        ("storage", "BucketIAMMember") => {
+            Law { part_of: Some("bucket"), immutable: &["bucket", "role", "member", "condition"], ..none }
+        }
+        ("cloudplatform", "ProjectIAMMember") => {
+            Law { immutable: &["project", "role", "member", "condition"], ..none }
+        }
         _ => none,
     }
 }
@@ -277,7 +293,35 @@ fn rds_protection(parameters: &Value) -> Option<String> {
     kept.then(|| "final_snapshot_identifier is required when skip_final_snapshot is false".to_owned())
 }
 
+/// A machine that is made anew asks for the network interface of the former one, unless it has a subnet.
+fn ec2_interface(parameters: &Value) -> Option<String> {
+    let id = parameters["primaryNetworkInterface"]["networkInterfaceId"].as_str()?;
+    parameters["subnetId"].is_null().then(|| {
+        format!(
+            "creating EC2 Instance: operation error EC2: RunInstances, https response error StatusCode: 400, api error \
+             InvalidNetworkInterfaceID.NotFound: The networkInterface ID '{id}' does not exist"
+        )
+    })
+}
+
+/// Small disks take neither IOPS nor throughput, which a server that is made anew asks for.
+fn rds_throughput(parameters: &Value) -> Option<String> {
+    let small = parameters["allocatedStorage"].as_f64().is_some_and(|gib| gib < 400.0);
+    let asked = ["iops", "storageThroughput"].iter().any(|field| !parameters[field].is_null());
+    (small && asked).then(|| {
+        "creating RDS DB Instance: operation error RDS: CreateDBInstance, https response error StatusCode: 400, api error \
+         InvalidParameterCombination: You can't specify IOPS or storage throughput for engine postgres and a storage size less \
+         than 400."
+            .to_owned()
+    })
+}
+
 impl Law {
+    /// Why something with these parameters may not be made, if so.
+    pub fn forbids_creation(&self, parameters: &Value) -> Option<String> {
+        self.refused.and_then(|refused| refused(parameters))
+    }
+
     /// Why `external` may not be deleted among `all` that exists, if so.
     pub fn forbids_deletion(&self, external: &External, all: &[&External]) -> Option<String> {
         if let Some(why) = self.protected.and_then(|protected| protected(&external.parameters)) {
@@ -412,6 +456,28 @@ mod tests {
         assert!(
             law.forbids_deletion(&cluster(true), &[]).is_some_and(|why| why.contains("deletion_protection"))
         );
+    }
+
+    #[test]
+    fn machine_made_anew_needs_a_subnet() {
+        let law = of("ec2.aws.upbound.io", "Instance");
+        let interface = json!({"networkInterfaceId": "eni-1"});
+        assert_eq!(law.forbids_creation(&json!({"ami": "ami-1"})), None);
+        let why = law.forbids_creation(&json!({"primaryNetworkInterface": interface})).unwrap_or_default();
+        assert!(why.contains("InvalidNetworkInterfaceID.NotFound"), "{why}");
+        let with_subnet = json!({"primaryNetworkInterface": interface, "subnetId": "subnet-1"});
+        assert_eq!(law.forbids_creation(&with_subnet), None);
+    }
+
+    #[test]
+    fn small_server_made_anew_takes_no_throughput() {
+        let law = of("rds.aws.upbound.io", "Instance");
+        let server = |gib: i64| json!({"allocatedStorage": gib, "storageThroughput": 125});
+        assert!(
+            law.forbids_creation(&server(20)).is_some_and(|why| why.contains("InvalidParameterCombination"))
+        );
+        assert_eq!(law.forbids_creation(&server(400)), None);
+        assert_eq!(law.forbids_creation(&json!({"allocatedStorage": 20})), None);
     }
 
     #[test]

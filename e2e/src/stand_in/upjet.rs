@@ -57,6 +57,9 @@ impl Outside for Upjet {
             resource.model.identify(&mut resource.object);
             completed(resource)
         });
+        if let Some(why) = law(resource).forbids_creation(&wanted(&resource.object)) {
+            return Err(Trouble::Refused(why));
+        }
         let external = self.made(resource, identity, parameters, rule);
         self.cloud.put(&external).await
     }

@@ -28,7 +28,9 @@ pub(super) async fn connect(
     let line = target.field("connection").ok_or_else(|| target.missing("connection"))?;
     let id = target.field("instanceId").or_else(|| target.part("instance"));
     let id = id.ok_or_else(|| target.missing("instanceId"))?;
-    let address = target.field("publicIp").filter(|_| line.starts_with("ssh ") && !args.ssm);
+    let v6 = target.field("ipv6Address").filter(|address| line.ends_with(&format!("@{address}")));
+    let address = v6.or_else(|| target.field("publicIp"));
+    let address = address.filter(|_| line.starts_with("ssh ") && !args.ssm);
     let region = target.spec("parameters/region").unwrap_or("us-east-1");
     if address.is_some_and(|address| address.parse::<IpAddr>().is_err()) {
         return Err(target.missing("valid publicIp"));

@@ -9,14 +9,20 @@ use super::checks::name;
 use super::look::{Seen, World};
 use super::used::{self, Used};
 use crate::paint::harmless;
+use crate::subject::placeholder;
 use crate::validate::violations;
 
 /// A line for each EnvironmentConfig that Settings are taken from, and for each Composition whose own are wrong.
 pub(super) fn check(world: &World) -> Vec<Check> {
     let used = used::all(world);
     let own = used.iter().filter_map(|used: &Used<'_>| {
-        let found = wrong(&violations(used.input))?;
-        Some(Check::bad(format!("Settings of Composition {}", used.composition), found, HELPS))
+        let what = format!("Settings of Composition {}", used.composition);
+        match wrong(&violations(used.input)) {
+            Some(found) => Some(Check::bad(what, found, HELPS)),
+            None => {
+                placeholder::of_settings(used.input).first().map(|advice| Check::open(what, harmless(advice)))
+            }
+        }
     });
     let named: BTreeSet<&str> = used.iter().filter_map(Used::named).collect();
     own.chain(named.into_iter().map(|name| config(name, &world.configs))).collect()
@@ -32,7 +38,10 @@ fn config(named: &str, configs: &Seen) -> Check {
     match configs.iter().find(|one| name(one) == named) {
         Some(config) => match wrong(&violations(&config.data["data"])) {
             Some(found) => Check::bad(what, found, HELPS),
-            None => Check::good(what, "EnvironmentConfig"),
+            None => match placeholder::of_settings(&config.data["data"]).first() {
+                Some(advice) => Check::open(what, harmless(advice)),
+                None => Check::good(what, "EnvironmentConfig"),
+            },
         },
         None => {
             Check::open(what, "there is no such EnvironmentConfig: the Composition's own input alone counts")
@@ -55,6 +64,16 @@ mod tests {
     use super::*;
     use crate::doctor::checks::tests::{objects, world};
     use crate::paint::Mark;
+
+    #[test]
+    fn placeholder_of_a_machine_image_is_named_and_is_no_failure() {
+        let mut world = world();
+        world.configs = objects(&[json!({"metadata": {"name": "paved-road"},
+            "data": {"gpuWorkspace": {"amis": {"us-east-1": {"default": "ami-0123456789abcdef0"}}}}})]);
+        let checks = check(&world);
+        assert_eq!((checks.len(), checks[0].mark), (1, Mark::Busy));
+        assert!(checks[0].found.contains("aws ssm get-parameter --region us-east-1"), "{}", checks[0].found);
+    }
 
     #[test]
     fn what_is_wrong_with_settings_is_red_wherever_they_stand() {

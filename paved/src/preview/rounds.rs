@@ -44,6 +44,7 @@ pub(crate) fn run(
         subject.check(&response, console)?;
         let shown = rendered(&subject.world, &response).map_err(|error| subject.fatal(error.to_string()))?;
         if round == 1 {
+            super::warn(subject, &response, console)?;
             known_slots(args, &shown)?;
             if let Some(advice) = function::advice(&subject.world, &response) {
                 writeln!(console.err, "note: {}: {advice}", subject.title)?;

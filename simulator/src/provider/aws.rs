@@ -140,6 +140,7 @@ const INSTANCE: Manner = Manner {
         let mut seen = json!({
             "arn": arn(f, "ec2", "instance"), "instanceState": "running", "privateIp": private,
             "privateDns": format!("ip-{}.ec2.internal", private.replace('.', "-")),
+            "subnetId": f.param("subnetId").map_or_else(|| format!("subnet-{}", f.hex(17)), str::to_owned),
         });
         if f.object["spec"]["forProvider"]["associatePublicIpAddress"] != Value::Bool(false) {
             let public = public_ip(f);
@@ -153,6 +154,7 @@ const INSTANCE: Manner = Manner {
         json!({
             "availabilityZone": format!("{}a", f.region("us-east-1")), "tenancy": "default", "privateIp": private,
             "sourceDestCheck": true, "disableApiStop": false, "hibernation": false,
+            "primaryNetworkInterface": {"networkInterfaceId": format!("eni-{}", f.hex(17))},
         })
     },
     ..UPJET
@@ -173,9 +175,12 @@ const S3_BUCKET: Manner = Manner {
     ..UPJET
 };
 
-/// `endpoint` is host and port, `address` the host alone.
+/// `endpoint` is host and port, `address` the host alone. The server's name is its identifier; the external name becomes an id
+/// of AWS's own.
 const RDS_INSTANCE: Manner = Manner {
     rounds: 4,
+    id: Id::Replaced("db-"),
+    late: |f| json!({"identifier": rds_identifier(f), "iops": 3000, "storageThroughput": 125}),
     at_provider: |f| {
         let host = rds_host(f);
         json!({
@@ -212,8 +217,13 @@ fn keep_password(instance: &mut Value, before: &World, world: &mut World, _: &mu
     }
 }
 
+/// AWS names a server itself where nobody does.
+fn rds_identifier(f: &Facts<'_>) -> String {
+    f.param("identifier").map_or_else(|| format!("terraform-{}", f.hex(26)), str::to_owned)
+}
+
 fn rds_host(f: &Facts<'_>) -> String {
-    format!("{}.c{}.{}.rds.amazonaws.com", f.external(), f.hex(11), f.region("us-east-1"))
+    format!("{}.c{}.{}.rds.amazonaws.com", rds_identifier(f), f.hex(11), f.region("us-east-1"))
 }
 
 fn arn(f: &Facts<'_>, service: &str, kind: &str) -> String {

@@ -29,7 +29,7 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
         ("storage", "Bucket") => Manner {
             at_provider: |f| {
                 let name = f.external();
-                json!({"url": format!("gs://{name}"), "selfLink": format!("https://www.googleapis.com/storage/v1/b/{name}")})
+                json!({"projectNumber": 123_456_789_012_i64, "url": format!("gs://{name}"), "selfLink": format!("https://www.googleapis.com/storage/v1/b/{name}")})
             },
             late: |_| json!({"storageClass": "STANDARD"}),
             ..UPJET
@@ -74,7 +74,7 @@ const DATABASE_INSTANCE: Manner = Manner {
             "selfLink": link(f, "sqladmin"), "serviceAccountEmailAddress": "p1@gcp-sa-cloud-sql.iam.gserviceaccount.com",
         })
     },
-    late: |_| json!({"maintenanceVersion": "POSTGRES_14_18.R20260601"}),
+    late: |_| json!({"project": PROJECT}),
     connection: |f| {
         details([
             ("connectionName", &connection_name(f)),

@@ -43,6 +43,8 @@ pub(super) enum Id {
     Assigned(&'static str),
     /// The cloud assigns one: this prefix and 13 capital letters and digits.
     Capital(&'static str),
+    /// The same, in place of the name that the annotation had before the resource was there.
+    Replaced(&'static str),
 }
 
 /// A field that `<base>Ref`, `<base>Refs` or `<base>Selector` fills with the external name of other resources.
@@ -174,7 +176,9 @@ impl Id {
             Self::None => String::new(),
             Self::Name => text(object, &["metadata", "name"]).unwrap_or_default().to_owned(),
             Self::Assigned(prefix) => format!("{prefix}{}", hash.get(..17).unwrap_or_default()),
-            Self::Capital(prefix) => format!("{prefix}{}", hash.get(..13).unwrap_or_default().to_uppercase()),
+            Self::Capital(prefix) | Self::Replaced(prefix) => {
+                format!("{prefix}{}", hash.get(..13).unwrap_or_default().to_uppercase())
+            }
         }
     }
 }

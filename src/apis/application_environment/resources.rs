@@ -4,9 +4,10 @@ use super::{ApplicationEnvironmentSettings, DATABASE, DATABASE_USER, DeletionPol
 use crate::compose::{Composition, Generated, NameRule, Observed};
 use crate::error::Error;
 use crate::models::gcp::{
-    BackupConfiguration, Bucket, BucketStatus, Cluster, ClusterStatus, Database, DatabaseInstance,
-    DatabaseInstanceStatus, DatabaseSettings, IpConfiguration, NodeConfig, NodeManagement, NodePool,
-    ReleaseChannel, ShieldedInstanceConfig, User, WorkloadIdentityConfig, WorkloadMetadataConfig,
+    BackupConfiguration, Bucket, BucketIamMember, BucketStatus, Cluster, ClusterStatus, Database,
+    DatabaseInstance, DatabaseInstanceStatus, DatabaseSettings, IamCondition, IpConfiguration, NodeConfig,
+    NodeManagement, NodePool, ProjectIamMember, ReleaseChannel, ShieldedInstanceConfig, User,
+    WorkloadIdentityConfig, WorkloadMetadataConfig, first_pool,
 };
 use crate::models::{SIBLING, SecretKeyRef};
 
@@ -20,14 +21,20 @@ impl Parameters {
         settings: &ApplicationEnvironmentSettings,
         cx: &mut Composition<'_>,
     ) -> Result<Observed<ClusterStatus>, Error> {
-        if !cx.exists("gke-cluster") {
+        // Zones and subnet belong to the beginning: for a cluster that runs there is nothing to look up.
+        let subnetwork = if cx.exists(CLUSTER) {
+            None
+        } else {
             settings.check_zones(&self.region)?;
-        }
+            settings.subnetwork(&self.region)?
+        };
         let pool = settings.project_id.as_ref().map(|project| format!("{project}.svc.id.goog"));
         let cluster = Cluster {
             location: Some(self.region.clone()),
             node_locations: settings.zones(&self.region),
             network: settings.network.clone(),
+            subnetwork,
+            ip_allocation_policy: settings.ranges(),
             networking_mode: Some("VPC_NATIVE".to_owned()),
             remove_default_node_pool: Some(true),
             initial_node_count: Some(1),
@@ -37,7 +44,12 @@ impl Parameters {
             ..Cluster::default()
         };
         let name = cx.xr.cloud_name(NameRule::dns(40));
-        cx.managed("gke-cluster", cluster).external_name(name).orphan(self.orphan()).publishes().add()
+        cx.managed(CLUSTER, cluster)
+            .external_name(name)
+            .beside("initProvider", first_pool())
+            .orphan(self.orphan())
+            .publishes()
+            .add()
     }
 
     pub(super) fn node_pool(
@@ -53,6 +65,7 @@ impl Parameters {
             management: Some(NodeManagement { auto_repair: Some(true), auto_upgrade: Some(true) }),
             node_config: Some(NodeConfig {
                 machine_type: Some(settings.machine_type(self.node_size)),
+                disk_size_gb: Some(settings.disk_size_gb),
                 oauth_scopes: vec!["https://www.googleapis.com/auth/cloud-platform".to_owned()],
                 shielded_instance_config: Some(ShieldedInstanceConfig {
                     enable_secure_boot: Some(true),
@@ -108,7 +121,7 @@ impl Parameters {
             }),
         };
         let name = cx.xr.cloud_name(SERVER_NAME);
-        cx.managed("cloudsql-instance", server)
+        cx.managed(SERVER, server)
             .external_name(name)
             .live(&["settings.diskSize"])
             .orphan(self.orphan())
@@ -159,7 +172,84 @@ impl Parameters {
         let name = cx.xr.cloud_name(BUCKET_NAME);
         cx.managed("bucket", bucket).external_name(name).live(&["forceDestroy"]).orphan(self.orphan()).add()
     }
+
+    /// Lets the pods of the environment's cluster connect to its database server, and use its bucket. A pool of workload
+    /// identities belongs to a project, so that a namespace and a service account would stand for those of every cluster
+    /// there. `number` is the project's, which the bucket's provider reports.
+    pub(super) fn access(
+        &self,
+        settings: &ApplicationEnvironmentSettings,
+        number: Option<i64>,
+        cx: &mut Composition<'_>,
+    ) -> Result<(), Error> {
+        let project = self.project(settings, cx);
+        let composed = |slot| cx.exists(slot) || (project.is_some() && cx.is_since(2));
+        let [to_database, to_bucket] = [DATABASE_ACCESS, BUCKET_ACCESS].map(composed);
+        let pods = project.as_ref().zip(number).map(|(project, number)| self.pods(project, number, cx));
+        let project = project.unwrap_or_default();
+        if to_database {
+            let server = cx.external_name(SERVER).unwrap_or_else(|| cx.xr.cloud_name(SERVER_NAME));
+            let this_server = format!(
+                "resource.name == 'projects/{project}/instances/{server}' && resource.service == 'sqladmin.googleapis.com'"
+            );
+            let client = ProjectIamMember {
+                project: Some(project),
+                role: Some("roles/cloudsql.client".to_owned()),
+                member: pods.clone(),
+                condition: Some(IamCondition {
+                    title: Some(format!("Server {server}")),
+                    expression: Some(this_server),
+                }),
+            };
+            cx.managed(DATABASE_ACCESS, client)
+                .orphan(self.orphan())
+                .needs(pods.is_some(), PROJECT_NUMBER)
+                .add()?;
+        }
+        if to_bucket {
+            let user = BucketIamMember {
+                bucket_selector: Some(SIBLING),
+                role: Some("roles/storage.objectUser".to_owned()),
+                member: pods.clone(),
+            };
+            cx.managed(BUCKET_ACCESS, user)
+                .orphan(self.orphan())
+                .needs(pods.is_some(), PROJECT_NUMBER)
+                .add()?;
+        }
+        Ok(())
+    }
+
+    /// The project whose pool gives the cluster's pods their identities: that of the cluster that runs.
+    fn project(&self, settings: &ApplicationEnvironmentSettings, cx: &Composition<'_>) -> Option<String> {
+        if !cx.exists(CLUSTER) {
+            return settings.project_id.clone();
+        }
+        let pool = cx.running(CLUSTER, &["workloadIdentityConfig", "workloadPool"])?.as_str()?;
+        pool.strip_suffix(".svc.id.goog").map(str::to_owned)
+    }
+
+    /// All pods of the environment's cluster, as IAM calls them.
+    fn pods(&self, project: &str, number: i64, cx: &Composition<'_>) -> String {
+        let cluster = cx.external_name(CLUSTER).unwrap_or_else(|| cx.xr.cloud_name(NameRule::dns(40)));
+        let pool = format!("projects/{number}/locations/global/workloadIdentityPools/{project}.svc.id.goog");
+        let cluster = format!("projects/{project}/locations/{}/clusters/{cluster}", self.region);
+        format!(
+            "principalSet://iam.googleapis.com/{pool}/kubernetes.cluster/https://container.googleapis.com/v1/{cluster}"
+        )
+    }
 }
+
+/// Slots that have siblings.
+const CLUSTER: &str = "gke-cluster";
+const SERVER: &str = "cloudsql-instance";
+
+/// What lets the cluster's pods use the database server, and the bucket.
+const DATABASE_ACCESS: &str = "database-access";
+const BUCKET_ACCESS: &str = "bucket-access";
+
+/// What both wait for.
+const PROJECT_NUMBER: &str = "the number of the project, which the bucket's provider reports";
 
 /// Names of Cloud SQL servers: with the project's, of at most 30 characters, and a colon at most 97.
 const SERVER_NAME: NameRule = NameRule::dns(63);

@@ -9,6 +9,7 @@ use super::NodeSize;
 use crate::catalog::{cloudsql, gcp};
 use crate::check::{self, Refused};
 use crate::error::Error;
+use crate::models::gcp::IpAllocationPolicy;
 
 /// Settings of application environments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,7 +29,28 @@ pub struct ApplicationEnvironmentSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^projects/[a-z0-9.:-]+/global/networks/[a-z0-9-]+$"))]
     pub network: Option<String>,
-    /// Google Cloud project. Where it is known, pods get identities of their own (workload identity).
+    /// Subnet of the nodes: its name, or projects/PROJECT/regions/REGION/subnetworks/NAME. Networks in custom mode and shared
+    /// networks need one. Default: the region's subnet of a network in automatic mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512), regex(pattern = SUBNETWORK))]
+    pub subnetwork: Option<String>,
+    /// Subnets of regions whose subnet differs from `subnetwork`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(inner(length(max = 512), regex(pattern = SUBNETWORK)))]
+    pub subnetworks: BTreeMap<String, String>,
+    /// Name of the subnet's secondary range for pods. Shared networks need one. Default: GKE makes a range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = RANGE))]
+    pub cluster_secondary_range_name: Option<String>,
+    /// Name of the subnet's secondary range for services. Shared networks need one. Default: GKE makes a range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = RANGE))]
+    pub services_secondary_range_name: Option<String>,
+    /// Boot disk of each node in GB.
+    #[schemars(range(min = 20, max = 65536))]
+    pub disk_size_gb: i64,
+    /// Google Cloud project. Where it is known, pods get identities of their own (workload identity), and those of the
+    /// environment's cluster may use its database and its bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[a-z][a-z0-9.:-]*$"))]
     pub project_id: Option<String>,
@@ -36,6 +58,13 @@ pub struct ApplicationEnvironmentSettings {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub zones: BTreeMap<String, Vec<String>>,
 }
+
+/// A subnet: its name, or its path.
+const SUBNETWORK: &str =
+    r"^(projects/[a-z0-9.:-]+/regions/[a-z0-9-]+/subnetworks/)?[a-z]([a-z0-9-]*[a-z0-9])?$";
+
+/// The name of a secondary range.
+const RANGE: &str = r"^[a-z]([a-z0-9-]*[a-z0-9])?$";
 
 /// Machine types by node size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,9 +88,14 @@ impl Default for ApplicationEnvironmentSettings {
     fn default() -> Self {
         Self {
             machine_types: MachineTypes::default(),
-            database_version: "POSTGRES_14".to_owned(),
+            database_version: "POSTGRES_17".to_owned(),
             database_tier: "db-g1-small".to_owned(),
             network: None,
+            subnetwork: None,
+            subnetworks: BTreeMap::new(),
+            cluster_secondary_range_name: None,
+            services_secondary_range_name: None,
+            disk_size_gb: 50,
             project_id: None,
             zones: BTreeMap::new(),
         }
@@ -80,6 +114,35 @@ impl ApplicationEnvironmentSettings {
 
     pub(super) fn zones(&self, region: &str) -> Vec<String> {
         self.zones.get(region).cloned().unwrap_or_default()
+    }
+
+    /// The subnet of a region.
+    ///
+    /// # Errors
+    /// The path names another region.
+    pub(super) fn subnetwork(&self, region: &str) -> Result<Option<String>, Error> {
+        let own = self.subnetworks.get(region).map(|path| (format!("subnetworks.{region}"), path));
+        let shared = || self.subnetwork.as_ref().map(|path| ("subnetwork".to_owned(), path));
+        let Some((field, subnet)) = own.or_else(shared) else { return Ok(None) };
+        match subnet.split('/').nth(3) {
+            Some(other) if other != region => {
+                let allowed = format!(
+                    "a subnet of {region}, where the environment is: set subnetworks.{region}, or give a name that every \
+                     region has"
+                );
+                Err(wrong(&field, Refused::new(subnet, allowed)))
+            }
+            _ => Ok(Some(subnet.clone())),
+        }
+    }
+
+    /// The secondary ranges, where one has a name.
+    pub(super) fn ranges(&self) -> Option<IpAllocationPolicy> {
+        let ranges = IpAllocationPolicy {
+            cluster_secondary_range_name: self.cluster_secondary_range_name.clone(),
+            services_secondary_range_name: self.services_secondary_range_name.clone(),
+        };
+        (ranges != IpAllocationPolicy::default()).then_some(ranges)
     }
 
     /// What follows from the tier for a server that is still to be made.
@@ -104,12 +167,31 @@ impl ApplicationEnvironmentSettings {
                 return Err(wrong(&field, Refused::new(name, allowed)));
             }
         }
-        match &self.network {
-            Some(network) if !is_network(network) => {
-                Err(wrong("network", Refused::new(network, "projects/PROJECT/global/networks/NAME")))
-            }
-            _ => Ok(()),
+        if let Some(network) = self.network.as_ref().filter(|network| !is_network(network)) {
+            return Err(wrong("network", Refused::new(network, "projects/PROJECT/global/networks/NAME")));
         }
+        if self.network.is_none()
+            && let Some((field, _)) = self.subnets().next()
+        {
+            let message = format!("missing: the network of the subnet in {field}");
+            return Err(Error::settings("applicationEnvironment.network", message));
+        }
+        for (field, subnet) in self.subnets() {
+            if !is_subnetwork(subnet) {
+                let allowed = "a name, or projects/PROJECT/regions/REGION/subnetworks/NAME";
+                return Err(wrong(&field, Refused::new(subnet, allowed)));
+            }
+        }
+        check::range(self.disk_size_gb, 20..=65536, "GB")
+            .map_err(|error| wrong("diskSizeGb", error))
+            .map(|_| ())
+    }
+
+    /// Every subnet, by its path in Settings.
+    fn subnets(&self) -> impl Iterator<Item = (String, &str)> {
+        let shared = self.subnetwork.iter().map(|subnet| ("subnetwork".to_owned(), subnet.as_str()));
+        let own = self.subnetworks.iter();
+        shared.chain(own.map(|(region, subnet)| (format!("subnetworks.{region}"), subnet.as_str())))
     }
 
     /// What is wrong for environments that are still to be made, or has no effect.
@@ -147,6 +229,13 @@ impl ApplicationEnvironmentSettings {
     /// Everything that is a name, by its path.
     fn names(&self) -> Vec<(String, &str)> {
         let mut names = vec![("databaseTier".to_owned(), self.database_tier.as_str())];
+        let ranges = [
+            ("clusterSecondaryRangeName", &self.cluster_secondary_range_name),
+            ("servicesSecondaryRangeName", &self.services_secondary_range_name),
+        ];
+        names.extend(
+            ranges.into_iter().filter_map(|(field, name)| Some((field.to_owned(), name.as_deref()?))),
+        );
         names.extend(self.project_id.iter().map(|id| ("projectId".to_owned(), id.as_str())));
         names.extend(self.machine_types().map(|(size, name)| (format!("machineTypes.{size}"), name)));
         for (region, zones) in &self.zones {
@@ -165,6 +254,18 @@ fn is_name(name: &str) -> bool {
 
 fn wrong(field: &str, error: Refused) -> Error {
     Error::settings(check::shown(&format!("applicationEnvironment.{field}")), error)
+}
+
+/// `gke`, `projects/acme-dev/regions/us-central1/subnetworks/gke`.
+fn is_subnetwork(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    match parts[..] {
+        [name] => is_name(name),
+        ["projects", project, "regions", region, "subnetworks", name] => {
+            [project, region, name].into_iter().all(is_name)
+        }
+        _ => false,
+    }
 }
 
 fn is_network(path: &str) -> bool {

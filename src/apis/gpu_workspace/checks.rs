@@ -3,7 +3,9 @@
 use ipnet::IpNet;
 use serde_json::Value;
 
-use super::{DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, MOST_KEYS, OPENCV, Parameters, image_family};
+use super::{
+    DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, MOST_KEYS, OPENCV, Parameters, image_family, settings,
+};
 use crate::catalog::aws;
 use crate::catalog::gpu::{self, Machine};
 use crate::catalog::opencv;
@@ -27,6 +29,7 @@ impl Parameters {
         fields.check("spec.parameters.instanceType", machine.as_ref());
         let list = self.allowed_cidrs.as_deref();
         let cidrs = list.map(|list| check::cidrs("spec.parameters.allowedCidrs", list, &mut fields));
+        self.check_limit(settings, &mut fields, cx)?;
         fields.check("spec.parameters.owner", check::shape(&self.owner, 128, is_owner, OWNERS));
         fields.check("spec.parameters.region", self.check_region(cx));
         fields.check("spec.parameters.diskGB", self.check_disk(cx));
@@ -45,9 +48,10 @@ impl Parameters {
     ) -> Result<&'static Machine, Refused> {
         let machine = gpu::machine(&self.instance_type)?;
         let chosen_before = cx.noted("instance", "instance-type") == Some(&self.instance_type);
-        let offered = &settings.instance_types;
-        if !chosen_before && !offered.is_empty() {
-            let offered: Vec<&str> = offered.iter().map(String::as_str).collect();
+        let offered: Vec<&str> = settings.instance_types.iter().map(String::as_str).collect();
+        if !chosen_before && offered.is_empty() {
+            gpu::offered(machine)?;
+        } else if !chosen_before {
             check::one_of(&self.instance_type, &offered)?;
         }
         let family = image_family(machine).unwrap_or(DEFAULT_IMAGE);
@@ -62,6 +66,24 @@ impl Parameters {
             }
             _ => Ok(machine),
         }
+    }
+
+    /// Every network is within one of those that Settings allow. A network that is let in already stays.
+    fn check_limit(
+        &self,
+        settings: &GpuWorkspaceSettings,
+        fields: &mut Fields,
+        cx: &Composition<'_>,
+    ) -> Result<(), Error> {
+        let limits = settings.limits()?;
+        for (index, text) in self.allowed_cidrs.iter().flatten().enumerate() {
+            let Ok(cidr) = check::cidr(text) else { continue };
+            if !cx.exists(&format!("ssh-{cidr}")) {
+                let path = format!("spec.parameters.allowedCidrs[{index}]");
+                fields.check(path, settings::within(&cidr, &limits));
+            }
+        }
+        Ok(())
     }
 
     fn check_region(&self, cx: &Composition<'_>) -> Result<(), Refused> {

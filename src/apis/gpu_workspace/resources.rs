@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ipnet::IpNet;
+use serde_json::Value;
 
 use super::{
     CloudInit, DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, OPENCV, OWN_TAGS, Parameters, cloud_init,
@@ -18,7 +19,8 @@ use crate::models::aws::ec2::{
     Instance, InstanceStatus, MetadataOptions, RootBlockDevice, SecurityGroup, SecurityGroupEgressRule,
     SecurityGroupIngressRule,
 };
-use crate::models::aws::iam::{InstanceProfile, Role, RolePolicyAttachment};
+use crate::models::aws::iam::{InstanceProfile, Role, RolePolicy, RolePolicyAttachment};
+use crate::value::at;
 
 impl Parameters {
     pub(super) fn tags(&self, cx: &Composition<'_>) -> BTreeMap<String, String> {
@@ -28,7 +30,7 @@ impl Parameters {
         tags
     }
 
-    /// A security group that lets everything out and SSH in from the given networks.
+    /// A security group that lets everything out and SSH in from the given networks, by IPv4 and by IPv6.
     pub(super) fn firewall(
         &self,
         cidrs: &[IpNet],
@@ -52,6 +54,16 @@ impl Parameters {
             ..SecurityGroupEgressRule::default()
         };
         cx.managed("egress", everywhere).add()?;
+        if cx.brings(2, "egress-v6") {
+            let everywhere = SecurityGroupEgressRule {
+                region: Some(self.region.clone()),
+                security_group_id_selector: Some(SIBLING),
+                cidr_ipv6: Some("::/0".to_owned()),
+                ip_protocol: Some("-1".to_owned()),
+                ..SecurityGroupEgressRule::default()
+            };
+            cx.managed("egress-v6", everywhere).add()?;
+        }
         for cidr in cidrs {
             cx.managed(format!("ssh-{cidr}"), self.ssh_from(cidr)).add()?;
         }
@@ -96,14 +108,32 @@ impl Parameters {
             tags: tags.clone(),
         };
         cx.managed("role", role).external_name(&name).add()?;
-        let session_manager = RolePolicyAttachment {
-            role_selector: Some(SIBLING),
-            policy_arn: Some(format!("arn:{}:iam::aws:policy/AmazonSSMManagedInstanceCore", partition.name)),
-        };
-        cx.managed("role-ssm", session_manager).add()?;
+        self.session_manager(&name, cx)?;
         let profile = InstanceProfile { role_selector: Some(SIBLING), tags: tags.clone() };
         cx.managed("instance-profile", profile).external_name(&name).add()?;
         Ok(cx.external_name("instance-profile").unwrap_or(name))
+    }
+
+    /// What Session Manager needs, and nothing more. Workspaces of earlier releases keep AWS's own policy, which also lets the
+    /// machine read every parameter of the account.
+    fn session_manager(&self, name: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
+        let own = cx.brings(2, "role-policy");
+        if own {
+            let policy =
+                RolePolicy { policy: Some(SESSION_MANAGER.to_owned()), role_selector: Some(SIBLING) };
+            cx.managed("role-policy", policy).external_name(name).add()?;
+            cx.usage("role", "role-policy")?;
+        }
+        if !own || cx.exists("role-ssm") {
+            let (core, partition) = ("AmazonSSMManagedInstanceCore", Partition::of(&self.region));
+            let attachment = RolePolicyAttachment {
+                role_selector: Some(SIBLING),
+                policy_arn: Some(format!("arn:{}:iam::aws:policy/{core}", partition.name)),
+            };
+            cx.managed("role-ssm", attachment).add()?;
+            cx.usage("role", "role-ssm")?;
+        }
+        Ok(())
     }
 
     pub(super) fn instance(
@@ -144,7 +174,13 @@ impl Parameters {
             }),
             tags: tags.clone(),
         };
+        let subnet =
+            cx.seen("instance").and_then(|running| at(running, &["status", "atProvider", "subnetId"]));
+        let subnet = subnet.and_then(Value::as_str).filter(|id| !id.is_empty()).map(str::to_owned);
         cx.managed("instance", instance)
+            // Without it, a machine that AWS or a person terminated would be asked for with the network interface that it
+            // had, which went with it.
+            .chosen("subnetId", subnet)
             .live(&["rootBlockDevice.volumeSize", "rootBlockDevice.tags", "instanceType"])
             .note("instance-type", &self.instance_type)
             .note("image-family", family.unwrap_or(DEFAULT_IMAGE))
@@ -171,3 +207,6 @@ fn assumed_by_machines(partition: &Partition) -> String {
         r#"{{"Version":"2012-10-17","Statement":[{{"Effect":"Allow","Principal":{{"Service":"{machines}"}},"Action":"sts:AssumeRole"}}]}}"#
     )
 }
+
+/// What the agent of Session Manager does.
+const SESSION_MANAGER: &str = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["ssm:UpdateInstanceInformation","ssmmessages:CreateControlChannel","ssmmessages:CreateDataChannel","ssmmessages:OpenControlChannel","ssmmessages:OpenDataChannel","ec2messages:AcknowledgeMessage","ec2messages:DeleteMessage","ec2messages:FailMessage","ec2messages:GetEndpoint","ec2messages:GetMessages","ec2messages:SendReply"],"Resource":"*"}]}"#;

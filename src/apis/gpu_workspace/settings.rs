@@ -15,13 +15,20 @@ use crate::error::Error;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct GpuWorkspaceSettings {
-    /// Machine images by region. AWS's Deep Learning Base images carry driver, Docker and the container toolkit.
+    /// Machine images by region. AWS's Deep Learning Base images carry driver, Docker and the container toolkit; the newest
+    /// one's id is in the public parameter /aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id.
     pub amis: BTreeMap<String, Images>,
     /// Networks by region. Default: the account's default VPC.
     pub networks: BTreeMap<String, Network>,
     /// Networks from which SSH is let in where a claim names none. Default: none.
     pub allowed_cidrs: Vec<String>,
-    /// Machine types on offer. Default: the whole catalogue.
+    /// Networks in which all networks must be from which SSH is let in, in CIDR notation. Default: no limit. Networks that are
+    /// let in already stay.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100), inner(length(max = 43)))]
+    pub allowed_cidrs_within: Vec<String>,
+    /// Machine types on offer. Default: the sizes of g4dn, g5, g6 and g6e that have one GPU. A workspace keeps the type that
+    /// it has.
     pub instance_types: Vec<String>,
     /// ARN of a policy that caps what the machines' roles can ever be given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +43,7 @@ pub struct Images {
     /// Id of the image for every family that is not named below.
     #[schemars(regex(pattern = r"^ami-[0-9a-f]{8,17}$"))]
     pub default: String,
-    /// Ids of images for families that need another one, such as `p3`, whose V100 needs NVIDIA's proprietary driver.
+    /// Ids of images for families that need another one: `p3` and `p3dn`, whose V100 needs NVIDIA's proprietary driver.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(inner(regex(pattern = r"^ami-[0-9a-f]{8,17}$")))]
     pub by_family: BTreeMap<String, String>,
@@ -83,7 +90,10 @@ impl GpuWorkspaceSettings {
         let wrong = |path: String, error: Refused| {
             Error::settings(check::shown(&format!("gpuWorkspace.{path}")), error)
         };
-        self.cidrs()?;
+        let limits = self.limits()?;
+        for (index, cidr) in self.cidrs()?.iter().enumerate() {
+            within(cidr, &limits).map_err(|error| wrong(format!("allowedCidrs[{index}]"), error))?;
+        }
         for (region, images) in &self.amis {
             let families =
                 images.by_family.iter().map(|(family, id)| (format!("amis.{region}.byFamily.{family}"), id));
@@ -159,15 +169,40 @@ impl GpuWorkspaceSettings {
         Ok(cidrs)
     }
 
+    /// The networks in which all networks must be that SSH is let in from; none: anywhere.
+    pub(super) fn limits(&self) -> Result<Vec<IpNet>, Error> {
+        let mut fields = Fields::default();
+        let path = "settings.gpuWorkspace.allowedCidrsWithin";
+        let limits = check::cidrs(path, &self.allowed_cidrs_within, &mut fields);
+        fields.verdict(Error::InvalidSettings)?;
+        Ok(limits)
+    }
+
     pub(super) fn network(&self, region: &str) -> Option<&Network> {
         self.networks.get(region)
     }
 
     /// One region with an image id that has to be replaced by a real one.
     pub(super) fn example() -> Self {
-        let images = Images { default: "ami-0123456789abcdef0".to_owned(), by_family: BTreeMap::new() };
+        let images = Images { default: PLACEHOLDER_IMAGE.to_owned(), by_family: BTreeMap::new() };
         Self { amis: BTreeMap::from([("us-east-1".to_owned(), images)]), ..Self::default() }
     }
+}
+
+/// The image of the examples, which exists nowhere: a real one has to take its place.
+pub const PLACEHOLDER_IMAGE: &str = "ami-0123456789abcdef0";
+
+/// Whether a network is within one of `limits`; without limits every network is.
+pub(super) fn within(cidr: &IpNet, limits: &[IpNet]) -> Result<(), Refused> {
+    if limits.is_empty() || limits.iter().any(|limit| limit.contains(cidr)) {
+        return Ok(());
+    }
+    let limits: Vec<String> = limits.iter().map(ToString::to_string).collect();
+    let allowed = format!(
+        "networks within {}, as the platform team says in gpuWorkspace.allowedCidrsWithin",
+        limits.join(", ")
+    );
+    Err(Refused { found: cidr.to_string(), allowed })
 }
 
 /// An id of EC2: a prefix and hexadecimal digits.

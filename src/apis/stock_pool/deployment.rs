@@ -28,11 +28,11 @@ impl StockPool {
                 "spec.template.spec.containers.stock.image",
                 "spec.template.spec.containers.stock.resources",
             ])
-            // A class that Settings name later does not restart what runs.
+            // A class that Settings name later does not restart what runs; pools of earlier releases keep their strategy.
             .choice(
                 "gpu",
                 if self.gpu > 0 { "yes" } else { "no" },
-                &["spec.template.spec.runtimeClassName", "spec.template.spec.tolerations"],
+                &["spec.strategy", "spec.template.spec.runtimeClassName", "spec.template.spec.tolerations"],
             )
             .add()
     }
@@ -41,15 +41,22 @@ impl StockPool {
         let labels = json!({"app.kubernetes.io/name": "stock-pool", "app.kubernetes.io/instance": name});
         let mut own = labels.clone();
         own["app.kubernetes.io/component"] = json!(self.spec_name);
+        let mut spec = json!({
+            "replicas": self.replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": self.pod(settings)},
+        });
+        if self.gpu > 0 {
+            // Old pods give their GPUs to new ones: where all GPUs are in use, a pod more would never start. Kubernetes
+            // rounds a quarter down, and takes one pod where that is none.
+            let rolling = json!({"maxSurge": 0, "maxUnavailable": "25%"});
+            spec["strategy"] = json!({"type": "RollingUpdate", "rollingUpdate": rolling});
+        }
         json!({
             "apiVersion": "apps/v1",
             "kind": "Deployment",
             "metadata": {"name": format!("pool-{name}"), "namespace": namespace, "labels": own},
-            "spec": {
-                "replicas": self.replicas,
-                "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": self.pod(settings)},
-            },
+            "spec": spec,
         })
     }
 

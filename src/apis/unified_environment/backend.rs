@@ -1,5 +1,7 @@
 //! The backend: a Deployment that finds its database in its environment, a Service, and an Ingress where there is a domain.
 
+use std::collections::BTreeMap;
+
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -174,17 +176,30 @@ fn ingress(
     cx: &mut Composition<'_>,
 ) -> Result<(), Error> {
     let domain = settings.ingress.domain.as_ref();
-    let (host, class) = match cx.manifest_of(INGRESS) {
-        Some(running) => (host(running), text(running, &["spec", "ingressClassName"]).map(str::to_owned)),
-        None => {
-            (domain.map(|domain| format!("{}.{domain}", subdomain(cx))), settings.ingress.class_name.clone())
-        }
+    let route = match cx.manifest_of(INGRESS) {
+        Some(running) => Route {
+            host: host(running),
+            class: text(running, &["spec", "ingressClassName"]).map(str::to_owned),
+            certificate: None,
+            annotations: annotations(running, cx.noted(INGRESS, ANNOTATIONS)),
+        },
+        None => Route {
+            host: domain.map(|domain| format!("{}.{domain}", subdomain(cx))),
+            class: settings.ingress.class_name.clone(),
+            certificate: settings.ingress.tls_secret_name.clone(),
+            annotations: settings.ingress.annotations(),
+        },
     };
-    if host.is_none() && !cx.exists(INGRESS) {
+    if route.host.is_none() && !cx.exists(INGRESS) {
         return Ok(());
     }
-    let manifest = route(place, host.as_deref(), class.as_deref());
-    cx.object(INGRESS, manifest).needs(place.ready, NAMESPACE_READY).add()?;
+    let keys: Vec<&str> = route.annotations.keys().map(String::as_str).collect();
+    let noted = (!keys.is_empty()).then(|| keys.join(","));
+    let mut ingress = cx.object(INGRESS, route.manifest(place)).needs(place.ready, NAMESPACE_READY);
+    if let Some(keys) = noted {
+        ingress = ingress.choice(ANNOTATIONS, keys, &[]);
+    }
+    ingress.add()?;
     place.outlives(INGRESS, cx)
 }
 
@@ -194,23 +209,52 @@ fn subdomain(cx: &Composition<'_>) -> String {
     label(&[&cx.xr.name, &cx.xr.uid5()])
 }
 
-fn route(place: &Place, host: Option<&str>, class: Option<&str>) -> Value {
-    let service = json!({"service": {"name": place.name, "port": {"name": "http"}}});
-    let paths = json!([{"path": "/", "pathType": "Prefix", "backend": service}]);
-    let mut spec = json!({"rules": [{"http": {"paths": paths}}]});
-    if let Some(host) = host {
-        spec["rules"][0]["host"] = json!(host);
-        spec["tls"] = json!([{"hosts": [host], "secretName": format!("{}-tls", place.name)}]);
-    }
-    if let Some(class) = class {
-        spec["ingressClassName"] = json!(class);
-    }
-    json!({
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "Ingress",
-        "metadata": {"name": place.name, "namespace": place.namespace, "labels": labels(place)},
-        "spec": spec,
+/// Under this name the keys of the annotations that came from Settings are noted: others set annotations too, which are theirs.
+const ANNOTATIONS: &str = "ingress-annotations";
+
+/// The annotations of a running Ingress that came from Settings.
+fn annotations(running: &Object, noted: Option<&str>) -> BTreeMap<String, String> {
+    let keys = noted.into_iter().flat_map(|keys| keys.split(','));
+    keys.filter_map(|key| {
+        let value = text(running, &["metadata", "annotations", key])?;
+        Some((key.to_owned(), value.to_owned()))
     })
+    .collect()
+}
+
+/// What an Ingress is like.
+struct Route {
+    host: Option<String>,
+    class: Option<String>,
+    /// The Secret with its certificate; none: one of its own.
+    certificate: Option<String>,
+    annotations: BTreeMap<String, String>,
+}
+
+impl Route {
+    fn manifest(&self, place: &Place) -> Value {
+        let service = json!({"service": {"name": place.name, "port": {"name": "http"}}});
+        let paths = json!([{"path": "/", "pathType": "Prefix", "backend": service}]);
+        let mut spec = json!({"rules": [{"http": {"paths": paths}}]});
+        if let Some(host) = &self.host {
+            let certificate = self.certificate.clone().unwrap_or_else(|| format!("{}-tls", place.name));
+            spec["rules"][0]["host"] = json!(host);
+            spec["tls"] = json!([{"hosts": [host], "secretName": certificate}]);
+        }
+        if let Some(class) = &self.class {
+            spec["ingressClassName"] = json!(class);
+        }
+        let mut metadata = json!({"name": place.name, "namespace": place.namespace, "labels": labels(place)});
+        if !self.annotations.is_empty() {
+            metadata["annotations"] = json!(self.annotations);
+        }
+        json!({
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "Ingress",
+            "metadata": metadata,
+            "spec": spec,
+        })
+    }
 }
 
 /// The host that an Ingress answers for.

@@ -115,8 +115,9 @@ impl Database {
         Ok(Connection::new(DATABASE, name, "endpoint", &role))
     }
 
-    /// Private and encrypted; a deletion leaves a last snapshot behind. A change of size takes place in the server's next
-    /// maintenance window; the disk is as it was made.
+    /// Private and encrypted; a deletion leaves a last snapshot behind, unless Settings want none. A change of size restarts the
+    /// server at once: without that the provider would ask for it again and again until a maintenance window. The disk is as it
+    /// was made, or as AWS has grown it.
     fn instance(
         &self,
         place: &Place,
@@ -130,10 +131,12 @@ impl Database {
         let (class, storage) = self.size.machine();
         let server = rds::Instance {
             region: Some(region.to_owned()),
+            identifier: Some(name.clone()),
             engine: Some("postgres".to_owned()),
             engine_version: Some("16".to_owned()),
             instance_class: Some(class.to_owned()),
             allocated_storage: Some(storage),
+            max_allocated_storage: settings.rds.max_allocated_storage,
             storage_type: Some("gp3".to_owned()),
             storage_encrypted: Some(true),
             db_name: Some(OWN.to_owned()),
@@ -144,9 +147,10 @@ impl Database {
             db_subnet_group_name: group.map(str::to_owned),
             vpc_security_group_ids: guards.to_vec(),
             backup_retention_period: Some(7),
-            skip_final_snapshot: Some(false),
-            final_snapshot_identifier: Some(format!("{name}-final")),
+            skip_final_snapshot: Some(!settings.rds.final_snapshot),
+            final_snapshot_identifier: settings.rds.final_snapshot.then(|| format!("{name}-final")),
             deletion_protection: Some(false),
+            apply_immediately: Some(true),
             auto_minor_version_upgrade: Some(true),
             copy_tags_to_snapshot: Some(true),
             ..rds::Instance::default()

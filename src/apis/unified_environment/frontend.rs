@@ -192,8 +192,16 @@ fn policy(
     }
     let known = distribution.is_some();
     let partition = Partition::of(region);
-    let text = distribution
-        .map(|arn| statements(partition, bucket, &arn, &settings.publisher_role_arns).to_string());
+    let publishers = &settings.publisher_role_arns;
+    let running = cx.running(POLICY, &["policy"]).and_then(Value::as_str);
+    let text = distribution.map(|arn| {
+        let [named, compared] = [Publishers::Named(publishers), Publishers::Compared(publishers)]
+            .map(|publishers| statements(partition, bucket, &arn, &publishers));
+        // A policy of an earlier release that lets the same publishers in stays as it is.
+        let stays =
+            running.filter(|running| serde_json::from_str(running).is_ok_and(|it: Value| it == named));
+        stays.map_or_else(|| compared.to_string(), str::to_owned)
+    });
     let policy =
         BucketPolicy { region: Some(region.to_owned()), bucket_selector: Some(SIBLING), policy: text };
     // While the distribution is not seen, the policy stays as it is; and so it does where the EnvironmentConfig that may
@@ -207,7 +215,30 @@ fn policy(
         .map(|_| ())
 }
 
-fn statements(partition: &Partition, bucket: &str, distribution: &str, publishers: &[String]) -> Value {
+/// The roles that may upload a site, by their ARNs.
+enum Publishers<'a> {
+    /// As principals, as earlier releases had them. A single role that does not exist makes AWS refuse the whole policy.
+    Named(&'a [String]),
+    /// As a condition on everybody, which holds for the roles that exist. Fixed ARNs in it keep the policy from being public.
+    Compared(&'a [String]),
+}
+
+impl Publishers<'_> {
+    fn allow(&self, sid: &str, actions: Value, resource: &str) -> Option<Value> {
+        let mut statement = json!({"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resource});
+        match self {
+            Self::Named([]) | Self::Compared([]) => return None,
+            Self::Named(roles) => statement["Principal"] = json!({"AWS": roles}),
+            Self::Compared(roles) => {
+                statement["Principal"] = json!("*");
+                statement["Condition"] = json!({"StringEquals": {"aws:PrincipalArn": roles}});
+            }
+        }
+        Some(statement)
+    }
+}
+
+fn statements(partition: &Partition, bucket: &str, distribution: &str, publishers: &Publishers<'_>) -> Value {
     let bucket = format!("arn:{}:s3:::{bucket}", partition.name);
     let files = format!("{bucket}/*");
     let mut statements = vec![
@@ -221,15 +252,8 @@ fn statements(partition: &Partition, bucket: &str, distribution: &str, publisher
             "Resource": [bucket, files], "Condition": {"Bool": {"aws:SecureTransport": "false"}},
         }),
     ];
-    if !publishers.is_empty() {
-        statements.push(json!({
-            "Sid": "PublishersWrite", "Effect": "Allow", "Principal": {"AWS": publishers},
-            "Action": ["s3:PutObject", "s3:DeleteObject"], "Resource": files,
-        }));
-        statements.push(json!({
-            "Sid": "PublishersList", "Effect": "Allow", "Principal": {"AWS": publishers},
-            "Action": "s3:ListBucket", "Resource": bucket,
-        }));
-    }
+    let write = json!(["s3:PutObject", "s3:DeleteObject"]);
+    statements.extend(publishers.allow("PublishersWrite", write, &files));
+    statements.extend(publishers.allow("PublishersList", json!("s3:ListBucket"), &bucket));
     json!({"Version": "2012-10-17", "Statement": statements})
 }

@@ -1,5 +1,7 @@
 //! What the platform team decides about unified environments.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,8 +57,8 @@ pub enum Mode {
     Rds,
 }
 
-/// Where database servers stand.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Where database servers stand, and how they grow and go.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RdsSettings {
     /// Name of the group of subnets.
@@ -67,6 +69,24 @@ pub struct RdsSettings {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 5), inner(regex(pattern = r"^sg-[0-9a-f]{8,17}$")))]
     pub security_group_ids: Vec<String>,
+    /// Whether deleting an environment leaves a last snapshot of its server. AWS keeps such snapshots until somebody deletes
+    /// them, counts them against a quota, and refuses to take one of a server that has failed.
+    pub final_snapshot: bool,
+    /// Disk in GiB up to which AWS grows the disk of a server by itself. Default: a disk never grows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 110, max = 65536))]
+    pub max_allocated_storage: Option<i64>,
+}
+
+impl Default for RdsSettings {
+    fn default() -> Self {
+        Self {
+            subnet_group: None,
+            security_group_ids: Vec::new(),
+            final_snapshot: true,
+            max_allocated_storage: None,
+        }
+    }
 }
 
 /// What each replica of a backend gets.
@@ -116,6 +136,43 @@ pub struct IngressSettings {
         regex(pattern = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")
     )]
     pub class_name: Option<String>,
+    /// Annotations of the Ingresses, such as those that a controller reads.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = MOST_ANNOTATIONS), inner(length(max = LONGEST_ANNOTATION)))]
+    pub annotations: BTreeMap<String, String>,
+    /// Name of the ClusterIssuer of cert-manager that issues the certificates: the annotation cert-manager.io/cluster-issuer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(min = 1, max = 253),
+        regex(pattern = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")
+    )]
+    pub cluster_issuer: Option<String>,
+    /// Name of a Secret with a certificate for every host, which somebody else keeps in the namespace of each environment.
+    /// Default: a Secret of each Ingress, <name>-tls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(min = 1, max = 253),
+        regex(pattern = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")
+    )]
+    pub tls_secret_name: Option<String>,
+}
+
+/// The most annotations of an Ingress.
+const MOST_ANNOTATIONS: usize = 50;
+
+/// The longest value of an annotation, in characters.
+const LONGEST_ANNOTATION: usize = 4096;
+
+/// The annotation by which cert-manager knows who issues a certificate.
+const CLUSTER_ISSUER: &str = "cert-manager.io/cluster-issuer";
+
+impl IngressSettings {
+    /// The annotations of a new Ingress.
+    pub(super) fn annotations(&self) -> BTreeMap<String, String> {
+        let mut all = self.annotations.clone();
+        all.extend(self.cluster_issuer.iter().map(|name| (CLUSTER_ISSUER.to_owned(), name.clone())));
+        all
+    }
 }
 
 impl Default for UnifiedEnvironmentSettings {
@@ -167,12 +224,22 @@ impl UnifiedEnvironmentSettings {
             check::shape(arn, 600, is_role, allowed)
                 .map_err(wrong(&format!("publisherRoleArns[{index}]")))?;
         }
+        if let Some(storage) = self.rds.max_allocated_storage {
+            let allowed = 110..=65536;
+            check::range(storage, allowed, "GiB").map_err(wrong("rds.maxAllocatedStorage"))?;
+        }
         self.check_ingress()?;
+        self.check_annotations()?;
         self.check_resources()
     }
 
     fn check_ingress(&self) -> Result<(), Error> {
-        let names = [("domain", 189, &self.ingress.domain), ("className", 253, &self.ingress.class_name)];
+        let names = [
+            ("domain", 189, &self.ingress.domain),
+            ("className", 253, &self.ingress.class_name),
+            ("clusterIssuer", 253, &self.ingress.cluster_issuer),
+            ("tlsSecretName", 253, &self.ingress.tls_secret_name),
+        ];
         for (field, longest, name) in names {
             let Some(name) = name else { continue };
             let allowed = format!(
@@ -180,6 +247,28 @@ impl UnifiedEnvironmentSettings {
             );
             check::shape(name, longest, is_subdomain, &allowed)
                 .map_err(wrong(&format!("ingress.{field}")))?;
+        }
+        Ok(())
+    }
+
+    fn check_annotations(&self) -> Result<(), Error> {
+        let annotations = &self.ingress.annotations;
+        if annotations.len() > MOST_ANNOTATIONS {
+            let found = format!("{} annotations", annotations.len());
+            let refused = Refused { found, allowed: format!("at most {MOST_ANNOTATIONS}") };
+            return Err(wrong("ingress.annotations")(refused));
+        }
+        for (key, value) in annotations {
+            let path = format!("ingress.annotations.{key}");
+            kubernetes::annotation_key(key).map_err(wrong(&path))?;
+            let issuer = self.ingress.cluster_issuer.as_ref().filter(|_| key == CLUSTER_ISSUER);
+            if let Some(issuer) = issuer.filter(|issuer| *issuer != value) {
+                let allowed = format!("{issuer}, as ingress.clusterIssuer says, or one of the two settings");
+                return Err(wrong(&path)(Refused::new(value, allowed)));
+            }
+            let fits = |value: &str| !value.contains('\0');
+            let allowed = format!("at most {LONGEST_ANNOTATION} characters, none of them NUL");
+            check::shape(value, LONGEST_ANNOTATION, fits, &allowed).map_err(wrong(&path))?;
         }
         Ok(())
     }
@@ -245,6 +334,7 @@ impl UnifiedEnvironmentSettings {
             ingress: IngressSettings {
                 domain: Some("apps.acme.io".to_owned()),
                 class_name: Some("nginx".to_owned()),
+                ..IngressSettings::default()
             },
             publisher_role_arns: vec!["arn:aws:iam::123456789012:role/site-publisher".to_owned()],
             ..Self::default()

@@ -10,7 +10,7 @@ use crate::models::SIBLING;
 use crate::models::gcp::{
     CidrBlock, Cluster as Gke, ClusterStatus, MasterAuthorizedNetworksConfig, NodeConfig, NodeManagement,
     NodePool, PrivateClusterConfig, ReleaseChannel, ShieldedInstanceConfig, WorkloadIdentityConfig,
-    WorkloadMetadataConfig,
+    WorkloadMetadataConfig, first_pool,
 };
 
 /// Names of clusters and of node pools.
@@ -57,6 +57,7 @@ impl Parameters {
             management: Some(NodeManagement { auto_repair: Some(true), auto_upgrade: Some(true) }),
             node_config: Some(NodeConfig {
                 machine_type: Some(machine),
+                disk_size_gb: Some(settings.gke.disk_size_gb),
                 oauth_scopes: vec!["https://www.googleapis.com/auth/cloud-platform".to_owned()],
                 shielded_instance_config: Some(ShieldedInstanceConfig {
                     enable_secure_boot: Some(true),
@@ -115,5 +116,10 @@ fn gke_cluster(
     };
     let name = cx.xr.cloud_name(NAME);
     let live = follows(networks, &["masterAuthorizedNetworksConfig.cidrBlocks"]);
-    cx.managed("cluster", cluster).external_name(name).live(live).publishes().add()
+    cx.managed("cluster", cluster)
+        .external_name(name)
+        .beside("initProvider", first_pool())
+        .live(live)
+        .publishes()
+        .add()
 }

@@ -131,7 +131,7 @@ pub struct BySize {
 }
 
 /// Where clusters on Google Cloud are made.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Gke {
     /// Region or zone. A regional cluster has nodes in three zones. Required for type gke.
@@ -150,6 +150,15 @@ pub struct Gke {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512), regex(pattern = checks::PATH))]
     pub subnetwork: Option<String>,
+    /// Boot disk of each node in GB.
+    #[schemars(range(min = 20, max = 65536))]
+    pub disk_size_gb: i64,
+}
+
+impl Default for Gke {
+    fn default() -> Self {
+        Self { location: None, project_id: None, network: None, subnetwork: None, disk_size_gb: 50 }
+    }
 }
 
 /// Where clusters on AWS are made.
@@ -207,6 +216,7 @@ impl VirtualEnvironmentSettings {
                 project_id: text("acme-dev"),
                 network: text("environments"),
                 subnetwork: text("environments-europe-west1"),
+                ..Gke::default()
             },
             eks: Eks {
                 region: text("eu-west-1"),

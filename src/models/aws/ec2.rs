@@ -85,6 +85,10 @@ model! {
         pub public_ip: Option<String>,
         /// Private IPv4 address.
         pub private_ip: Option<String>,
+        /// IPv6 addresses, where the subnet has some.
+        pub ipv6_addresses: Vec<String>,
+        /// Subnet that the machine is in.
+        pub subnet_id: Option<String>,
     }
 }
 

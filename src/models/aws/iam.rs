@@ -2,11 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::models::{Kind, Managed, Selector};
+use crate::models::{Kind, Managed, Selector, Unread};
 
 impl Managed for Role {
     const KIND: Kind = Kind::aws("iam", "Role");
     type Status = RoleStatus;
+}
+
+impl Managed for RolePolicy {
+    const KIND: Kind = Kind::aws("iam", "RolePolicy").untagged();
+    type Status = Unread;
 }
 
 impl Managed for RolePolicyAttachment {
@@ -38,6 +43,14 @@ model! {
         pub arn: Option<String>,
         /// Its name.
         pub id: Option<String>,
+    }
+
+    /// A policy that belongs to one role. Its name is the external name.
+    pub struct RolePolicy {
+        /// What the role may do, as JSON text.
+        pub policy: Option<String>,
+        /// The role.
+        pub role_selector: Option<Selector>,
     }
 
     /// Gives a role one managed policy.

@@ -10,11 +10,14 @@ impl Managed for Instance {
 }
 
 model! {
-    /// A database server. Its identifier is the external name. Its secret has `endpoint` (host and port), `address` (the
-    /// host), `port`, `username` and `password`.
+    /// A database server. AWS assigns the external name, `db-…`, once the server is there. Until then the external name is
+    /// an identifier under which the provider looks for a server that exists. Its secret has `endpoint` (host and port),
+    /// `address` (the host), `port`, `username` and `password`.
     pub struct Instance {
         /// AWS region.
         pub region: Option<String>,
+        /// Name of the server in AWS; none: `terraform-` and a time. A change renames the server.
+        pub identifier: Option<String>,
         /// `postgres`.
         pub engine: Option<String>,
         /// Version: a major one alone, such as `16`, leaves the minor one to AWS.
@@ -23,6 +26,8 @@ model! {
         pub instance_class: Option<String>,
         /// Disk in GiB; it can grow, never shrink.
         pub allocated_storage: Option<i64>,
+        /// Disk in GiB up to which AWS grows it; none: it never grows by itself.
+        pub max_allocated_storage: Option<i64>,
         /// Volume type, such as `gp3`.
         pub storage_type: Option<String>,
         /// Whether the disk is encrypted at rest.
@@ -49,6 +54,9 @@ model! {
         pub final_snapshot_identifier: Option<String>,
         /// AWS's own protection: a deletion would hang.
         pub deletion_protection: Option<bool>,
+        /// Whether a change of the machine type or the version restarts the server at once. Without it AWS waits for the
+        /// maintenance window, and the provider asks again at every look until then.
+        pub apply_immediately: Option<bool>,
         /// Whether AWS goes to newer minor versions in the maintenance window.
         pub auto_minor_version_upgrade: Option<bool>,
         /// Whether snapshots get the server's tags.

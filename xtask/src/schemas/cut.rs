@@ -15,11 +15,18 @@ pub struct Gaps {
     pub wrong: Vec<String>,
 }
 
-/// A managed resource's schema: `spec.forProvider` and `status.atProvider` cut, the envelope whole.
-pub fn managed(schema: &Value, for_provider: &Shape, at_provider: &Shape, gaps: &mut Gaps) -> Value {
+/// A managed resource's schema: `spec.forProvider` and `status.atProvider` cut, the envelope whole. `initial` keeps
+/// `spec.initProvider` with the fields of `for_provider`.
+pub fn managed(
+    schema: &Value,
+    for_provider: &Shape,
+    at_provider: &Shape,
+    initial: bool,
+    gaps: &mut Gaps,
+) -> Value {
     let mut schema = without_prose(schema);
     if let Some(spec) = schema.pointer_mut("/properties/spec") {
-        envelope(spec, for_provider, gaps);
+        envelope(spec, for_provider, initial, gaps);
     }
     if let Some(status) = schema.pointer_mut("/properties/status/properties/atProvider") {
         cut(status, at_provider, "status.atProvider", gaps);
@@ -49,13 +56,17 @@ pub fn without_prose(schema: &Value) -> Value {
 }
 
 /// Providers require fields by rules on the spec ("forProvider or initProvider has it"): what a rule names
-/// stays in both, or the rule would not compile; the rest of initProvider goes.
-fn envelope(spec: &mut Value, for_provider: &Shape, gaps: &mut Gaps) {
+/// stays in both, or the rule would not compile. The rest of initProvider goes, unless we set it (`whole`).
+fn envelope(spec: &mut Value, for_provider: &Shape, whole: bool, gaps: &mut Gaps) {
     let paths: Vec<_> = rules(spec).flat_map(paths).collect();
     let named = |parent: &str| -> BTreeSet<String> {
         paths.iter().filter(|path| path[0] == parent).filter_map(|path| path.get(1).cloned()).collect()
     };
-    let (demanded, initial) = (named("forProvider"), named("initProvider"));
+    let (demanded, mut initial) = (named("forProvider"), named("initProvider"));
+    if whole {
+        let fields = spec.pointer("/properties/initProvider/properties").and_then(Value::as_object);
+        initial.extend(fields.into_iter().flatten().map(|(name, _)| name.clone()));
+    }
     let for_provider = for_provider.with(&demanded);
     let Some(properties) = spec.get_mut("properties").and_then(Value::as_object_mut) else { return };
     if let Some(schema) = properties.get_mut("forProvider") {
@@ -201,7 +212,7 @@ mod tests {
     #[test]
     fn modelled_and_required_fields_stay_with_the_rules_that_speak_of_them() {
         let mut gaps = Gaps::default();
-        let cut = managed(&schema(), &model(&[("name", "string")]), &model(&[]), &mut gaps);
+        let cut = managed(&schema(), &model(&[("name", "string")]), &model(&[]), false, &mut gaps);
         let (name, role) = (json!({ "type": "string" }), json!({ "type": "string" }));
         assert_eq!(gaps, Gaps::default());
         assert_eq!(
@@ -219,7 +230,7 @@ mod tests {
     fn what_the_crd_lacks_is_named() {
         let mut gaps = Gaps::default();
         let model = model(&[("size", "string"), ("colour", "string")]);
-        managed(&schema(), &model, &Shape::Any, &mut gaps);
+        managed(&schema(), &model, &Shape::Any, false, &mut gaps);
         assert_eq!(gaps.missing, BTreeSet::from(["spec.forProvider.colour".to_owned()]));
         assert_eq!(gaps.wrong, ["spec.forProvider.size: the model says string, the CRD number"]);
     }
@@ -233,7 +244,7 @@ mod tests {
         let mut gaps = Gaps::default();
         require(&schema, &["readiness", "watch"], &mut gaps);
         assert_eq!(gaps.wrong, ["spec.watch: the CRD has no such field"]);
-        let cut = managed(&schema, &model(&[]), &model(&[]), &mut gaps);
+        let cut = managed(&schema, &model(&[]), &model(&[]), false, &mut gaps);
         assert_eq!(cut["properties"]["spec"]["properties"]["readiness"], readiness);
     }
 
@@ -246,7 +257,7 @@ mod tests {
         let list = Shape::List(Box::new(model(&[("id", "string"), ("colour", "string")])));
         let mut gaps = Gaps::default();
         let model = Shape::Fields(BTreeMap::from([("list".to_owned(), list)]));
-        let cut = managed(&schema, &model, &Shape::Any, &mut gaps);
+        let cut = managed(&schema, &model, &Shape::Any, false, &mut gaps);
         assert_eq!(gaps.missing, BTreeSet::from(["spec.forProvider.list[].colour".to_owned()]));
         let list = &cut["properties"]["spec"]["properties"]["forProvider"]["properties"]["list"];
         assert_eq!(list["items"], entry);

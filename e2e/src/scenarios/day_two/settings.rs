@@ -42,6 +42,8 @@ async fn new_ones(stage: &Stage) -> Result<(Vec<Environment>, Vec<Desired>)> {
         let environment = stage.ready("unified-environment", flavour, change).await?;
         let server = environment.slot("postgres-instance").await?;
         ensure!(server["spec"]["forProvider"]["region"] == "eu-west-1", "a server elsewhere: {server}");
+        let asked = &server["spec"]["forProvider"];
+        ensure!(asked["maxAllocatedStorage"] == 200 && asked["skipFinalSnapshot"] == true, "{asked}");
         environment.edit(&json!({"spec": {"database": {"size": "large"}}})).await?;
         eventually("the server is a larger one", async || {
             let class =
@@ -113,6 +115,13 @@ fn made_otherwise() -> Vec<(&'static str, Value, Vec<Seen>)> {
             vec![
                 ("gke-cluster", "/network", json!("projects/acme-dev/global/networks/other")),
                 ("gke-cluster", "/nodeLocations", json!(["us-central1-a"])),
+                (
+                    "gke-cluster",
+                    "/subnetwork",
+                    json!("projects/acme-dev/regions/us-central1/subnetworks/others"),
+                ),
+                ("gke-cluster", "/ipAllocationPolicy/clusterSecondaryRangeName", json!("pods")),
+                ("node-pool", "/nodeConfig/diskSizeGb", json!(60)),
                 ("node-pool", "/nodeConfig/machineType", json!("e2-standard-8")),
                 ("cloudsql-instance", "/databaseVersion", json!("POSTGRES_16")),
                 ("cloudsql-instance", "/settings/tier", json!("db-custom-4-15360")),
@@ -321,6 +330,7 @@ fn other_settings(namespace: &str, new: &str) -> Value {
         "gpuWorkspace": {
             // Workspaces that name networks do not care.
             "allowedCidrs": [SSH_FROM],
+            "allowedCidrsWithin": ["192.0.2.0/24", "203.0.113.0/24"],
             "amis": {"us-east-1": {
                 "default": "ami-0fedcba9876543210",
                 "byFamily": {"p3": "ami-00fedcba987654321"},
@@ -332,21 +342,37 @@ fn other_settings(namespace: &str, new: &str) -> Value {
         "applicationEnvironment": {
             "databaseTier": "db-custom-4-15360",
             "databaseVersion": "POSTGRES_16",
+            "diskSizeGb": 60,
             "machineTypes": {"small": "e2-standard-2", "medium": "e2-standard-8", "large": "e2-standard-16"},
             "network": "projects/acme-dev/global/networks/other",
+            "subnetwork": "others",
+            "subnetworks": {"us-central1": "projects/acme-dev/regions/us-central1/subnetworks/others"},
+            "clusterSecondaryRangeName": "pods",
+            "servicesSecondaryRangeName": "services",
             "projectId": "other-dev",
             "zones": {"us-central1": ["us-central1-a"]},
         },
         "unifiedEnvironment": {
             "region": "eu-west-1",
             "database": {"mode": "rds"},
-            "rds": {"subnetGroup": "databases", "securityGroupIds": ["sg-0123456789abcdef0"]},
+            "rds": {
+                "subnetGroup": "databases",
+                "securityGroupIds": ["sg-0123456789abcdef0"],
+                "finalSnapshot": false,
+                "maxAllocatedStorage": 200,
+            },
             "resources": {
                 "small": {"cpu": "1", "memory": "1Gi"},
                 "medium": {"cpu": "2", "memory": "2Gi"},
                 "large": {"cpu": "4", "memory": "4Gi"},
             },
-            "ingress": {"domain": "other.acme.io", "className": "other"},
+            "ingress": {
+                "domain": "other.acme.io",
+                "className": "other",
+                "annotations": {"example.org/other": "yes"},
+                "clusterIssuer": "other",
+                "tlsSecretName": "other",
+            },
         },
         "stockPool": {"runtimeClassName": "nvidia"},
         "environment": {
@@ -362,6 +388,7 @@ fn other_settings(namespace: &str, new: &str) -> Value {
                 "network": "others",
                 "projectId": "other-dev",
                 "subnetwork": "others-us-east1",
+                "diskSizeGb": 60,
             },
             "eks": {
                 "clusterRoleArn": "arn:aws:iam::123456789012:role/others-cluster",

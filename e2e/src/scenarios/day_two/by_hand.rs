@@ -1,0 +1,101 @@
+//! An operator upgrades what runs, as docs/operations.md says: the managed resource is patched, and the function keeps the value.
+
+use anyhow::{Context, Result, ensure};
+use function_paved_road::apis::Flavour;
+use futures::future::try_join_all;
+use serde_json::{Value, json};
+
+use super::settled;
+use crate::environment::{Environment, resource};
+use crate::examples;
+use crate::scenarios::in_both_flavours;
+use crate::stage::{Stage, eventually};
+
+/// A slot, what is patched into the parameters of what fills it, and where that is to be seen.
+type Patch = (&'static str, Value, &'static str, Value);
+
+/// What is patched of an environment of an API.
+fn patches(api: &str) -> Vec<Patch> {
+    match api {
+        "application-environment" => vec![
+            (
+                "cloudsql-instance",
+                json!({"databaseVersion": "POSTGRES_18"}),
+                "/databaseVersion",
+                json!("POSTGRES_18"),
+            ),
+            ("node-pool", json!({"nodeConfig": {"diskSizeGb": 60}}), "/nodeConfig/diskSizeGb", json!(60)),
+        ],
+        _ => vec![(
+            "deployment",
+            json!({"strategy": {"rollingUpdate": {"maxUnavailable": "50%"}}}),
+            "/strategy/rollingUpdate/maxUnavailable",
+            json!("50%"),
+        )],
+    }
+}
+
+pub(in crate::scenarios) async fn what_is_upgraded_by_hand_stays_upgraded(stage: Stage) -> Result<()> {
+    in_both_flavours(async |flavour| {
+        let upgraded = ["application-environment", "stock-pool"].into_iter().map(async |api| {
+            let environment = stage.ready(api, flavour, examples::beside(api, flavour)).await?;
+            let before = environment.uids().await?;
+            for patch in patches(api) {
+                stays(&stage, &environment, flavour, &patch).await?;
+            }
+            settled(std::slice::from_ref(&environment)).await?;
+            let after = environment.uids().await?;
+            ensure!(before == after, "something was made anew: {before:?}, {after:?}");
+            Ok(())
+        });
+        try_join_all(upgraded).await.map(drop)
+    })
+    .await
+}
+
+/// Patches a resource until the value is there after the function was asked again: a composition that began before the patch may have
+/// written the old one back.
+async fn stays(
+    stage: &Stage,
+    environment: &Environment,
+    flavour: Flavour,
+    (slot, patch, pointer, wanted): &Patch,
+) -> Result<()> {
+    eventually(&format!("{slot} of {} keeps {wanted}", environment.resource()), async || {
+        let object = environment.slot(slot).await?;
+        if parameters(&object).pointer(pointer) != Some(wanted) {
+            let patch = whole(&object, patch, flavour).to_string();
+            let (kind, text) =
+                (resource(&object), |value: &Value| value.as_str().unwrap_or_default().to_owned());
+            let (name, namespace) =
+                (text(&object["metadata"]["name"]), text(&object["metadata"]["namespace"]));
+            let mut args = vec!["patch", &kind, &name, "--type=merge", "--patch", &patch];
+            if !namespace.is_empty() {
+                args.extend(["-n", &namespace]);
+            }
+            // Operators may only look at Deployments: a native one is patched by the cluster's administrator.
+            let who = if object["kind"] == "Deployment" { stage.admin.clone() } else { stage.operator() };
+            who.run(&args).await.with_context(|| format!("patching {slot}"))?;
+        }
+        environment.poke().await?;
+        let object = environment.slot(slot).await?;
+        Ok((parameters(&object).pointer(pointer) == Some(wanted)).then_some(()))
+    })
+    .await
+}
+
+/// Where the parameters of a composed resource are: of a native object its spec, of a wrapped one that of the object within.
+fn parameters(object: &Value) -> &Value {
+    let wrapped = object.pointer("/spec/forProvider/manifest/spec");
+    let managed = object.pointer("/spec/forProvider");
+    wrapped.or(managed).unwrap_or(&object["spec"])
+}
+
+/// A patch of a composed resource from one of its parameters.
+fn whole(object: &Value, parameters: &Value, flavour: Flavour) -> Value {
+    match (object["kind"].as_str(), flavour) {
+        (Some("Object"), _) => json!({"spec": {"forProvider": {"manifest": {"spec": parameters}}}}),
+        (Some("Deployment"), Flavour::Namespaced) => json!({"spec": parameters}),
+        _ => json!({"spec": {"forProvider": parameters}}),
+    }
+}
