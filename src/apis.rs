@@ -227,6 +227,7 @@ impl<A: Api> AnyApi for Entry<A> {
     }
 
     fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error> {
+        crate::check::numbers::exact(&cx.xr.spec)?;
         let spec: A =
             crate::check::typed(&cx.xr.spec, "spec").map_err(|field| Error::InvalidSpec(vec![field]))?;
         let section: A::Settings = settings.section(A::INFO.settings)?;

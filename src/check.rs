@@ -13,6 +13,7 @@ use regex_lite::Regex;
 mod fields;
 pub mod kubernetes;
 pub mod location;
+pub mod numbers;
 mod ssh;
 #[cfg(test)]
 mod tests;
