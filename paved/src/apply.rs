@@ -14,7 +14,7 @@ use crate::cli::{Apply, Goal};
 use crate::cluster::{Cluster, Found, Kinds, lacks_rights, refusal};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::files::Document;
+use crate::files::{Document, Inputs};
 use crate::paint::{BOLD, GREEN, YELLOW};
 use crate::stop::{self, Stop};
 use crate::{outputs, wait};
@@ -40,9 +40,11 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
     if args.wait {
         outputs::prepare(&args.outputs)?;
     }
-    let documents = plan::documents(&args.files, console)?;
+    let inputs = Inputs::default();
+    let documents = plan::documents(&args.files, &inputs, console)?;
     let planned =
-        stop::unless_asked(Box::pin(planned(args, documents, console)), "nothing was applied").await?;
+        stop::unless_asked(Box::pin(planned(args, documents, &inputs, console)), "nothing was applied")
+            .await?;
     let Some((cluster, steps)) = planned else { return Ok(()) };
     let applied = perform(&cluster, &steps, args.force_conflicts, console).await?;
     if !args.wait {
@@ -57,6 +59,7 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
 async fn planned(
     args: &Apply,
     documents: Vec<Document>,
+    inputs: &Inputs,
     console: &mut Console<'_>,
 ) -> Result<Option<(Cluster, Vec<Step>)>, Failure> {
     let cluster = Cluster::connect(&args.access).await?;
@@ -68,7 +71,7 @@ async fn planned(
     }
     rehearse(&cluster, &mut steps, args.force_conflicts).await?;
     if args.diff || !args.no_validate {
-        let sources = Source::of(&steps, args, &cluster).await;
+        let sources = Source::of(&steps, args, inputs, &cluster).await;
         for (step, source) in steps.iter().zip(&sources).filter(|_| args.diff) {
             diff::print(step, source, console)?;
         }

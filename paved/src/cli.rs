@@ -15,7 +15,7 @@ pub(crate) use cluster::{
     Access, Apply, Delete, Doctor, Goal, Kinds, List, Listing, Outputs, Patience, Status, Wait,
 };
 pub(crate) use connect::{Connect, Export};
-pub(crate) use offline::{Form, Init, Platform, Sources, Validate};
+pub(crate) use offline::{Form, Init, Platform, Sources, Validate, group_of};
 pub(crate) use portal::Portal;
 pub(crate) use publish::Publish;
 
@@ -151,7 +151,8 @@ pub(crate) struct Preview {
     #[command(flatten)]
     pub(crate) sources: Sources,
 
-    /// What exists: composed resources, and the Secrets with their connection details; a file or a folder, repeatable.
+    /// What exists: composed resources, and the Secrets with their connection details; a file or a folder, repeatable. Each
+    /// resource is matched by group, kind, namespace and name.
     #[arg(long, value_name = "FILE")]
     pub(crate) observed: Vec<PathBuf>,
 

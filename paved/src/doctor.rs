@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::paint::{self, Leaf, Mark};
 use check::Check;
 use look::look;
+pub(crate) use needs::composed;
 
 /// Looks at everything that an environment needs.
 pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result<(), Failure> {

@@ -1,13 +1,18 @@
 //! YAML documents from files, folders and standard input.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use serde_json::Value;
 
 use crate::Console;
 use crate::failure::Failure;
 use crate::paint::harmless_name;
+use crate::yaml::{self, Broken, Located, Written};
 
 /// A document and where it comes from.
 #[derive(Clone, Debug)]
@@ -17,14 +22,21 @@ pub(crate) struct Document {
     /// Whether the file was found in a folder, rather than named.
     pub(crate) found: bool,
     pub(crate) value: Value,
+    /// How its numbers are written, where JSON writes them differently.
+    pub(crate) written: Written,
 }
 
 impl Document {
     /// File, kind and name, as messages name it.
     pub(crate) fn title(&self) -> String {
+        format!("{}: {}", shown(&self.file), self.name())
+    }
+
+    /// Kind and name.
+    pub(crate) fn name(&self) -> String {
         let kind = self.value["kind"].as_str().unwrap_or("a document without kind");
         let name = self.value["metadata"]["name"].as_str().unwrap_or("without name");
-        format!("{}: {}", shown(&self.file), harmless_name(&format!("{kind} {name}")))
+        harmless_name(&format!("{kind} {name}"))
     }
 }
 
@@ -37,70 +49,157 @@ pub(crate) fn shown(path: &Path) -> String {
     }
 }
 
-/// A file's text.
-pub(crate) struct Text {
+/// A file, its documents, and where its text is not YAML.
+#[derive(Debug)]
+pub(crate) struct Source {
     /// The file, as the user named it; `-` for standard input.
     pub(crate) file: PathBuf,
     /// Whether the file was found in a folder, rather than named.
     pub(crate) found: bool,
-    pub(crate) content: String,
+    pub(crate) text: String,
+    pub(crate) documents: Vec<Located>,
+    pub(crate) broken: Vec<Broken>,
 }
 
-/// The documents of a file, of a folder's YAML and JSON files, or of standard input. Lists are taken apart.
-pub(crate) fn read(path: &Path, console: &mut Console<'_>) -> Result<Vec<Document>, Failure> {
-    let mut documents = Vec::new();
-    for text in texts(path, console)? {
-        documents.extend(parse(&text?)?);
-    }
-    Ok(documents)
-}
+/// The files that a command reads. Each is read once, however many environments need it: a pipe gives its text only once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inputs(Rc<RefCell<BTreeMap<PathBuf, Sources>>>);
 
-/// The text of a file, of a folder's YAML and JSON files, or of standard input. A file of a folder that cannot be read is in the way of
-/// no other.
-pub(crate) fn texts(path: &Path, console: &mut Console<'_>) -> Result<Vec<Result<Text, Failure>>, Failure> {
-    if path == Path::new("-") {
-        let mut text = String::new();
-        let unreadable = |error| Failure::Usage(format!("cannot read standard input: {error}"));
-        (console.input)(&mut text).map_err(unreadable)?;
-        return Ok(vec![Ok(Text { file: path.to_owned(), found: false, content: without_mark(text) })]);
-    }
-    if !path.is_dir() {
-        return Ok(vec![Ok(text_of(path, false)?)]);
-    }
-    let (files, folders) = inside(path)?;
-    if !folders.is_empty() {
-        let folders: Vec<String> = folders.iter().map(|folder| shown(folder)).collect();
-        writeln!(console.err, "note: folders inside are left alone: {}", folders.join(", "))?;
-    }
-    Ok(files.iter().map(|file| text_of(file, true)).collect())
-}
+/// A file, or those of a folder; why one of them cannot be read is no reason to leave out the others.
+type Sources = Rc<[Result<Rc<Source>, String>]>;
 
-fn text_of(path: &Path, found: bool) -> Result<Text, Failure> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", shown(path))))?;
-    Ok(Text { file: path.to_owned(), found, content: without_mark(text) })
-}
-
-/// A text without the byte order mark that some editors put before it.
-fn without_mark(text: String) -> String {
-    text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)
-}
-
-fn parse(text: &Text) -> Result<Vec<Document>, Failure> {
-    let Text { file, found, content } = text;
-    let values: Vec<Value> = serde_saphyr::from_multiple(content)
-        .map_err(|error| Failure::Usage(format!("{} is no YAML: {}", shown(file), located(&error, file))))?;
-    let mut documents = Vec::new();
-    for value in values.into_iter().filter(|value| !value.is_null()) {
-        if !value.is_object() {
-            let message = format!("{}: found {}; a Kubernetes object is needed", shown(file), shape(&value));
-            return Err(Failure::Usage(message));
+impl Inputs {
+    /// The documents of a file, of a folder's YAML and JSON files, or of standard input. Lists are taken apart. What is found
+    /// in a folder and cannot be a Kubernetes object is left out, with a note.
+    pub(crate) fn read(&self, path: &Path, console: &mut Console<'_>) -> Result<Vec<Document>, Failure> {
+        let mut documents = Vec::new();
+        for source in self.sources(path, console)?.iter() {
+            let source = source.as_ref().map_err(|why| Failure::Usage(why.clone()))?;
+            documents.extend(source.objects(console)?);
         }
-        let items = if value["kind"] == "List" { value["items"].as_array().cloned() } else { None };
-        let document = |value| Document { file: file.clone(), found: *found, value };
-        documents.extend(items.unwrap_or_else(|| vec![value]).into_iter().map(document));
+        Ok(documents)
     }
-    Ok(documents)
+
+    /// The files themselves.
+    pub(crate) fn sources(&self, path: &Path, console: &mut Console<'_>) -> Result<Sources, Failure> {
+        let known = self.0.borrow().get(path).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let sources: Sources = if path == Path::new("-") {
+            let mut bytes = Vec::new();
+            let unreadable = |error| Failure::Usage(format!("cannot read standard input: {error}"));
+            (console.input)(&mut bytes).map_err(unreadable)?;
+            Rc::new([Source::of(path, false, bytes).map(Rc::new)])
+        } else if path.is_dir() {
+            let (files, folders) = inside(path)?;
+            if !folders.is_empty() {
+                let folders: Vec<String> = folders.iter().map(|folder| shown(folder)).collect();
+                writeln!(console.err, "note: folders inside are left alone: {}", folders.join(", "))?;
+            }
+            files.iter().map(|file| Source::read(file, true).map(Rc::new)).collect()
+        } else {
+            Rc::new([Source::read(path, false).map(Rc::new)])
+        };
+        self.0.borrow_mut().insert(path.to_owned(), sources.clone());
+        Ok(sources)
+    }
+}
+
+impl Source {
+    fn read(path: &Path, found: bool) -> Result<Self, String> {
+        let bytes = fs::read(path).map_err(|error| format!("cannot read {}: {error}", shown(path)))?;
+        Self::of(path, found, bytes)
+    }
+
+    fn of(path: &Path, found: bool, bytes: Vec<u8>) -> Result<Self, String> {
+        let text = text(bytes).map_err(|encoding| match encoding {
+            Some(name) => {
+                format!(
+                    "{} is {name}: save it as UTF-8, in an editor or by iconv -f {name} -t UTF-8",
+                    shown(path)
+                )
+            }
+            None => format!("{} is not UTF-8: save it as UTF-8 in an editor", shown(path)),
+        })?;
+        Ok(Self::parse(path.to_owned(), found, text))
+    }
+
+    /// Reads all documents of a text; lists are taken apart.
+    pub(crate) fn parse(file: PathBuf, found: bool, text: String) -> Self {
+        let (mut documents, mut broken) = (Vec::new(), Vec::new());
+        for document in yaml::documents(&text) {
+            match document {
+                Ok(document) => documents.extend(document.items()),
+                Err(one) => broken.push(one),
+            }
+        }
+        Self { file, found, text, documents, broken }
+    }
+
+    /// Its Kubernetes objects; what is none is an error, unless it was found in a folder. There it is left out, with a note.
+    pub(crate) fn objects(&self, console: &mut Console<'_>) -> Result<Vec<Document>, Failure> {
+        if let Some(broken) = self.broken.first() {
+            let (line, column) = (self.line(broken.bytes.start).0, self.column(broken.bytes.start));
+            let file = shown(&self.file);
+            let message = harmless_name(&broken.message);
+            return Err(Failure::Usage(format!("{file} is no YAML: {file}:{line}:{column}: {message}")));
+        }
+        let mut documents = Vec::new();
+        for located in &self.documents {
+            if located.value.is_object() {
+                let (file, found) = (self.file.clone(), self.found);
+                let written = located.written(&self.text);
+                documents.push(Document { file, found, value: located.value.clone(), written });
+                continue;
+            }
+            let (file, shape) = (shown(&self.file), shape(&located.value));
+            if !self.found {
+                let message = format!("{file}: found {shape}; a Kubernetes object is needed");
+                return Err(Failure::Usage(message));
+            }
+            writeln!(console.err, "note: {file}: skipped, not ours: {shape}")?;
+        }
+        Ok(documents)
+    }
+
+    /// The line of a byte, counted from 1, and the bytes of that line without its end.
+    pub(crate) fn line(&self, byte: usize) -> (usize, Range<usize>) {
+        let byte = self.floor(byte);
+        let before = &self.text[..byte];
+        let start = before.rfind('\n').map_or(0, |end| end + 1);
+        let end = self.text[byte..].find('\n').map_or(self.text.len(), |length| byte + length);
+        let line = self.text[start..end].trim_end_matches('\r');
+        (before.matches('\n').count() + 1, start..start + line.len())
+    }
+
+    /// The column of a byte in its line, in characters, counted from 1.
+    pub(crate) fn column(&self, byte: usize) -> usize {
+        let byte = self.floor(byte);
+        self.text[self.line(byte).1.start..byte].chars().count() + 1
+    }
+
+    /// The nearest beginning of a character.
+    fn floor(&self, byte: usize) -> usize {
+        self.text.floor_char_boundary(byte.min(self.text.len()))
+    }
+}
+
+/// The text of a file, without the byte order mark that some editors put before it; or the encoding that it has instead of
+/// UTF-8, as far as that can be told.
+fn text(bytes: Vec<u8>) -> Result<String, Option<&'static str>> {
+    let encoding = match bytes.as_slice() {
+        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => "UTF-32",
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "UTF-16",
+        // ASCII in UTF-16 without a mark.
+        [first, 0, second, 0, ..] if *first != 0 && *second != 0 => "UTF-16LE",
+        [0, first, 0, second, ..] if *first != 0 && *second != 0 => "UTF-16BE",
+        _ => {
+            let text = String::from_utf8(bytes).map_err(|_| None)?;
+            return Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text));
+        }
+    };
+    Err(Some(encoding))
 }
 
 /// What a value is, without saying it.
@@ -113,16 +212,6 @@ pub(crate) fn shape(value: &Value) -> &'static str {
         Value::Null => "nothing",
         Value::Object(_) => "an object",
     }
-}
-
-/// The parser's message, with the place in the file; the line itself may hold a secret.
-fn located(error: &serde_saphyr::Error, path: &Path) -> String {
-    let message = error.without_snippet().to_string();
-    let message = message.strip_prefix("error: ").unwrap_or(&message).trim_end();
-    let Some(location) = error.location() else { return message.to_owned() };
-    let (line, column) = (location.line(), location.column());
-    let message = message.strip_suffix(&format!(" at line {line}, column {column}")).unwrap_or(message);
-    format!("{}:{line}:{column}: {message}", shown(path))
 }
 
 /// A folder's YAML and JSON files, and its folders, both sorted; hidden folders are left out.
@@ -154,9 +243,11 @@ mod tests {
     #[test]
     fn names_of_others_stay_in_their_line() {
         let value = json!({"kind": "Pod\u{1b}[2J", "metadata": {"name": "a\n::error::b"}});
-        let document = Document { file: "c\n::error::d.yaml".into(), found: true, value };
+        let document =
+            Document { file: "c\n::error::d.yaml".into(), found: true, value, written: Written::new() };
         assert_eq!(document.title(), "c ::error::d.yaml: Pod[2J a ::error::b");
-        let bare = Document { file: "-".into(), found: false, value: json!({"kind": 3}) };
+        let bare =
+            Document { file: "-".into(), found: false, value: json!({"kind": 3}), written: Written::new() };
         assert_eq!(bare.title(), "standard input: a document without kind without name");
     }
 }

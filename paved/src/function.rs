@@ -8,6 +8,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 use simulator::core::{RunError, World};
 
+use crate::subject::discreet::{as_written, fatal_violation};
+use crate::yaml::Written;
+
 /// What is said of a GPU workspace that no network may reach.
 pub(crate) const CLOSED: &str = "nobody can connect by SSH, because no network is allowed: only AWS Session \
     Manager works, which `paved connect` then uses. spec.parameters.allowedCidrs allows networks";
@@ -32,10 +35,11 @@ pub(crate) fn answer_with(
     })
 }
 
-/// Why a response composes nothing, in one line: all its fatal results.
-pub(crate) fn fatal(response: &RunFunctionResponse) -> Option<String> {
+/// Why a response composes nothing, in one line: all its fatal results, which quote numbers as they are written.
+pub(crate) fn fatal(response: &RunFunctionResponse, written: &Written) -> Option<String> {
     let fatal = response.results.iter().filter(|result| result.severity() == Severity::Fatal);
-    let messages: Vec<&str> = fatal.map(|result| result.message.as_str()).collect();
+    let quoted = |message: &str| as_written(fatal_violation(message), written).to_string();
+    let messages: Vec<String> = fatal.map(|result| quoted(&result.message)).collect();
     if messages.is_empty() { None } else { Some(messages.join("; also ")) }
 }
 

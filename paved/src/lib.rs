@@ -32,6 +32,7 @@ mod subject;
 mod suggest;
 mod validate;
 mod wait;
+mod yaml;
 
 use std::ffi::OsString;
 use std::io;
@@ -46,7 +47,7 @@ pub use crate::stream::Stream;
 /// Where a run reads and writes.
 pub struct Console<'a> {
     /// Reads standard input to its end.
-    pub input: &'a mut dyn FnMut(&mut String) -> io::Result<usize>,
+    pub input: &'a mut dyn FnMut(&mut Vec<u8>) -> io::Result<usize>,
     /// Standard output. Styles are always written: a writer that is no terminal strips them.
     pub out: Stream<'a>,
     /// Standard error.

@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     let looked_at = io::stdout().is_terminal() && is_looked_at(&variable("TERM"), &variable("CI"));
     let (mut out, mut err) = (anstream::stdout(), anstream::stderr());
     let mut console = Console {
-        input: &mut |text| io::stdin().read_to_string(text),
+        input: &mut |bytes| io::stdin().read_to_end(bytes),
         out: Stream::new(&mut out),
         err: Stream::new(&mut err),
         terminal: looked_at.then_some(Terminal { size: &size, controls: &mut controls }),

@@ -10,9 +10,10 @@ use function_paved_road::manifests;
 use serde_json::{Map, Value};
 
 use crate::Console;
-use crate::cli::Platform;
+use crate::cli::{Platform, group_of};
 use crate::documents::yaml;
 use crate::failure::Failure;
+use crate::files::Inputs;
 use crate::subject::step::{self, CONFIG};
 use crate::validate;
 
@@ -21,19 +22,16 @@ pub(crate) const FUNCTION: &str = "paved-road-function-paved-road";
 
 /// Writes the manifests, or shows what a change does; invalid Settings are refused with every reason.
 pub(crate) fn run(args: &Platform, console: &mut Console<'_>) -> Result<(), Failure> {
+    let group = group_of(args.flavour, args.group.as_deref())?;
+    let inputs = Inputs::default();
     for settings in std::iter::once(&args.settings).chain(&args.old) {
-        if settings == Path::new("-") {
-            return Err(Failure::Usage(
-                "Settings are read more than once: a file is needed, not -".to_owned(),
-            ));
-        }
-        step::one_settings(settings, console)?;
+        step::one_settings(settings, &inputs, console)?;
     }
-    validate::settings(&args.settings, console)?;
+    validate::settings(&args.settings, &inputs, console)?;
     if !args.check.is_empty() {
-        return check::run(args, console);
+        return check::run(args, &inputs, console);
     }
-    let files = manifests(args, step::one_settings(&args.settings, console)?);
+    let files = manifests(args, &group, step::one_settings(&args.settings, &inputs, console)?);
     match &args.output {
         None => print(&files, console),
         Some(folder) => write(&files, folder, console),
@@ -48,9 +46,8 @@ struct File {
 
 /// An XRD for each API, their Compositions, the policies that protect Crossplane's fields, and the EnvironmentConfig that the
 /// Compositions take the Settings from.
-fn manifests(args: &Platform, mut settings: Value) -> Vec<File> {
+fn manifests(args: &Platform, group: &str, mut settings: Value) -> Vec<File> {
     let flavour = args.flavour;
-    let group = args.group.as_deref().unwrap_or_else(|| flavour.default_group());
     let mut files: Vec<File> = APIS
         .iter()
         .map(|api| File {

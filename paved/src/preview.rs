@@ -12,19 +12,22 @@ use simulator::core::rendered;
 use crate::Console;
 use crate::cli::{Format, Preview};
 use crate::failure::Failure;
-use crate::files::{self, Document, shown};
+use crate::files::{Document, shown};
 use crate::function;
 use crate::subject::{Subject, kind, observed, placeholder, step};
 
 /// Previews every claim and XR of the given files: all that can be is printed, then all that went wrong.
 pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failure> {
-    let observed = observed::read(&args.observed, console)?;
+    let observed = observed::read(&args.observed, &args.sources.inputs, console)?;
     let format = args.output.unwrap_or(if console.terminal.is_some() { Format::Tree } else { Format::Yaml });
     let mut printed = Vec::new();
     let mut failures = Vec::new();
-    for (document, settings) in inputs(args, console)? {
-        let shown = Subject::prepare(&document, &args.sources, &settings, &observed, console)
-            .and_then(|subject| show(subject, args, format, console));
+    for (document, settings) in inputs(args, &mut failures, console)? {
+        let shown =
+            Subject::prepare(&document, &args.sources, &settings, &observed, console).and_then(|subject| {
+                subject.tell_unobserved(&observed, console)?;
+                show(subject, args, format, console)
+            });
         match shown {
             Ok(documents) => printed.extend(documents),
             Err(Failure::Output(error)) => return Err(Failure::Output(error)),
@@ -32,27 +35,39 @@ pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failu
         }
     }
     documents::print(&printed, format, console)?;
+    observed.tell_unused(console)?;
     Failure::of_all(failures)
 }
 
-/// The documents to preview, each with the Settings that stand in its file. A folder also holds other things: those are left
-/// alone.
-fn inputs(args: &Preview, console: &mut Console<'_>) -> Result<Vec<(Document, Vec<Value>)>, Failure> {
+/// A document to preview, and the Settings that stand in its file.
+type Input = (Document, Vec<Value>);
+
+/// The documents to preview. A folder also holds other things: those are left out, with a note. A file of it that cannot be
+/// read is no reason to leave out the others: it is told at the end.
+fn inputs(
+    args: &Preview,
+    failures: &mut Vec<Failure>,
+    console: &mut Console<'_>,
+) -> Result<Vec<Input>, Failure> {
     let mut inputs = Vec::new();
     for path in &args.files {
-        let documents = files::read(path, console)?;
-        let is_ours = |document: &&Document| {
-            !step::is_settings(&document.value) && (!document.found || kind::find(&document.value).is_ok())
-        };
-        let ours: Vec<&Document> = documents.iter().filter(is_ours).collect();
-        if ours.is_empty() {
+        let before = inputs.len();
+        let mut is_whole = true;
+        for source in args.sources.inputs.sources(path, console)?.iter() {
+            let read = source.as_ref().map_err(|why| Failure::Usage(why.clone()));
+            match read.and_then(|source| source.objects(console)) {
+                Ok(documents) => inputs.extend(of_file(documents, console)?),
+                Err(Failure::Output(error)) => return Err(Failure::Output(error)),
+                Err(failure) if path.is_dir() => {
+                    failures.push(failure);
+                    is_whole = false;
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        if inputs.len() == before && is_whole {
             return Err(Failure::Usage(format!("{} holds no claim and no XR", shown(path))));
         }
-        let beside = |document: &Document| {
-            let same = documents.iter().filter(|other| other.file == document.file);
-            same.map(|other| &other.value).filter(|value| step::is_settings(value)).cloned().collect()
-        };
-        inputs.extend(ours.into_iter().map(|document| (document.clone(), beside(document))));
     }
     Ok(inputs)
 }
@@ -63,6 +78,22 @@ fn warn(subject: &Subject, response: &RunFunctionResponse, console: &mut Console
         writeln!(console.err, "warning: {}: {advice}", subject.title)?;
     }
     Ok(())
+}
+
+/// Those of a file's documents that are to be previewed.
+fn of_file(documents: Vec<Document>, console: &mut Console<'_>) -> Result<Vec<Input>, Failure> {
+    let (settings, others): (Vec<Document>, Vec<Document>) =
+        documents.into_iter().partition(|document| step::is_settings(&document.value));
+    let settings: Vec<Value> = settings.into_iter().map(|document| document.value).collect();
+    let (ours, foreign): (Vec<Document>, Vec<Document>) =
+        others.into_iter().partition(|document| !document.found || kind::find(&document.value).is_ok());
+    let foreign: Vec<&Document> =
+        foreign.iter().filter(|document| !step::has_ours(&document.value)).collect();
+    if let Some(first) = foreign.first() {
+        let names: Vec<String> = foreign.iter().map(|document| document.name()).collect();
+        writeln!(console.err, "note: {}: skipped, not ours: {}", shown(&first.file), names.join(", "))?;
+    }
+    Ok(ours.into_iter().map(|document| (document, settings.clone())).collect())
 }
 
 /// Runs the function once, or until it is ready, and gives the documents to print; a tree is printed at once.

@@ -19,8 +19,10 @@ use crate::failure::Failure;
 use crate::files::Document;
 use crate::function;
 use crate::paint::harmless_name;
-use discreet::discreet;
+use crate::yaml::Written;
+use discreet::{as_written, discreet};
 use kind::Target;
+use observed::{Observed, Whose};
 use step::Step;
 
 /// One claim or XR, checked, and the world around it.
@@ -31,6 +33,8 @@ pub(crate) struct Subject {
     pub(crate) claim: Option<String>,
     pub(crate) step: Step,
     pub(crate) world: World,
+    /// How the document's numbers are written.
+    written: Written,
 }
 
 /// A claim or an XR with its defaults, as an API server would store it.
@@ -49,15 +53,22 @@ impl Subject {
         document: &Document,
         sources: &Sources,
         own: &[Value],
-        seen: &[Value],
+        seen: &Observed,
         console: &mut Console<'_>,
     ) -> Result<Self, Failure> {
-        let refused = |violations| Failure::Refused { what: document.title(), violations };
+        let refused = |violations: Vec<Violation>| {
+            let written = |violation| as_written(violation, &document.written);
+            let violations = violations.into_iter().map(written).collect();
+            Failure::Refused { what: document.title(), violations }
+        };
         let known = step::flavour(&document.value, &document.file, sources, console)?;
         let stored =
             Stored::in_flavour(&document.value, seen, known).map_err(|violation| refused(vec![violation]))?;
         if !stored.violations.is_empty() {
             return Err(refused(stored.violations));
+        }
+        if let Some(ignored) = stored.target.ignored_namespace(&document.value) {
+            writeln!(console.err, "note: {}: {ignored}", document.title())?;
         }
         let composite = stored.composite(seen).map_err(refused)?;
         let step = step::find(&stored.target, &document.file, sources, own, console)?;
@@ -69,7 +80,16 @@ impl Subject {
                 harmless_name(other)
             )?;
         }
-        Ok(stored.among(composite, step, document.title()))
+        let subject = stored.among(composite, step, document.title());
+        Ok(Self { written: document.written.clone(), ..subject })
+    }
+
+    /// Says that nothing of what is observed belongs to this environment.
+    pub(crate) fn tell_unobserved(&self, seen: &Observed, console: &mut Console<'_>) -> Result<(), Failure> {
+        if !seen.is_empty() && self.world.resources().is_empty() {
+            writeln!(console.err, "note: {}: nothing of it is observed", self.title)?;
+        }
+        Ok(())
     }
 
     /// A fatal failure of this subject.
@@ -83,7 +103,7 @@ impl Subject {
         response: &RunFunctionResponse,
         console: &mut Console<'_>,
     ) -> Result<(), Failure> {
-        let Some(fatal) = function::fatal(response) else { return Ok(()) };
+        let Some(fatal) = function::fatal(response, &self.written) else { return Ok(()) };
         for warning in response.results.iter().filter(|result| result.severity() == Severity::Warning) {
             writeln!(console.err, "warning: {}: {}", self.title, harmless_name(&warning.message))?;
         }
@@ -96,14 +116,14 @@ pub(crate) type Surrounded = (Value, Vec<Value>);
 
 impl Stored {
     /// Applies defaults and checks; the one violation of a document of which nothing more can be said.
-    pub(crate) fn of(document: &Value, seen: &[Value]) -> Result<Self, Violation> {
+    pub(crate) fn of(document: &Value, seen: &Observed) -> Result<Self, Violation> {
         Self::in_flavour(document, seen, None)
     }
 
     /// The same where somebody knows the flavour of a kind that the document leaves open.
     pub(crate) fn in_flavour(
         document: &Value,
-        seen: &[Value],
+        seen: &Observed,
         known: Option<Flavour>,
     ) -> Result<Self, Violation> {
         let target = kind::find_in(document, known)?;
@@ -116,12 +136,17 @@ impl Stored {
             return Err(violation("apiVersion", format!("allowed: {}", known.join(", "))));
         };
         let mut object = document.clone();
-        let in_namespace = target.is_claim || target.flavour == Flavour::Namespaced;
-        if let Some(Value::Object(metadata)) = object.get_mut("metadata").filter(|_| in_namespace) {
-            metadata.entry("namespace").or_insert_with(|| json!("default"));
+        if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+            if target.is_namespaced() {
+                metadata.entry("namespace").or_insert_with(|| json!("default"));
+            } else {
+                // As an API server does with what is cluster-scoped.
+                metadata.remove("namespace");
+            }
         }
         definition.apply_defaults(&mut object);
-        let mut violations = definition.validate(&object, observed::stored(&object, seen));
+        let stored = seen.stored(&whose(&target, &object));
+        let mut violations = definition.validate(&object, stored);
         if object["metadata"]["name"].is_null() {
             violations.push(violation("metadata.name", "is missing; a string is needed".to_owned()));
             violations.sort();
@@ -139,23 +164,20 @@ impl Stored {
     }
 
     /// The composite, which core makes of a claim, and what is observed of it.
-    pub(crate) fn composite(&self, seen: &[Value]) -> Result<Surrounded, Vec<Violation>> {
+    pub(crate) fn composite(&self, seen: &Observed) -> Result<Surrounded, Vec<Violation>> {
         let mut object = self.object.clone();
-        if !self.target.is_claim {
-            observed::recall(&mut object, seen);
-            let seen = observed::of_composite(&object, seen);
-            return Ok((object, seen));
+        let whose = whose(&self.target, &self.object);
+        if self.target.is_claim {
+            if object["spec"]["resourceRef"]["name"].is_null()
+                && let Some(name) = seen.bound_name(&whose)
+            {
+                object["spec"]["resourceRef"]["name"] = json!(name);
+            }
+            let refused = |message: String| vec![Violation { path: String::new(), message }];
+            object = composite_from_claim(&object, &self.xrd).map_err(|error| refused(error.to_string()))?;
         }
-        if let Some(name) = observed::bound_name(&object, seen) {
-            object["spec"]["resourceRef"]["name"] = json!(name);
-        }
-        let refused = |message: String| vec![Violation { path: String::new(), message }];
-        let mut composite =
-            composite_from_claim(&object, &self.xrd).map_err(|error| refused(error.to_string()))?;
-        observed::recall(&mut composite, seen);
-        let seen = observed::of_composite(&composite, seen);
-        observed::adopt_secret(&mut composite, &seen);
-        Ok((composite, seen))
+        let around = seen.surround(&mut object, &whose);
+        Ok((object, around))
     }
 
     /// The composite in its world, where a step composes it.
@@ -169,6 +191,12 @@ impl Stored {
             .select(&step.composition)
             .running(&step.name)
             .with_others(step.configs.clone());
-        Subject { title, claim, step, world }
+        Subject { title, claim, step, world, written: Written::new() }
     }
+}
+
+/// What tells a claim or a composite from every other.
+fn whose<'a>(target: &'a Target, object: &'a Value) -> Whose<'a> {
+    let part = |key: &str| object["metadata"][key].as_str();
+    Whose { target, namespace: part("namespace"), name: part("name").unwrap_or_default() }
 }

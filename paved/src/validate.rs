@@ -6,11 +6,11 @@ mod github;
 mod json;
 mod settings;
 mod sort;
-mod source;
 mod text;
 mod veil;
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use serde_json::Value;
 use simulator::schema::Violation;
@@ -18,17 +18,18 @@ use simulator::schema::Violation;
 use crate::Console;
 use crate::cli::{Form, Sources, Validate};
 use crate::failure::Failure;
-use crate::files;
+use crate::files::{Inputs, Source};
+use crate::subject::discreet::as_written;
+use crate::yaml::{Located, Spot};
 use found::Found;
 pub(crate) use settings::violations;
 use sort::Sort;
-use source::{Located, Source, Spot};
 
 /// Checks every document of every file, and prints all that is wrong.
 pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Failure> {
     let mut named = Found::default();
     for path in [&args.sources.settings, &args.sources.composition].into_iter().flatten() {
-        named.look_at_settings(path, console)?;
+        named.look_at_settings(path, &args.sources.inputs, console)?;
     }
     let mut found = Found { settings_refused: !named.problems.is_empty(), ..Found::default() };
     for path in &args.files {
@@ -44,18 +45,18 @@ pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Fail
 }
 
 /// Refuses a file of Settings with everything that is wrong with it.
-pub(crate) fn settings(path: &Path, console: &mut Console<'_>) -> Result<(), Failure> {
+pub(crate) fn settings(path: &Path, inputs: &Inputs, console: &mut Console<'_>) -> Result<(), Failure> {
     let mut found = Found::default();
-    found.look_at_settings(path, console)?;
+    found.look_at_settings(path, inputs, console)?;
     text::print(&found, console)?;
     found.verdict()
 }
 
 /// Refuses a text that was just made, as it would be refused in a file.
 pub(crate) fn generated(file: PathBuf, text: &str, console: &mut Console<'_>) -> Result<(), Failure> {
-    let text = files::Text { file, found: false, content: text.to_owned() };
+    let source = Source::parse(file, false, text.to_owned());
     let mut found = Found::default();
-    found.look_at(Source::parse(text), &Sources::default(), console)?;
+    found.look_at(Rc::new(source), &Sources::default(), console)?;
     found.notes.clear();
     found.valid.clear();
     text::print(&found, console)?;
@@ -118,18 +119,18 @@ impl Problem {
 }
 
 /// What is wrong with the Settings of a document, if it has any.
-fn of_settings(source: usize, document: &Located) -> Vec<Problem> {
+fn of_settings(index: usize, source: &Source, document: &Located) -> Vec<Problem> {
     match sort::of(document, true) {
-        Sort::Settings(part) => settings::check(source, document, part),
+        Sort::Settings(part) => settings::check(index, source, document, part),
         _ => Vec::new(),
     }
 }
 
 /// A violation at its place: that of the name where the name is what is wrong.
-fn problem(source: usize, document: &Located, grade: Grade, violation: Violation) -> Problem {
-    let Violation { path, message } = violation;
+fn problem(index: usize, source: &Source, document: &Located, grade: Grade, violation: Violation) -> Problem {
+    let Violation { path, message } = as_written(violation, &document.written(&source.text));
     let spot = if names_are_wrong(&message) { document.name_at(&path) } else { document.value_at(&path) };
-    Problem { source, spot, grade, document: title(&document.value), path, message }
+    Problem { source: index, spot, grade, document: title(&document.value), path, message }
 }
 
 /// Whether a message speaks of a field's name: the schema's words, and the function's.

@@ -11,6 +11,8 @@ use std::sync::OnceLock;
 use kube_cel::{CompiledSchema, ErrorKind, RootContext, Validator};
 use serde_json::Value;
 
+pub use structure::child;
+
 use crate::value::{at, quote, text};
 
 /// The kinds an API server would serve, by apiVersion and kind.

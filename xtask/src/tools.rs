@@ -283,6 +283,12 @@ pub fn ensure(tool: &Tool) -> Result<PathBuf> {
     path(tool)
 }
 
+/// The tool's path where it was built already.
+pub fn built(tool: &Tool) -> Option<PathBuf> {
+    let program = folder().ok()?.join(tool.key());
+    program.is_file().then_some(program)
+}
+
 /// The tool's path; builds it first, and says so, when it is not there.
 pub fn path(tool: &Tool) -> Result<PathBuf> {
     let Tool { name, version, .. } = tool;

@@ -13,7 +13,9 @@ use crate::Console;
 use crate::cli::{Apply, Sources};
 use crate::cluster::{Cluster, Composition, Reference, compositions, is_denied};
 use crate::failure::Failure;
+use crate::files::Inputs;
 use crate::function;
+use crate::subject::observed::Observed;
 use crate::subject::{Stored, Subject, step as pipeline};
 
 /// Where Composition and Settings of an environment come from.
@@ -31,9 +33,13 @@ type Verdict = (Vec<String>, Option<&'static str>);
 
 impl Source {
     /// Each step's source: files that are named, else what the cluster has. What the cluster does not tell is no reason to end.
-    pub(super) async fn of(steps: &[Step], args: &Apply, cluster: &Cluster) -> Vec<Self> {
+    pub(super) async fn of(steps: &[Step], args: &Apply, inputs: &Inputs, cluster: &Cluster) -> Vec<Self> {
         if args.settings.is_some() || args.composition.is_some() {
-            let files = || Sources { settings: args.settings.clone(), composition: args.composition.clone() };
+            let files = || Sources {
+                settings: args.settings.clone(),
+                composition: args.composition.clone(),
+                inputs: inputs.clone(),
+            };
             return steps.iter().map(|_| Self::Files(files())).collect();
         }
         let unknown = |why: &str| steps.iter().map(|_| Self::Unknown(why.to_owned())).collect();
@@ -56,7 +62,7 @@ impl Source {
         &self,
         step: &Step,
         object: &DynamicObject,
-        seen: &[Value],
+        seen: &Observed,
         console: &mut Console<'_>,
     ) -> Result<Subject, Failure> {
         // The API server took it: where we would not, its XRDs are not ours.
@@ -87,7 +93,7 @@ impl Source {
         object: &DynamicObject,
         console: &mut Console<'_>,
     ) -> Result<Verdict, Failure> {
-        let subject = self.subject(step, object, &[], console)?;
+        let subject = self.subject(step, object, &Observed::default(), console)?;
         let response = function::answer(&subject.world, &subject.step.input, Timestamp::now())
             .map_err(|why| subject.fatal(why))?;
         if matches!(self, Self::Unknown(_)) && function::is_about_settings(&response) {

@@ -13,6 +13,7 @@ use crate::documents::{tidy, yaml};
 use crate::failure::Failure;
 use crate::paint::{BOLD, DIM, GREEN, YELLOW};
 use crate::subject::Subject;
+use crate::subject::observed::Observed;
 
 /// Prints the changes of a step; nothing where there are none. What cannot be compared is said: that ends nothing.
 pub(super) fn print(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -64,14 +65,15 @@ fn composed(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(
     let title = step.title();
     let now = Timestamp::now();
     let Some(live) = &step.live else {
-        let parts = composed::parts(&source.subject(step, rehearsed, &[], console)?, now, console)?;
+        let parts =
+            composed::parts(&source.subject(step, rehearsed, &Observed::default(), console)?, now, console)?;
         writeln!(console.out, "{BOLD}{title}{BOLD:#}: {} parts", parts.len())?;
         for (slot, kind) in parts {
             writeln!(console.out, "{GREEN}+ {slot}{GREEN:#} {DIM}{kind}{DIM:#}")?;
         }
         return Ok(());
     };
-    let mut before = source.subject(step, live, &[], console)?;
+    let mut before = source.subject(step, live, &Observed::default(), console)?;
     composed::settle(&mut before, now, console)?;
     let mut after = source.subject(step, rehearsed, &documents(&before), console)?;
     composed::settle(&mut after, now, console)?;
@@ -84,11 +86,8 @@ fn composed(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(
 }
 
 /// All that is there, as files would have it.
-fn documents(subject: &Subject) -> Vec<Value> {
+fn documents(subject: &Subject) -> Observed {
     let world = &subject.world;
-    std::iter::once(world.composite())
-        .chain(world.resources().values())
-        .chain(world.secrets())
-        .cloned()
-        .collect()
+    let all = std::iter::once(world.composite()).chain(world.resources().values()).chain(world.secrets());
+    Observed::of(all.cloned().collect())
 }

@@ -10,7 +10,7 @@ use simulator::schema::Violation;
 use crate::Console;
 use crate::cluster::{A_NAME, Cluster, Kind, Kinds, is_name};
 use crate::failure::Failure;
-use crate::files::{self, Document, shown};
+use crate::files::{Document, Inputs, shown};
 use crate::paint::harmless_name;
 
 /// One document, and what the API server says of it.
@@ -40,10 +40,14 @@ impl Step {
 }
 
 /// The documents of all files.
-pub(super) fn documents(paths: &[PathBuf], console: &mut Console<'_>) -> Result<Vec<Document>, Failure> {
+pub(super) fn documents(
+    paths: &[PathBuf],
+    inputs: &Inputs,
+    console: &mut Console<'_>,
+) -> Result<Vec<Document>, Failure> {
     let mut documents = Vec::new();
     for path in paths {
-        documents.extend(files::read(path, console)?);
+        documents.extend(inputs.read(path, console)?);
     }
     Ok(documents)
 }
@@ -144,9 +148,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::cluster::tests::kinds;
+    use crate::yaml::Written;
 
     fn planned(value: &Value, asked: Option<&str>) -> Result<Step, Failure> {
-        let document = Document { file: "a.yaml".into(), found: false, value: value.clone() };
+        let document =
+            Document { file: "a.yaml".into(), found: false, value: value.clone(), written: Written::new() };
         step(&document, &kinds(), "default", asked)
     }
 

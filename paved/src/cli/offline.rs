@@ -6,6 +6,10 @@ use clap::{Args, ValueEnum};
 use function_paved_road::apis::Flavour;
 use function_paved_road::manifests::{self, policy};
 
+use crate::cluster::{A_NAME, is_name};
+use crate::failure::Failure;
+use crate::files::Inputs;
+
 pub(super) const VALIDATE_HELP: &str = "\
 Examples:
   paved validate claim.yaml                            one file, all of its documents
@@ -57,6 +61,10 @@ pub(crate) struct Sources {
     /// The Composition whose input has the Settings [default: a composition.yaml beside the file, else the built-in one].
     #[arg(long, value_name = "FILE")]
     pub(crate) composition: Option<PathBuf>,
+
+    /// What was read of these files, and of all others that the command reads.
+    #[arg(skip)]
+    pub(crate) inputs: Inputs,
 }
 
 /// Flags of `paved validate`.
@@ -109,6 +117,7 @@ pub(crate) struct Init {
     pub(crate) namespace: Option<String>,
 
     /// Give a field a value, in YAML: spec.backend.port=8080, or a part of the path that only one field ends with; repeatable.
+    /// Where a text is wanted, quotes are optional.
     #[arg(long, value_name = "PATH=VALUE", value_parser = path_and_value)]
     pub(crate) set: Vec<(String, String)>,
 
@@ -133,11 +142,17 @@ pub(crate) struct Platform {
     pub(crate) group: Option<String>,
 
     /// claims (XRD v1, Crossplane 1.20 and 2.x), or namespaced (XRD v2, Crossplane 2.x).
-    #[arg(long, value_name = "FLAVOUR", default_value = "claims")]
+    #[arg(long, value_name = "FLAVOUR", default_value = "claims", conflicts_with = "check")]
     pub(crate) flavour: Flavour,
 
     /// The name under which the Function is installed: `kubectl get functions` shows it.
-    #[arg(long, value_name = "NAME", default_value = crate::platform::FUNCTION, conflicts_with = "check")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = crate::platform::FUNCTION,
+        value_parser = object_name,
+        conflicts_with = "check"
+    )]
     pub(crate) function: String,
 
     /// The user that Crossplane runs as: the only one that the policies let write Crossplane's own fields.
@@ -160,6 +175,22 @@ pub(crate) struct Platform {
     /// repeatable. What runs keeps much of what it has; without it everything is composed anew, and more seems to change.
     #[arg(long, value_name = "FILE", requires = "check", help_heading = "Check")]
     pub(crate) observed: Vec<PathBuf>,
+}
+
+fn object_name(text: &str) -> Result<String, String> {
+    let fits = is_name(text) && text.ends_with(|last: char| last.is_ascii_alphanumeric());
+    if fits { Ok(text.to_owned()) } else { Err(format!("{text:?}: expected {A_NAME}")) }
+}
+
+/// The group of a flavour: the given one, else the flavour's own. That of the other flavour contradicts.
+pub(crate) fn group_of(flavour: Flavour, group: Option<&str>) -> Result<String, Failure> {
+    let group = group.unwrap_or_else(|| flavour.default_group());
+    match Flavour::ALL.into_iter().find(|other| *other != flavour && other.default_group() == group) {
+        Some(other) => Err(Failure::Usage(format!(
+            "--group {group} is for --flavour {other}, and the flavour is {flavour}: leave one out, or name a group of your own"
+        ))),
+        None => Ok(group.to_owned()),
+    }
 }
 
 fn path_and_value(text: &str) -> Result<(String, String), String> {

@@ -123,7 +123,7 @@ impl Missing {
 }
 
 /// The kinds of providers that an API composes, and whether for everybody.
-pub(super) fn composed(api: &dyn AnyApi, flavour: Flavour) -> Vec<(&'static Kind, bool)> {
+pub(crate) fn composed(api: &dyn AnyApi, flavour: Flavour) -> Vec<(&'static Kind, bool)> {
     let Some(needs) = NEEDS.iter().find(|needs| needs.api == api.info().name) else { return Vec::new() };
     let name = needs.api;
     let in_claims = if flavour == Flavour::Claims { needs.in_claims } else { &[] };

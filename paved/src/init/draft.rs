@@ -8,6 +8,8 @@ use super::target::Target;
 use crate::cli::Init;
 use crate::failure::Failure;
 use crate::subject::Stored;
+use crate::subject::observed::Observed;
+use crate::yaml;
 
 /// A claim that is being written.
 pub(super) struct Draft {
@@ -104,7 +106,7 @@ impl Draft {
     }
 
     fn wrong(&self) -> Vec<Violation> {
-        match Stored::in_flavour(&self.object, &[], Some(self.flavour)) {
+        match Stored::in_flavour(&self.object, &Observed::default(), Some(self.flavour)) {
             Ok(stored) => stored.violations,
             Err(violation) => vec![violation],
         }
@@ -141,14 +143,15 @@ impl Draft {
         }
     }
 
-    /// Writes a value that was typed: YAML, or the text itself where a text is wanted.
+    /// Writes a value that was typed: YAML; where a text is wanted, the text itself unless it stands in quotes.
     fn put(&mut self, keys: &[String], text: &str) -> Result<(), String> {
         let path: Vec<&str> = keys.iter().map(String::as_str).collect();
         let wants_text = below(&self.schema, &path).is_some_and(|schema| schema["type"] == "string");
-        let value = if wants_text {
+        let is_quoted = text.starts_with(['"', '\'']);
+        let value = if wants_text && !is_quoted {
             json!(text)
         } else {
-            serde_saphyr::from_str(text).map_err(|_| format!("found {text:?}; a value in YAML is needed"))?
+            yaml::value(text).map_err(|_| format!("found {text:?}; a value in YAML is needed"))?
         };
         let mut here = &mut self.object["spec"];
         for key in keys {

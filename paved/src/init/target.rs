@@ -4,7 +4,7 @@ use function_paved_road::apis::{APIS, AnyApi, Flavour, Names};
 use function_paved_road::manifests;
 use serde_json::Value;
 
-use crate::cli::Init;
+use crate::cli::{Init, group_of};
 use crate::failure::Failure;
 use crate::suggest;
 
@@ -32,8 +32,20 @@ impl Target {
             (None, None, None) => return Err(Failure::Usage(suggest::kinds(&args.kind, &known()))),
         };
         let flavour = args.flavour.unwrap_or(own);
-        let group = args.group.clone().unwrap_or_else(|| flavour.default_group().to_owned());
-        Ok(Self { api: *api, flavour, group })
+        let info = api.info();
+        let fits = match flavour {
+            Flavour::Claims => is(&info.claim) || is(&info.composite),
+            Flavour::Namespaced => is(&info.namespaced),
+        };
+        let group = group_of(flavour, args.group.as_deref())?;
+        let target = Self { api: *api, flavour, group };
+        if !fits && info.name != wanted {
+            let (kind, own) = (&args.kind, target.kind());
+            return Err(Failure::Usage(format!(
+                "--flavour {flavour}: {kind} is of the other flavour; in this one it is {own}"
+            )));
+        }
+        Ok(target)
     }
 
     /// The kind that people write.

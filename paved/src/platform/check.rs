@@ -3,37 +3,42 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::Console;
 use crate::cli::{Platform, Sources};
 use crate::composed::{self, Slots};
 use crate::failure::Failure;
-use crate::files::{self, Document, shown};
+use crate::files::{Document, Inputs, shown};
 use crate::paint::{BOLD, YELLOW};
-use crate::subject::{Subject, kind, observed, step};
+use crate::subject::observed::{self, Observed};
+use crate::subject::{Subject, kind, step};
 
 /// Shows for every environment what the new Settings would change in it; one that they do not compose is a failure.
-pub(super) fn run(args: &Platform, console: &mut Console<'_>) -> Result<(), Failure> {
-    let seen = observed::read(&args.observed, console)?;
+pub(super) fn run(args: &Platform, inputs: &Inputs, console: &mut Console<'_>) -> Result<(), Failure> {
+    let seen = observed::read(&args.observed, inputs, console)?;
     let mut failures = Vec::new();
-    for document in environments(args, console)? {
-        let change = Change { document: &document, seen: &seen, now: Timestamp::now() };
+    for document in environments(args, inputs, console)? {
+        let change = Change { document: &document, seen: &seen, inputs, now: Timestamp::now() };
         match change.show(args, console) {
             Ok(()) => {}
             Err(Failure::Output(error)) => return Err(Failure::Output(error)),
             Err(failure) => failures.push(failure),
         }
     }
+    seen.tell_unused(console)?;
     Failure::of_all(failures)
 }
 
 /// The claims and XRs of all files.
-fn environments(args: &Platform, console: &mut Console<'_>) -> Result<Vec<Document>, Failure> {
+fn environments(
+    args: &Platform,
+    inputs: &Inputs,
+    console: &mut Console<'_>,
+) -> Result<Vec<Document>, Failure> {
     let mut environments = Vec::new();
     for path in &args.check {
         let before = environments.len();
-        for document in files::read(path, console)? {
+        for document in inputs.read(path, console)? {
             match kind::find(&document.value) {
                 Ok(_) => environments.push(document),
                 Err(_) if step::is_settings(&document.value) => {}
@@ -50,14 +55,15 @@ fn environments(args: &Platform, console: &mut Console<'_>) -> Result<Vec<Docume
 /// An environment, before and after.
 struct Change<'a> {
     document: &'a Document,
-    seen: &'a [Value],
+    seen: &'a Observed,
+    inputs: &'a Inputs,
     now: Timestamp,
 }
 
 impl Change<'_> {
     fn show(&self, args: &Platform, console: &mut Console<'_>) -> Result<(), Failure> {
-        let (title, after) = self.composed(Some(&args.settings), console)?;
-        let before = match self.composed(args.old.as_deref(), console) {
+        let (title, after) = self.composed(Some(&args.settings), true, console)?;
+        let before = match self.composed(args.old.as_deref(), false, console) {
             Ok((_, before)) => before,
             Err(Failure::Fatal { message, .. }) => {
                 writeln!(
@@ -80,10 +86,15 @@ impl Change<'_> {
     fn composed(
         &self,
         settings: Option<&Path>,
+        is_first: bool,
         console: &mut Console<'_>,
     ) -> Result<(String, Slots), Failure> {
-        let sources = Sources { settings: settings.map(Path::to_owned), composition: None };
+        let inputs = self.inputs.clone();
+        let sources = Sources { settings: settings.map(Path::to_owned), composition: None, inputs };
         let mut subject = Subject::prepare(self.document, &sources, &[], self.seen, console)?;
+        if is_first {
+            subject.tell_unobserved(self.seen, console)?;
+        }
         let mut slots = composed::slots(&subject, self.now, console)?;
         if subject.world.resources().is_empty() {
             // Much waits for others to be ready.

@@ -7,6 +7,8 @@ use regex_lite::{Captures, Regex};
 use serde_json::Value;
 use simulator::schema::Violation;
 
+use crate::yaml::Written;
+
 /// The same violation of `object`. A URL of a chart or of a Git repository is refused in the function's words, which say why;
 /// of any other URL neither what stands before its @ nor its query is shown.
 pub(crate) fn discreet(violation: Violation, object: &Value) -> Violation {
@@ -15,6 +17,30 @@ pub(crate) fn discreet(violation: Violation, object: &Value) -> Violation {
     let message = match location(&violation.message, value) {
         Some(refused) => refused.to_string(),
         None => violation.message.replace(&shown(value), &shown(&struck(value))),
+    };
+    Violation { message, ..violation }
+}
+
+/// A fatal result's field, and what is said of it.
+pub(crate) fn fatal_violation(message: &str) -> Violation {
+    let is_path = |path: &str| {
+        !path.contains(' ') && ["metadata.", "spec.", "settings."].iter().any(|root| path.starts_with(root))
+    };
+    let (path, message) = message.split_once(": ").filter(|(path, _)| is_path(path)).unwrap_or(("", message));
+    Violation { path: path.to_owned(), message: message.to_owned() }
+}
+
+/// A violation that quotes a number, or another plain value, as it is written in its file: `4.10` and not 4.1.
+pub(crate) fn as_written(violation: Violation, written: &Written) -> Violation {
+    const IN_QUOTES: &str = ", in quotes";
+    let Some(text) = written.get(&violation.path) else { return violation };
+    let Some((_, rest)) = violation.message.strip_prefix("found ").and_then(|found| found.split_once("; "))
+    else {
+        return violation;
+    };
+    let message = match rest.split_once(IN_QUOTES) {
+        Some((needed, _)) => format!("found {text}; {needed}{IN_QUOTES}: \"{text}\""),
+        None => format!("found {text}; {rest}"),
     };
     Violation { message, ..violation }
 }

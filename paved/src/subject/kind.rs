@@ -30,6 +30,25 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// The kind of the document.
+    pub(crate) fn kind(&self) -> &'static str {
+        if self.is_claim { self.api.info().claim.kind } else { self.composite() }
+    }
+
+    /// Whether objects of the document's kind live in a namespace.
+    pub(crate) fn is_namespaced(&self) -> bool {
+        self.is_claim || self.flavour == Flavour::Namespaced
+    }
+
+    /// What is said of a namespace in a document whose kind is cluster-scoped.
+    pub(crate) fn ignored_namespace(&self, document: &Value) -> Option<String> {
+        let found = document["metadata"]["namespace"].as_str().filter(|_| !self.is_namespaced())?;
+        let kind = self.kind();
+        Some(format!(
+            "metadata.namespace: found {found:?}; {kind} is cluster-scoped: the namespace is ignored"
+        ))
+    }
+
     /// The kind of the composite.
     pub(crate) fn composite(&self) -> &'static str {
         manifests::names(self.api.info(), self.flavour).kind

@@ -11,7 +11,7 @@ use super::kind::{self, Target};
 use crate::Console;
 use crate::cli::Sources;
 use crate::failure::Failure;
-use crate::files::{self, Document};
+use crate::files::{Document, Inputs};
 
 /// The kind that Settings can also come as.
 pub(crate) const CONFIG: &str = "EnvironmentConfig";
@@ -47,8 +47,8 @@ pub(crate) fn find(
     console: &mut Console<'_>,
 ) -> Result<Step, Failure> {
     let given = match &sources.composition {
-        Some(path) => Some(named(path, target, console)?),
-        None => beside(file, target, console)?,
+        Some(path) => Some(named(path, target, &sources.inputs, console)?),
+        None => beside(file, target, &sources.inputs, console)?,
     };
     let built_in_only = given.is_none();
     let settled = given.is_some() || sources.settings.is_some() || !own.is_empty();
@@ -57,7 +57,7 @@ pub(crate) fn find(
     step.settled = settled;
     step.given = !built_in_only;
     if let Some(path) = &sources.settings {
-        let settings = one_settings(path, console)?;
+        let settings = one_settings(path, &sources.inputs, console)?;
         step.take(settings, path, sources.composition.as_deref())?;
     } else {
         if built_in_only && own.iter().any(|settings| settings["kind"] == KIND) {
@@ -185,13 +185,10 @@ pub(crate) fn flavour(
     sources: &Sources,
     console: &mut Console<'_>,
 ) -> Result<Option<Flavour>, Failure> {
-    let path = match &sources.composition {
-        // Standard input is read once.
-        Some(given) => Some(given.clone()).filter(|given| given != Path::new("-")),
-        None => neighbour(file),
-    };
+    let path = sources.composition.clone().or_else(|| neighbour(file));
     let Some(path) = path.filter(|_| kind::is_open(document)) else { return Ok(None) };
-    let composed: Vec<String> = files::read(&path, console)?.iter().filter_map(composed_type).collect();
+    let composed: Vec<String> =
+        sources.inputs.read(&path, console)?.iter().filter_map(composed_type).collect();
     let text = |key: &str| document[key].as_str().unwrap_or_default();
     let Some(api) = apis::find(text("kind")) else { return Ok(None) };
     let is_its = |flavour: &Flavour| {
@@ -201,8 +198,8 @@ pub(crate) fn flavour(
     Ok(Flavour::ALL.into_iter().find(is_its))
 }
 
-fn named(path: &Path, target: &Target, console: &mut Console<'_>) -> Result<Value, Failure> {
-    let documents = files::read(path, console)?;
+fn named(path: &Path, target: &Target, inputs: &Inputs, console: &mut Console<'_>) -> Result<Value, Failure> {
+    let documents = inputs.read(path, console)?;
     let wanted = format!("{} {}", manifests::api_version(&target.group), target.composite());
     let has: Vec<String> = documents.iter().filter_map(composed_type).collect();
     documents
@@ -219,10 +216,15 @@ fn named(path: &Path, target: &Target, console: &mut Console<'_>) -> Result<Valu
         })
 }
 
-fn beside(file: &Path, target: &Target, console: &mut Console<'_>) -> Result<Option<Value>, Failure> {
+fn beside(
+    file: &Path,
+    target: &Target,
+    inputs: &Inputs,
+    console: &mut Console<'_>,
+) -> Result<Option<Value>, Failure> {
     let Some(path) = neighbour(file) else { return Ok(None) };
     let wanted = format!("{} {}", manifests::api_version(&target.group), target.composite());
-    let documents = files::read(&path, console)?;
+    let documents = inputs.read(&path, console)?;
     let matching = documents.into_iter().find(|document| composed_type(document).as_deref() == Some(&wanted));
     Ok(matching.map(|document| document.value))
 }
@@ -242,8 +244,12 @@ fn composed_type(document: &Document) -> Option<String> {
 }
 
 /// The document that `--settings` names.
-pub(crate) fn one_settings(path: &Path, console: &mut Console<'_>) -> Result<Value, Failure> {
-    let mut documents = files::read(path, console)?;
+pub(crate) fn one_settings(
+    path: &Path,
+    inputs: &Inputs,
+    console: &mut Console<'_>,
+) -> Result<Value, Failure> {
+    let mut documents = inputs.read(path, console)?;
     let found = match documents.as_slice() {
         [one] if is(&one.value, KIND, API_VERSION) || is(&one.value, CONFIG, CONFIG_VERSION) => {
             return Ok(documents.remove(0).value);

@@ -1,30 +1,31 @@
 //! What is wrong with a claim or an XR: what an API server refuses, and what the function does.
 
-use std::path::Path;
-
 use function_paved_road::apis::Flavour;
 use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
 use serde_json::Value;
 use simulator::schema::Violation;
 
-use super::source::Located;
 use super::{Found, Grade, Problem, overlap, problem, title};
 use crate::Console;
 use crate::cli::Sources;
 use crate::failure::Failure;
+use crate::files::Source;
 use crate::function;
 use crate::paint::harmless;
+use crate::subject::discreet::fatal_violation;
 use crate::subject::kind::Target;
+use crate::subject::observed::Observed;
 use crate::subject::{Stored, step};
+use crate::yaml::Located;
 
 /// A document to check, and where its Settings are.
 pub(super) struct Check<'a> {
     pub(super) index: usize,
+    pub(super) source: &'a Source,
     pub(super) document: &'a Located,
     /// The document's value, or what was meant by it.
     pub(super) value: &'a Value,
-    pub(super) file: &'a Path,
     pub(super) sources: &'a Sources,
     pub(super) own: &'a [Value],
     /// Whether something is wrong with the Settings themselves: it is told there, and not of every claim again.
@@ -34,16 +35,20 @@ pub(super) struct Check<'a> {
 impl Check<'_> {
     /// Everything that is wrong. What the function says counts where the schema has not said it before.
     pub(super) fn run(&self, found: &mut Found, console: &mut Console<'_>) -> Result<Vec<Problem>, Failure> {
-        let graded = |grade| move |violation| problem(self.index, self.document, grade, violation);
+        let graded =
+            |grade| move |violation| problem(self.index, self.source, self.document, grade, violation);
         // A Composition that cannot be read is told where its Settings are looked for.
-        let known = match step::flavour(self.value, self.file, self.sources, console) {
+        let known = match step::flavour(self.value, &self.source.file, self.sources, console) {
             Err(Failure::Output(error)) => return Err(Failure::Output(error)),
             known => known.unwrap_or_default(),
         };
-        let mut stored = match Stored::in_flavour(self.value, &[], known) {
+        let mut stored = match Stored::in_flavour(self.value, &Observed::default(), known) {
             Ok(stored) => stored,
             Err(violation) => return Ok(vec![graded(Grade::Schema)(violation)]),
         };
+        if let Some(ignored) = stored.target.ignored_namespace(self.value) {
+            found.notes.push(format!("{}: {ignored}", title(self.value)));
+        }
         let known = std::mem::take(&mut stored.violations);
         if !known.is_empty() && stored.object["spec"].is_object() {
             stored.make_readable();
@@ -69,10 +74,10 @@ impl Check<'_> {
         console: &mut Console<'_>,
     ) -> Result<Vec<Violation>, Failure> {
         let is_one = stored.object["spec"].is_object() && stored.object["metadata"]["name"].is_string();
-        let Some(around) = stored.composite(&[]).ok().filter(|_| is_one) else {
+        let Some(around) = stored.composite(&Observed::default()).ok().filter(|_| is_one) else {
             return Ok(Vec::new());
         };
-        let mut step = step::find(&stored.target, self.file, self.sources, self.own, console)?;
+        let mut step = step::find(&stored.target, &self.source.file, self.sources, self.own, console)?;
         if !step.given {
             tell_unknown_group(&stored.target, self.value, notes);
         }
@@ -96,7 +101,7 @@ impl Check<'_> {
             return Ok(Vec::new());
         }
         let fatal = response.results.iter().filter(|result| result.severity() == Severity::Fatal);
-        Ok(fatal.map(|result| violation(&result.message)).collect())
+        Ok(fatal.map(|result| fatal_violation(&result.message)).collect())
     }
 }
 
@@ -119,13 +124,4 @@ fn tell(note: String, notes: &mut Vec<String>) {
     if !notes.contains(&note) {
         notes.push(note);
     }
-}
-
-/// A fatal result's field, and what is said of it.
-fn violation(fatal: &str) -> Violation {
-    let is_path = |path: &str| {
-        !path.contains(' ') && ["metadata.", "spec.", "settings."].iter().any(|root| path.starts_with(root))
-    };
-    let (path, message) = fatal.split_once(": ").filter(|(path, _)| is_path(path)).unwrap_or(("", fatal));
-    Violation { path: path.to_owned(), message: message.to_owned() }
 }

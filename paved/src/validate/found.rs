@@ -1,21 +1,22 @@
 //! What was found in all files.
 
 use std::path::Path;
+use std::rc::Rc;
 
 use super::environment::Check;
 use super::sort::{self, Sort};
-use super::source::{Source, Spot};
 use super::{Grade, Problem, Skipped, Valid, of_settings, problem, settings, title};
 use crate::Console;
 use crate::cli::Sources;
 use crate::failure::Failure;
-use crate::files::{self, shown};
+use crate::files::{Inputs, Source, shown};
 use crate::subject::kind;
+use crate::yaml::Spot;
 
 /// What was found in all files.
 #[derive(Default)]
 pub(super) struct Found {
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<Rc<Source>>,
     pub(super) problems: Vec<Problem>,
     pub(super) valid: Vec<Valid>,
     pub(super) skipped: Vec<Skipped>,
@@ -36,10 +37,10 @@ impl Found {
         console: &mut Console<'_>,
     ) -> Result<(), Failure> {
         let mut ours = 0;
-        for text in files::texts(path, console)? {
-            match text {
-                Ok(text) => ours += self.look_at(Source::parse(text), sources, console)?,
-                Err(failure) => self.could_not_read(failure),
+        for source in sources.inputs.sources(path, console)?.iter() {
+            match source {
+                Ok(source) => ours += self.look_at(source.clone(), sources, console)?,
+                Err(why) => self.could_not_read(Failure::Usage(why.clone())),
             }
         }
         if ours == 0 {
@@ -54,7 +55,7 @@ impl Found {
     /// Checks a file; gives how many of its documents are ours, or were meant to be.
     pub(super) fn look_at(
         &mut self,
-        source: Source,
+        source: Rc<Source>,
         sources: &Sources,
         console: &mut Console<'_>,
     ) -> Result<usize, Failure> {
@@ -63,14 +64,14 @@ impl Found {
         let mut ours = source.broken.len();
         let own = settings::of_file(&source);
         let settings_refused = self.settings_refused
-            || source.documents.iter().any(|document| !of_settings(index, document).is_empty());
+            || source.documents.iter().any(|document| !of_settings(index, &source, document).is_empty());
         for document in &source.documents {
             let name = title(&document.value);
             let check = |value| Check {
                 index,
+                source: &source,
                 document,
                 value,
-                file: &source.file,
                 sources,
                 own: &own,
                 settings_refused,
@@ -82,13 +83,13 @@ impl Found {
                 }
                 Sort::Wrong(violation) => {
                     let grade = if document.value.is_object() { Grade::Schema } else { Grade::Syntax };
-                    let mut all = vec![problem(index, document, grade, violation)];
+                    let mut all = vec![problem(index, &source, document, grade, violation)];
                     if let Some(meant) = kind::as_meant(&document.value) {
                         all.extend(check(&meant).run(self, console)?);
                     }
                     all
                 }
-                Sort::Settings(part) => settings::check(index, document, part),
+                Sort::Settings(part) => settings::check(index, &source, document, part),
                 Sort::Environment => check(&document.value).run(self, console)?,
             };
             ours += 1;
@@ -101,17 +102,19 @@ impl Found {
         Ok(ours)
     }
 
-    /// Checks the Settings of a file that is there for them alone. Standard input is read where they are needed.
-    pub(super) fn look_at_settings(&mut self, path: &Path, console: &mut Console<'_>) -> Result<(), Failure> {
-        if path == Path::new("-") {
-            return Ok(());
-        }
-        for text in files::texts(path, console)? {
-            let source = Source::parse(text?);
+    /// Checks the Settings of a file that is there for them alone.
+    pub(super) fn look_at_settings(
+        &mut self,
+        path: &Path,
+        inputs: &Inputs,
+        console: &mut Console<'_>,
+    ) -> Result<(), Failure> {
+        for source in inputs.sources(path, console)?.iter() {
+            let source = source.clone().map_err(Failure::Usage)?;
             let index = self.sources.len();
             self.syntax(index, &source);
             for document in &source.documents {
-                self.problems.extend(of_settings(index, document));
+                self.problems.extend(of_settings(index, &source, document));
             }
             self.sources.push(source);
         }

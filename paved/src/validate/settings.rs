@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 use simulator::schema::{Schemas, Violation};
 
 use super::sort::Part;
-use super::source::{Located, Source};
 use super::{Grade, Problem, overlap, problem};
+use crate::files::Source;
 use crate::subject::step::{self, CONFIG, CONFIG_VERSION};
+use crate::yaml::Located;
 
 /// The Settings that stand in a file count for the claims and XRs of that file.
 pub(super) fn of_file(source: &Source) -> Vec<Value> {
@@ -19,17 +20,18 @@ pub(super) fn of_file(source: &Source) -> Vec<Value> {
 }
 
 /// Everything that is wrong with the Settings of a document.
-pub(super) fn check(source: usize, document: &Located, part: Part) -> Vec<Problem> {
+pub(super) fn check(index: usize, source: &Source, document: &Located, part: Part) -> Vec<Problem> {
     let (root, body) = match part {
         Part::Whole => (String::new(), &document.value),
         Part::Data => ("data".to_owned(), &document.value["data"]),
-        Part::Input(index) => {
-            (format!("spec.pipeline[{index}].input"), &document.value["spec"]["pipeline"][index]["input"])
+        Part::Input(step) => {
+            (format!("spec.pipeline[{step}].input"), &document.value["spec"]["pipeline"][step]["input"])
         }
     };
     let mut violations = if matches!(part, Part::Data) { envelope(&document.value) } else { Vec::new() };
     violations.extend(self::violations(body).into_iter().map(|violation| below(&root, violation)));
-    violations.into_iter().map(|violation| problem(source, document, Grade::Composition, violation)).collect()
+    let placed = |violation| problem(index, source, document, Grade::Composition, violation);
+    violations.into_iter().map(placed).collect()
 }
 
 /// What is wrong with an EnvironmentConfig around its data.

@@ -4,10 +4,10 @@ use function_paved_road::settings::{API_VERSION, KIND};
 use serde_json::Value;
 use simulator::schema::Violation;
 
-use super::source::Located;
 use crate::files::shape;
 use crate::subject::kind;
 use crate::subject::step::{self, CONFIG};
+use crate::yaml::Located;
 
 /// What a document is to us.
 pub(super) enum Sort {

@@ -4,11 +4,10 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-use super::source::Source;
 use super::{Found, Problem, veil};
 use crate::Console;
 use crate::failure::Failure;
-use crate::files::shown;
+use crate::files::{Source, shown};
 use crate::paint::{DIM, GREEN, harmless};
 
 /// Columns where standard output is no terminal.

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Grade, Problem, source::Source};
+use super::{Grade, Problem};
+use crate::files::Source;
 use crate::subject::discreet::struck;
 
 /// The line of a byte as it may be shown: its number, its beginning in the file, and its text, in which a secret is covered byte by byte.

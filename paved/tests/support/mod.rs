@@ -39,11 +39,11 @@ pub fn paved(args: &[&str]) -> Run {
 }
 
 /// The same with text on standard input.
-pub fn paved_with(args: &[&str], input: &str) -> Run {
+pub fn paved_with(args: &[&str], input: impl AsRef<[u8]>) -> Run {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut read = |text: &mut String| {
-        text.push_str(input);
-        Ok(input.len())
+    let mut read = |bytes: &mut Vec<u8>| {
+        bytes.extend(input.as_ref());
+        Ok(input.as_ref().len())
     };
     let (mut plain, mut plain_err) = (StripStream::new(&mut out), StripStream::new(&mut err));
     let mut console = Console {

@@ -270,7 +270,9 @@ fn is_open(schema: &Value) -> bool {
         || schema.get("additionalProperties").is_some_and(|value| value == &Value::Bool(true))
 }
 
-fn child(path: &str, name: &str) -> String {
+/// The path of a field, as messages have it: `spec.replicas`, or `metadata.labels[a.b]` where the name has more than letters,
+/// digits, `_` and `-`.
+pub fn child(path: &str, name: &str) -> String {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     match (path.is_empty(), plain) {
         (true, true) => name.to_owned(),

@@ -33,6 +33,7 @@ use crate::portal::problem::{Absent, FieldError, Problem, Refusals, Unfit};
 use crate::portal::who::SignedIn;
 use crate::subject::Stored;
 use crate::subject::discreet::without_secrets;
+use crate::subject::observed::Observed;
 use crate::subject::step::{CONFIG, CONFIG_VERSION, Step, is_our_config};
 
 /// How many claims are composed at once: it takes a processor each.
@@ -308,12 +309,12 @@ impl Composed {
             words: format!("{title} is refused: "),
             fields: violations.into_iter().map(|one| FieldError::new(one.path, one.message)).collect(),
         };
-        let seen: Vec<Value> = before.cloned().into_iter().collect();
+        let seen = Observed::of(before.cloned().into_iter().collect());
         let stored = Stored::of(document, &seen).map_err(|violation| refused(vec![violation]))?;
         if !stored.violations.is_empty() {
             return Err(refused(stored.violations));
         }
-        let composite = stored.composite(&[]).map_err(refused)?;
+        let composite = stored.composite(&Observed::default()).map_err(refused)?;
         let subject = stored.among(composite, step.clone(), title.clone());
         let mut random = |buffer: &mut [u8]| buffer.fill(7);
         let outside = Outside { now: Timestamp::now(), random: &mut random };
