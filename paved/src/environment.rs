@@ -275,7 +275,7 @@ impl Environment {
         let endpoint = self.endpoint()?;
         let host = endpoint.split_once("://").map_or(endpoint.as_str(), |(_, rest)| rest);
         let host = host.split([':', '/']).next().unwrap_or_default();
-        let is_inside = host.ends_with(".svc") || host.ends_with(".cluster.local");
+        let is_inside = [".svc", ".cluster.local"].iter().any(|end| host.ends_with(end));
         let command = || harmless_name(&format!("paved connect {} -n {}", self.name, self.namespace));
         (is_inside && self.kind == "Environment").then(command)
     }

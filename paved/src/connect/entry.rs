@@ -73,24 +73,21 @@ async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failu
         "aks" => Some(managed::aks()),
         _ => None,
     };
-    match user {
-        Some(user) => {
-            entry.cluster = managed::cluster(target, &entry.cluster)?;
-            entry.user = user;
-        }
-        None => {
-            let place = target.field("url").and_then(forward::Place::of);
-            let place = place.ok_or_else(|| target.missing("url inside the cluster"))?;
-            let endpoint = target.field("endpoint").filter(|endpoint| !endpoint.is_empty());
-            let endpoint = endpoint.ok_or_else(|| target.missing("endpoint"))?;
-            if endpoint.contains(&place.host()) {
-                return Ok((entry, Some(place)));
-            }
-            // The certificate names the address inside, whatever the load balancer is called.
-            entry.cluster["server"] = endpoint.into();
-            entry.cluster["tls-server-name"] = place.host().into();
-        }
+    if let Some(user) = user {
+        entry.cluster = managed::cluster(target, &entry.cluster)?;
+        entry.user = user;
+        return Ok((entry, None));
     }
+    let place = target.field("url").and_then(forward::Place::of);
+    let place = place.ok_or_else(|| target.missing("url inside the cluster"))?;
+    let endpoint = target.field("endpoint").filter(|endpoint| !endpoint.is_empty());
+    let endpoint = endpoint.ok_or_else(|| target.missing("endpoint"))?;
+    if endpoint.contains(&place.host()) {
+        return Ok((entry, Some(place)));
+    }
+    // The certificate names the address inside, whatever the load balancer is called.
+    entry.cluster["server"] = endpoint.into();
+    entry.cluster["tls-server-name"] = place.host().into();
     Ok((entry, None))
 }
 

@@ -145,7 +145,7 @@ pub(crate) fn results(response: &RunFunctionResponse, out: &mut dyn Write) -> io
     for result in response.results.iter().filter(|result| sentence != Some(&result.message)) {
         match result.severity() {
             Severity::Warning => {
-                writeln!(out, "  {YELLOW}warning:{YELLOW:#} {}", harmless_name(&result.message))?
+                writeln!(out, "  {YELLOW}warning:{YELLOW:#} {}", harmless_name(&result.message))?;
             }
             Severity::Fatal => {}
             _ => writeln!(out, "  {DIM}note:{DIM:#} {}", harmless_name(&result.message))?,
