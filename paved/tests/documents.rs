@@ -37,7 +37,12 @@ fn config(name: &str, image: &str) -> String {
 #[test]
 fn a_pipe_gets_the_composite_then_its_resources_by_slot() {
     let run = paved(&["preview", &example(CLAIM)]);
-    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(
+        run.err.lines().all(|line| line.contains("is ami-0123456789abcdef0, a placeholder")),
+        "{}",
+        run.err
+    );
     let documents = run.documents();
     assert_eq!(documents[0]["kind"], "GpuDevWorkspace");
     assert_eq!(documents[0]["spec"]["parameters"]["diskGB"], 100);

@@ -39,12 +39,12 @@ impl Managed for Bucket {
 }
 
 impl Managed for BucketIamMember {
-    const KIND: Kind = Kind::gcp("storage", "BucketIAMMember");
+    const KIND: Kind = Kind::gcp("storage", "BucketIAMMember").since(2);
     type Status = Unread;
 }
 
 impl Managed for ProjectIamMember {
-    const KIND: Kind = Kind::gcp("cloudplatform", "ProjectIAMMember");
+    const KIND: Kind = Kind::gcp("cloudplatform", "ProjectIAMMember").since(2);
     type Status = Unread;
 }
 

@@ -201,7 +201,8 @@ fn is_valid(what: &str, name: &str) -> bool {
         | "apps Deployment"
         | "networking Ingress"
         | "argoproj Application"
-        | "operator KnativeServing" => subdomain(),
+        | "operator KnativeServing"
+        | "storage StorageClass" => subdomain(),
         // Providers write it into a label of what goes through it.
         "helm ProviderConfig" | "kubernetes ProviderConfig" => subdomain() && length(1..=63),
         _ => panic!("{what} is given the name {name}: say here what names its service takes"),

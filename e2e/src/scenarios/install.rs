@@ -64,7 +64,12 @@ fn providers(api: &str, flavour: Flavour) -> Result<Vec<(&'static str, &'static 
     let mut needed = match api {
         "gpu-workspace" => vec![("provider-aws-ec2", AWS), ("provider-aws-iam", AWS)],
         "application-environment" => {
-            vec![("provider-gcp-container", GCP), ("provider-gcp-sql", GCP), ("provider-gcp-storage", GCP)]
+            vec![
+                ("provider-gcp-cloudplatform", GCP),
+                ("provider-gcp-container", GCP),
+                ("provider-gcp-sql", GCP),
+                ("provider-gcp-storage", GCP),
+            ]
         }
         "unified-environment" => vec![
             ("provider-aws-cloudfront", AWS),

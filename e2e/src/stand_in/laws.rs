@@ -13,6 +13,8 @@ pub struct Law {
     pub part_of: Option<&'static str>,
     /// Paths below `spec.forProvider` that cannot change.
     immutable: &'static [&'static str],
+    /// Fields of `spec.forProvider` that the cloud chooses where the spec has none.
+    pub computed: &'static [&'static str],
     /// Paths below `spec.forProvider` of sizes that cannot shrink.
     grows: &'static [&'static str],
     /// What changes only by way of something else.
@@ -92,6 +94,7 @@ fn aws(service: &str, kind: &str) -> Law {
                 "rootBlockDevice.encrypted",
                 "rootBlockDevice.kmsKeyId",
             ],
+            computed: &["subnetId"],
             grows: &["rootBlockDevice.volumeSize"],
             refused: Some(ec2_interface),
             ..none

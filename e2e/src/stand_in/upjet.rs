@@ -153,7 +153,13 @@ fn show(resource: &mut Resource) {
 fn completed(resource: &Resource) -> Value {
     let mut object = resource.object.clone();
     resource.model.finish(&mut object, &mut resource.world.clone());
-    wanted(&object)
+    let mut known = wanted(&object);
+    for field in law(resource).computed {
+        if known[field].is_null() {
+            known[field] = object["status"]["atProvider"][field].clone();
+        }
+    }
+    known
 }
 
 /// What an object asks for, as the cloud understands it.

@@ -47,6 +47,31 @@ fn kinds_without_example(composite: &Composite<'_>) -> Vec<Value> {
     let pool = json!({"name": "default", "vmSize": "Standard_B2s", "nodeCount": 1});
     vec![
         composite.resource("rds.aws.upbound.io/v1beta3", "Instance", "rds", rds),
+        composite.resource("iam.aws.upbound.io/v1beta1", "Role", "role", json!({"assumeRolePolicy": "{}"})),
+        composite.resource(
+            "iam.aws.upbound.io/v1beta1",
+            "RolePolicy",
+            "policy",
+            json!({"roleSelector": sibling, "policy": "{}"}),
+        ),
+        eks(
+            "Addon",
+            "v1beta1",
+            "addon",
+            json!({"region": region, "addonName": "a", "clusterNameSelector": sibling}),
+        ),
+        composite.resource(
+            "cloudplatform.gcp.upbound.io/v1beta2",
+            "ProjectIAMMember",
+            "project-access",
+            json!({"project": "p", "role": "roles/r", "member": "user:ada@example.org"}),
+        ),
+        composite.resource(
+            "storage.gcp.upbound.io/v1beta2",
+            "BucketIAMMember",
+            "bucket-access",
+            json!({"bucket": "b", "role": "roles/r", "member": "user:ada@example.org"}),
+        ),
         eks(
             "Cluster",
             "v1beta2",

@@ -23,7 +23,12 @@ type Service = (Provider, &'static str);
 const OBJECTS: Service = (Provider::Kubernetes, "");
 
 /// Kinds of those packages that an API does not compose.
-const NOT_COMPOSED: [(&str, &str); 1] = [("virtual-environment", "InstanceProfile")];
+/// Attachments of workspaces that were made with an earlier schema revision are served by a package that is needed anyway.
+const NOT_COMPOSED: [(&str, &str); 3] = [
+    ("gpu-workspace", "RolePolicyAttachment"),
+    ("virtual-environment", "InstanceProfile"),
+    ("virtual-environment", "RolePolicy"),
+];
 
 const NEEDS: [Needs; 5] = [
     Needs {
@@ -34,7 +39,12 @@ const NEEDS: [Needs; 5] = [
     },
     Needs {
         api: "application-environment",
-        always: &[(Provider::Gcp, "container"), (Provider::Gcp, "sql"), (Provider::Gcp, "storage")],
+        always: &[
+            (Provider::Gcp, "cloudplatform"),
+            (Provider::Gcp, "container"),
+            (Provider::Gcp, "sql"),
+            (Provider::Gcp, "storage"),
+        ],
         in_claims: &[],
         sometimes: &[],
     },
@@ -236,8 +246,7 @@ mod tests {
     #[test]
     fn a_kind_that_nobody_serves_is_red_and_names_the_provider() {
         let ec2 = "ec2.aws.m.upbound.io";
-        let iam =
-            ["Role", "RolePolicyAttachment", "InstanceProfile"].map(|kind| ("iam.aws.m.upbound.io", kind));
+        let iam = ["Role", "RolePolicy", "InstanceProfile"].map(|kind| ("iam.aws.m.upbound.io", kind));
         let told = |served: &[(&str, &str)]| check(&serving("GpuDevWorkspace", &[&iam, served].concat()));
         let none = told(&[]);
         assert_eq!((none.len(), none[0].mark), (1, Mark::Bad));

@@ -10,7 +10,7 @@ impl Managed for Role {
 }
 
 impl Managed for RolePolicy {
-    const KIND: Kind = Kind::aws("iam", "RolePolicy").untagged();
+    const KIND: Kind = Kind::aws("iam", "RolePolicy").untagged().since(2);
     type Status = Unread;
 }
 

@@ -378,6 +378,8 @@ fn other_settings(namespace: &str, new: &str) -> Value {
         "environment": {
             "charts": {"vcluster": "0.37.0", "argocd": "10.2.0", "knative": "1.24.0"},
             "typeBySize": {"small": "gke", "medium": "eks", "large": "aks"},
+            "exposeAllowed": false,
+            "loadBalancerAnnotations": {"service.beta.kubernetes.io/aws-load-balancer-scheme": "internal"},
             "machineTypes": {
                 "gke": {"small": "n2-standard-2", "medium": "n2-standard-4", "large": "n2-standard-8"},
                 "eks": {"small": "m7i.large", "medium": "m7i.xlarge", "large": "m7i.2xlarge"},
@@ -393,6 +395,7 @@ fn other_settings(namespace: &str, new: &str) -> Value {
             "eks": {
                 "clusterRoleArn": "arn:aws:iam::123456789012:role/others-cluster",
                 "nodeRoleArn": "arn:aws:iam::123456789012:role/others-nodes",
+                "ebsCsiRoleArn": "arn:aws:iam::123456789012:role/others-volumes",
                 "region": "us-west-2",
                 "subnetIds": ["subnet-0c3d4e5f607182930", "subnet-0d4e5f60718293041"],
             },

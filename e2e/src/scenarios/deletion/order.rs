@@ -19,7 +19,7 @@ const NEWS: Duration = Duration::from_mins(1);
 pub(in crate::scenarios) fn usages(example: &str, flavour: Flavour) -> Vec<&'static str> {
     let mut usages = match example {
         "gpu-workspace" => {
-            vec!["security-group-by-instance", "role-by-instance-profile", "role-by-role-ssm"]
+            vec!["security-group-by-instance", "role-by-instance-profile", "role-by-role-policy"]
         }
         "application-environment" => vec![
             "gke-cluster-by-node-pool",

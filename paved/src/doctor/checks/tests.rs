@@ -79,7 +79,7 @@ fn served() -> BTreeSet<Served> {
         ("ec2.aws.m.upbound.io", "v1beta1", "SecurityGroupIngressRule"),
         ("iam.aws.m.upbound.io", "v1beta1", "InstanceProfile"),
         ("iam.aws.m.upbound.io", "v1beta1", "Role"),
-        ("iam.aws.m.upbound.io", "v1beta1", "RolePolicyAttachment"),
+        ("iam.aws.m.upbound.io", "v1beta1", "RolePolicy"),
     ];
     kinds.map(|(group, version, kind)| (group.to_owned(), version.to_owned(), kind.to_owned())).into()
 }
