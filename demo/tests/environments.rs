@@ -106,6 +106,7 @@ async fn comes_and_goes(client: &Client, api: &str, flavour: Flavour) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn parts_become_ready_one_after_the_other_and_go_so() {
     let (_demo, client) = start(0.1, &[]).await;
+    let before = left(&client).await;
     let (objects, name) = apply(&client, "gpu-workspace", Flavour::Claims, &json!({})).await;
     let count = |object: &DynamicObject| {
         let parts = object.data["status"]["resources"].as_array().cloned().unwrap_or_default();
@@ -203,6 +204,7 @@ async fn what_stands_there_at_the_start_is_of_all_kinds_and_phases() {
 #[tokio::test]
 async fn an_object_of_nobody_is_left_alone() {
     let (_demo, client) = start(FAST, &[]).await;
+    let before = left(&client).await;
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
     let map = ConfigMap {
         metadata: kube::core::ObjectMeta { name: Some("mine".into()), ..Default::default() },
