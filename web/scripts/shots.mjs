@@ -91,7 +91,7 @@ const gone = (one) => async (page) => {
 const remove = (one) => async (page) => {
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByLabel(/Type its name/).fill(one.name);
-  await page.getByRole('button', { name: 'Delete it' }).click();
+  await page.getByRole('button', { name: 'Delete environment' }).click();
   await page.getByText('was not deleted').waitFor();
   await settle(page);
 };

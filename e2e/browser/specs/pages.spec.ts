@@ -71,7 +71,7 @@ test.describe('each kind is shown before it is made, and comes up part by part',
     await begin(ada, { title: 'Application environment' }, 'shop');
     await ada.getByRole('combobox', { name: 'Node size' }).selectOption('small');
     const preview = ada.getByRole('region', { name: 'Preview' });
-    await expect(preview).toContainText(/\d+ parts, by the Composition/);
+    await expect(preview).toContainText(/Creates \d+ resources/);
     await expect(preview.getByRole('list', { name: 'Parts' })).toContainText('Bucket');
     await cloud.treats('shop', 'Cluster', { unavailable: 'not yet' });
     const cameUp = await watch(ada);
@@ -185,7 +185,7 @@ test('every page is readable for everybody, in light and dark, on a phone and on
   await looks('/keys', main.getByRole('textbox', { name: 'Add a key' }));
   await looks('/operations', main.getByRole('region', { name: 'Table of tenants' }));
   await looks('/nowhere', main.getByRole('heading', { level: 1 }));
-  await looks('/new?kind=gpudevworkspaceclaims.platform.acme.io', main.getByText(/\d+ parts, by the Composition/));
+  await looks('/new?kind=gpudevworkspaceclaims.platform.acme.io', main.getByText(/Creates \d+ resources/));
 
   await open(ada, 'large');
   const path = new URL(ada.url()).pathname;
