@@ -155,7 +155,7 @@ fn release(object: &Object) -> Health {
         // provider-helm compares the versions as text, and upgrades at every look.
         let message = format!(
             "the chart calls its version {version}, not {asked}: provider-helm upgrades it again and again; \
-             set spec.forProvider.chart.version of the Release to {version}"
+             write {version} in app.chart.version of the claim, or in spec.forProvider.chart.version of the Release"
         );
         return Health::pending(State::Failed, "Failed", message);
     }
@@ -471,7 +471,7 @@ mod tests {
     fn release_whose_chart_spells_its_version_otherwise_has_failed() {
         let health = unavailable_release(&json!({"atProvider": {"state": "deployed", "version": "1.21.1"}}));
         assert_eq!(health.state, State::Failed);
-        assert!(health.message.contains("chart.version of the Release to 1.21.1"), "{}", health.message);
+        assert!(health.message.contains("write 1.21.1 in app.chart.version"), "{}", health.message);
         let same = json!({"atProvider": {"state": "deployed", "version": "v1.21.1"}});
         assert_eq!(unavailable_release(&same).state, State::Creating);
     }

@@ -438,8 +438,8 @@ describe('a private key', () => {
   });
 
   it('is found whole or in part, and a public key is none', () => {
-    for (const text of [PEM, PEM.split('\n')[1]!, 'PuTTY-User-Key-File-3: ssh-ed25519', `MII${'A'.repeat(61)}`, '-----BEGIN RSA PRIVATE KEY-----']) expect(holdsPrivateKey(text)).toBe(true);
-    for (const text of ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop', 'my private key', 'MIISSING']) expect(holdsPrivateKey(text)).toBe(false);
+    for (const text of [PEM, PEM.split('\n')[1]!, 'PuTTY-User-Key-File-3: ssh-ed25519', `MIIEpAIBAAKCAQEA${'A'.repeat(48)}`, '-----BEGIN RSA PRIVATE KEY-----']) expect(holdsPrivateKey(text)).toBe(true);
+    for (const text of ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop', 'my private key', 'MIISSING', '-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ']) expect(holdsPrivateKey(text)).toBe(false);
     expect(privateKeysIn({ parameters: { a: 'x', keys: ['y', ...PEM.split('\n')], env: { K: PEM } } })).toEqual([['parameters', 'keys'], ['parameters', 'env', 'K']]);
   });
 

@@ -295,6 +295,10 @@ impl VirtualEnvironmentSettings {
             if is_word || check::is_public(cidr) {
                 continue;
             }
+            // A cluster that runs keeps the networks that it has.
+            if cx.exists("cluster") {
+                return Ok(&[]);
+            }
             let refused = Refused {
                 found: format!("{}, which is not a public network", check::quoted(cidr)),
                 allowed: format!("public networks, for clusters of type {}", cluster_type.name()),

@@ -3,8 +3,8 @@
  * kept. `api/client.ts` and `state/kept.ts` see to that whatever a page does.
  */
 
-/** Headers of PEM, OpenSSH and PuTTY, and the first bytes of OpenSSH's and PEM's bodies, for a key that was pasted in part. */
-const PRIVATE = /PRIVATE KEY|PuTTY-User-Key-File|Private-Lines:|b3BlbnNzaC1rZXktdjE|^\s*MI[A-Za-z0-9+/]{62}\s*$/m;
+/** Headers of PEM, OpenSSH and PuTTY, and the first bytes of OpenSSH's and PEM's bodies, for a key that was pasted in part. A certificate begins otherwise. */
+const PRIVATE = /PRIVATE KEY|PuTTY-User-Key-File|Private-Lines:|b3BlbnNzaC1rZXktdjE|^\s*MI(I[A-Za-z0-9+/]{2}[AQgw]IBA|[GH][A-Za-z0-9+/]AgEA)/m;
 
 /** What a page says about it. */
 export const PRIVATE_KEY = 'This is a private key. It has not left this page. Remove it, and paste the public key: the line in ~/.ssh/id_ed25519.pub.';
