@@ -32,6 +32,11 @@ pub(super) fn quote(word: &str) -> String {
                 }
                 quoted.push_str("')\"'");
             }
+            // A stream breaks `##[` and `##vso[`, which pipelines obey. Two words in quotes are read back as one.
+            '[' | 'v' if quoted.ends_with("##") => {
+                quoted.push_str("''");
+                quoted.push(c);
+            }
             c => quoted.push(c),
         }
         quoted

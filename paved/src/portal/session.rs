@@ -184,11 +184,18 @@ impl Sessions {
 /// The key of one portal's cookies. Portals that share a key file still tell their sessions apart: by whom the
 /// provider knows people, and by what Kubernetes calls them.
 fn bound(key: &[u8], oidc: &Oidc, public_url: Option<&Url>) -> Key {
-    let Oidc { issuer, client_id, username_prefix, groups_prefix, .. } = oidc;
+    let Oidc { issuer, client_id, username_claim, groups_claim, username_prefix, groups_prefix, .. } = oidc;
     let mut hash = Sha512::new();
-    let texts =
-        [issuer.as_str(), client_id, username_prefix, groups_prefix, public_url.map_or("", Url::as_str)]
-            .map(str::as_bytes);
+    let texts = [
+        issuer.as_str(),
+        client_id,
+        username_claim,
+        groups_claim,
+        username_prefix,
+        groups_prefix,
+        public_url.map_or("", Url::as_str),
+    ]
+    .map(str::as_bytes);
     for part in [key].into_iter().chain(texts) {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
