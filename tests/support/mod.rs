@@ -207,7 +207,7 @@ pub fn rewritten(before: &Value, now: &Value) -> Vec<String> {
 /// Whether a change is the one that a later round may make: what is inside a managed cluster, and was to be left behind, is deleted
 /// now that Usages keep what that takes.
 pub fn is_now_deleted(slot: &str, change: &str) -> bool {
-    if slot != "storage-class" && !virtual_environment::INSIDE.contains(&slot) {
+    if !virtual_environment::INSIDE.contains(&slot) {
         return false;
     }
     change == ".spec.deletionPolicy: \"Orphan\" became null"

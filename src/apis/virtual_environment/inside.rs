@@ -34,7 +34,7 @@ impl Parameters {
         let mut inside = Inside { cluster, cx };
         inside.configs()?;
         if let Some(class) = &cluster.storage_class {
-            inside.object("storage-class", class.clone(), &[], Ok(()), &[KUBERNETES])?;
+            inside.storage_class(class.clone())?;
         }
         match &self.app {
             Some(app) => inside.app(app)?,
@@ -55,6 +55,13 @@ struct Inside<'i, 'r> {
 }
 
 impl Inside<'_, '_> {
+    /// The class of volumes. It holds nothing in the cloud, so it is left to the cluster, which takes it along.
+    fn storage_class(&mut self, class: Value) -> Result<(), Error> {
+        let (config, known) = (self.config_name(KUBERNETES), self.cluster.kubeconfig.is_some());
+        let class = self.cx.inside(config, "storage-class", class).orphan(true);
+        class.needs(known, "the cluster's kubeconfig").add().map(drop)
+    }
+
     /// The provider configs by which what is inside is reached.
     fn configs(&mut self) -> Result<(), Error> {
         let known = self.cluster.kubeconfig.is_some();

@@ -51,7 +51,6 @@ pub(in crate::scenarios) fn usages(example: &str, flavour: Flavour) -> Vec<&'sta
             "ebs-csi-role-by-ebs-csi-policy",
             "addon-ebs-csi-by-helm-config",
             "addon-ebs-csi-by-kubernetes-config",
-            "kubernetes-config-by-storage-class",
         ],
         "aks" => vec!["cluster-by-helm-config", "cluster-by-kubernetes-config"],
         _ => vec![],
