@@ -23,12 +23,11 @@ type Service = (Provider, &'static str);
 const OBJECTS: Service = (Provider::Kubernetes, "");
 
 /// Kinds of those packages that an API does not compose.
-/// Attachments of workspaces that were made with an earlier schema revision are served by a package that is needed anyway.
-const NOT_COMPOSED: [(&str, &str); 3] = [
-    ("gpu-workspace", "RolePolicyAttachment"),
-    ("virtual-environment", "InstanceProfile"),
-    ("virtual-environment", "RolePolicy"),
-];
+const NOT_COMPOSED: [(&str, &str); 2] =
+    [("virtual-environment", "InstanceProfile"), ("virtual-environment", "RolePolicy")];
+
+/// Kinds that only environments of an earlier schema revision have.
+const EARLIER: [(&str, &str); 1] = [("gpu-workspace", "RolePolicyAttachment")];
 
 const NEEDS: [Needs; 5] = [
     Needs {
@@ -143,7 +142,7 @@ pub(crate) fn composed(api: &dyn AnyApi, flavour: Flavour) -> Vec<(&'static Kind
         kinds
             .filter(move |kind| kind.provider == provider && kind.service == service)
             .filter(move |kind| !NOT_COMPOSED.contains(&(name, kind.kind)))
-            .map(move |kind| (kind, needed))
+            .map(move |kind| (kind, needed && !EARLIER.contains(&(name, kind.kind))))
     };
     let needed = needs.always.iter().chain(in_claims).flat_map(|service| of(service, true));
     needed.chain(needs.sometimes.iter().flat_map(|service| of(service, false))).collect()
@@ -208,10 +207,11 @@ mod tests {
                 theirs.map(|one| (group(one).to_owned(), one["kind"].as_str().unwrap().to_owned())).collect()
             };
             let (always, sometimes) = (found(&composed.always), found(&composed.sometimes));
-            let ours = |needed| -> BTreeSet<(String, String)> {
-                known.iter().filter(|(_, one)| *one == needed).map(|(kind, _)| name(kind)).collect()
-            };
             let api = composed.api.info().name;
+            let today = known.iter().filter(|(kind, _)| !super::EARLIER.contains(&(api, kind.kind)));
+            let ours = |needed| -> BTreeSet<(String, String)> {
+                today.clone().filter(|(_, one)| *one == needed).map(|(kind, _)| name(kind)).collect()
+            };
             assert_eq!(ours(true), always, "{api} {:?}", composed.flavour);
             assert_eq!(
                 ours(false),
@@ -219,7 +219,7 @@ mod tests {
                 "{api} {:?}",
                 composed.flavour
             );
-            for (kind, _) in known {
+            for (kind, _) in &known {
                 let theirs = Package::serving(&kind.group(scope(composed.flavour))).unwrap();
                 assert_eq!(package(kind), theirs.name);
             }
@@ -246,7 +246,8 @@ mod tests {
     #[test]
     fn a_kind_that_nobody_serves_is_red_and_names_the_provider() {
         let ec2 = "ec2.aws.m.upbound.io";
-        let iam = ["Role", "RolePolicy", "InstanceProfile"].map(|kind| ("iam.aws.m.upbound.io", kind));
+        let iam = ["Role", "RolePolicy", "RolePolicyAttachment", "InstanceProfile"]
+            .map(|kind| ("iam.aws.m.upbound.io", kind));
         let told = |served: &[(&str, &str)]| check(&serving("GpuDevWorkspace", &[&iam, served].concat()));
         let none = told(&[]);
         assert_eq!((none.len(), none[0].mark), (1, Mark::Bad));

@@ -80,6 +80,7 @@ fn served() -> BTreeSet<Served> {
         ("iam.aws.m.upbound.io", "v1beta1", "InstanceProfile"),
         ("iam.aws.m.upbound.io", "v1beta1", "Role"),
         ("iam.aws.m.upbound.io", "v1beta1", "RolePolicy"),
+        ("iam.aws.m.upbound.io", "v1beta1", "RolePolicyAttachment"),
     ];
     kinds.map(|(group, version, kind)| (group.to_owned(), version.to_owned(), kind.to_owned())).into()
 }
