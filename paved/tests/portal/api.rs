@@ -237,6 +237,45 @@ async fn claim_bound_to_another_composite_is_rejected() {
 }
 
 #[tokio::test]
+async fn composite_that_names_other_resources_is_rejected() {
+    let (cluster, portal) = both().await;
+    let path = at("stockpools", "team-vision", "spare");
+    let own = json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "spare"}]);
+    let foreign = json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "billing"}]);
+    let mut object = environment("StockPool", "ada");
+    object["spec"]["crossplane"] = json!({"resourceRefs": own});
+    object["spec"]["resourceRefs"] = own.clone();
+    cluster.put(&path, object);
+    let merge = [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
+    let attacks = [
+        (json!({"crossplane": {"resourceRefs": foreign}}), "spec.crossplane.resourceRefs"),
+        (json!({"crossplane": {"resourceRefs": null}}), "spec.crossplane.resourceRefs"),
+        (json!({"crossplane": null}), "spec.crossplane.resourceRefs"),
+        (json!({"resourceRefs": foreign}), "spec.resourceRefs"),
+        (json!({"resourceRefs": null}), "spec.resourceRefs"),
+    ];
+    for (patch, field) in attacks {
+        let answer = portal.send("PATCH", PATH, &merge, json!({"spec": patch}).to_string()).await;
+        assert_eq!(
+            (answer.status.as_u16(), &answer.json()["errors"][0]["field"]),
+            (400, &json!(field)),
+            "{patch}"
+        );
+    }
+    let mut document = cluster.get(&path).unwrap();
+    document["spec"]["crossplane"]["resourceRefs"] = foreign.clone();
+    let answer = portal.json("PUT", "ada", PATH, &document).await;
+    assert_eq!(answer.json()["errors"][0]["field"], "spec.crossplane.resourceRefs");
+    assert_eq!(cluster.get(&path).unwrap()["spec"]["crossplane"]["resourceRefs"], own);
+    // Somebody who read it before Crossplane wrote there is told of a conflict, as with every other field.
+    document["metadata"]["resourceVersion"] = json!("0");
+    assert_eq!(portal.json("PUT", "ada", PATH, &document).await.status, 409);
+    let patch =
+        json!({"spec": {"replicas": 3, "crossplane": {"compositionUpdatePolicy": "Manual"}}}).to_string();
+    assert_eq!(portal.send("PATCH", PATH, &merge, patch).await.status, 200);
+}
+
+#[tokio::test]
 async fn claim_that_is_not_bound_yet_cannot_be_bound_by_its_user() {
     let (cluster, portal) = both().await;
     let path = at("stockpools", "team-vision", "spare");

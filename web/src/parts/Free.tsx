@@ -1,10 +1,11 @@
-import { parse, stringify } from 'yaml';
+import { stringify } from 'yaml';
+import { readYaml } from '../kinds/yaml';
 import { TextField, type Field } from './fields';
 
 /** A value of any form, as YAML. */
 export default function Free(field: Field) {
   const read = (text: string) => {
-    const value: unknown = parse(text);
+    const value = readYaml(text);
     const wanted = field.schema.type === 'array' ? Array.isArray(value) : typeof value === 'object' && value !== null && !Array.isArray(value);
     if (!wanted) throw new Error(field.schema.type === 'array' ? 'A list is needed' : 'Names with values are needed, as name: value');
     return value;

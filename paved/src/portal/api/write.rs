@@ -66,9 +66,12 @@ impl Draft {
         let mut spec = document.remove("spec").unwrap_or_else(|| json!({}));
         match before {
             Some(before) => {
-                let before = &before.data["spec"];
-                rebind(&mut spec, before);
-                is_bound_as_before(&spec[BINDING], &before[BINDING])?;
+                rebind(&mut spec, &before.data["spec"]);
+                // The API server answers a document that is out of date with a conflict.
+                let read = metadata.get("resourceVersion").and_then(Value::as_str);
+                if read.is_none() || read == before.metadata.resource_version.as_deref() {
+                    is_bound_as_before(&spec, &before.data["spec"])?;
+                }
             }
             None => unbind(&mut spec),
         }
@@ -172,8 +175,8 @@ fn kept<'o>(before: &'o DynamicObject, named: Option<&str>) -> Option<[Option<&'
 
 /// Leaves out what Crossplane has written into the spec of another one: what is new has parts of its own.
 fn unbind(spec: &mut Value) {
-    for (path, field) in [("", "resourceRef"), ("", "resourceRefs"), ("/crossplane", "resourceRefs")] {
-        if let Some(place) = spec.pointer_mut(path).and_then(Value::as_object_mut) {
+    for (group, field) in BINDINGS {
+        if let Some(place) = spec.pointer_mut(group).and_then(Value::as_object_mut) {
             place.remove(field);
         }
     }
@@ -201,29 +204,35 @@ fn rebind(spec: &mut Value, before: &Value) {
     }
 }
 
-/// The field of a claim's spec by which Crossplane binds the claim to its composite.
-const BINDING: &str = "resourceRef";
+/// The fields of a spec by which Crossplane binds a claim to its composite, and a composite to its resources: the group
+/// that a field is in, as a JSON pointer, and the field.
+const BINDINGS: [(&str, &str); 3] =
+    [("", "resourceRef"), ("", "resourceRefs"), ("/crossplane", "resourceRefs")];
 
-/// Rejects another binding than the present one: a claim that is bound to another composite's name takes
-/// that over, and deletes what it is made of with itself. Only Crossplane binds.
-fn is_bound_as_before(binding: &Value, before: &Value) -> Result<(), Problem> {
-    if binding == before {
-        return Ok(());
+/// Rejects other bindings than the present ones: a claim that is bound to another composite's name takes that composite
+/// over, and a composite deletes the resources that it names. Only Crossplane writes these fields.
+fn is_bound_as_before(spec: &Value, before: &Value) -> Result<(), Problem> {
+    for (group, field) in BINDINGS {
+        let path = format!("{group}/{field}");
+        if spec.pointer(&path).unwrap_or(&Value::Null) != before.pointer(&path).unwrap_or(&Value::Null) {
+            let message = "belongs to Crossplane, which binds claims, composites and resources: leave it out, or leave \
+                           it as it is";
+            return Err(Problem::field(&format!("spec{}", path.replace('/', ".")), message));
+        }
     }
-    let message =
-        "belongs to Crossplane, which binds a claim to its composite: leave it out, or leave it as it is";
-    Err(Problem::field(&format!("spec.{BINDING}"), message))
+    Ok(())
 }
 
-/// Rejects a merge patch that would bind a claim otherwise than `before` does.
+/// Rejects a merge patch of a spec that would bind otherwise than `before` does.
 pub(in crate::portal) fn keeps_binding(patch: &Value, before: &Value) -> Result<(), Problem> {
-    let Some(binding) = patch.get(BINDING) else { return Ok(()) };
-    is_bound_as_before(&merged(&before[BINDING], binding), &before[BINDING])
+    is_bound_as_before(&merged(before, patch), before)
 }
 
-/// Whether a merge patch of a spec writes the binding.
+/// Whether a merge patch of a spec may write a binding.
 pub(in crate::portal) fn writes_binding(patch: &Value) -> bool {
-    patch.get(BINDING).is_some()
+    let group =
+        |(group, field): (&str, &'static str)| group.strip_prefix('/').map_or(field, |_| "crossplane");
+    BINDINGS.into_iter().any(|binding| patch.get(group(binding)).is_some())
 }
 
 /// What a merge patch (RFC 7386) makes of a value.

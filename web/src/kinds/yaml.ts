@@ -1,0 +1,104 @@
+import { isScalar, parseDocument, visit, type Scalar } from 'yaml';
+
+/**
+ * YAML as kubectl reads and prints it. kubectl has rules of its own for scalars: `0755` is 493, `no` is false. They are written
+ * down in paved/tests/yaml-scalars.tsv, which both this reader and the one of `paved` are held against.
+ */
+
+const WORDS = new Map<string, null | boolean | number>([
+  ...['', '~', 'null', 'Null', 'NULL'].map((word) => [word, null] as const),
+  ...['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'].map((word) => [word, true] as const),
+  ...['n', 'N', 'no', 'No', 'NO', 'false', 'False', 'FALSE', 'off', 'Off', 'OFF'].map((word) => [word, false] as const),
+  ...['.nan', '.NaN', '.NAN'].map((word) => [word, NaN] as const),
+  ...['.inf', '.Inf', '.INF', '+.inf', '+.Inf', '+.INF'].map((word) => [word, Infinity] as const),
+  ...['-.inf', '-.Inf', '-.INF'].map((word) => [word, -Infinity] as const),
+]);
+
+const INTEGERS: [RegExp, string][] = [
+  [/^([-+]?)0x([0-9a-f]+)$/i, '0x'],
+  [/^([-+]?)0o([0-7]+)$/i, '0o'],
+  [/^([-+]?)0b([01]+)$/i, '0b'],
+  // go-yaml takes a sign after 0b, too.
+  [/^0b([-+])([01]+)$/, '0b'],
+  [/^([-+]?)0([0-7]+)$/, '0o'],
+  [/^([-+]?)(0|[1-9]\d*)$/, ''],
+];
+
+const FLOAT = /^[-+]?(\.\d+|\d+(\.\d*)?)(e[-+]?\d+)?$/i;
+
+/** What a text without quotes and tag is. */
+function plain(text: string): string | null | boolean | number | bigint {
+  const word = WORDS.get(text);
+  if (word !== undefined) return word;
+  if (!/^[-+.\d]/.test(text) || (text.startsWith('.') && /(^|\D)_|_(\D|$)/.test(text))) return text;
+  const digits = text.replaceAll('_', '');
+  for (const [pattern, prefix] of INTEGERS) {
+    const [, sign, number] = pattern.exec(digits) ?? [];
+    if (number === undefined) continue;
+    const integer = BigInt(prefix + number) * (sign === '-' ? -1n : 1n);
+    // 64 bits, with or without a sign; beyond them it is a float if it looks like one.
+    const most = /^\d/.test(text) ? 2n ** 64n : 2n ** 63n;
+    if (integer >= -(2n ** 63n) && integer < most) return integer;
+  }
+  const float = FLOAT.test(digits) ? Number(digits) : NaN;
+  return Number.isFinite(float) ? float : text;
+}
+
+/** A scalar's value. */
+function valueOf(text: string, tag: string | undefined): string | null | boolean | number {
+  const name = tag?.startsWith(STANDARD) ? tag.slice(STANDARD.length) : undefined;
+  if (name === 'binary') return new TextDecoder().decode(Uint8Array.from(atob(text.replaceAll(/\s/g, '')), (byte) => byte.charCodeAt(0)));
+  const found = tag === undefined || (name !== undefined && name !== 'str') ? plain(text) : text;
+  if (name !== undefined && TYPES[name]?.includes(found === null ? 'null' : typeof found) === false) throw new Error(`"${text}" does not fit !!${name}`);
+  if (typeof found === 'bigint' || typeof found === 'number') {
+    const number = Number(found);
+    if (!Number.isFinite(number) || Math.abs(number) > Number.MAX_SAFE_INTEGER) throw new Error(`Write ${text} in quotes: the number is too large to be kept as it is`);
+    return number === 0 ? 0 : number;
+  }
+  return found;
+}
+
+const STANDARD = 'tag:yaml.org,2002:';
+const TYPES: Record<string, string[]> = { null: ['null'], bool: ['boolean'], int: ['bigint'], float: ['number', 'bigint'] };
+
+/** A key, which is a text in JSON. */
+function keyOf(text: string): string {
+  const found = plain(text);
+  if (found === null) throw new Error('A name is missing before a colon');
+  if (typeof found === 'bigint' && found >= 2n ** 63n) throw new Error(`Write ${text} in quotes: kubectl takes no larger number for a name`);
+  return typeof found === 'number' ? short(found) : String(found);
+}
+
+/** Go's shortest form of a float of 32 bits: keys are written so. */
+function short(value: number): string {
+  const number = Math.fround(value);
+  if (Number.isNaN(number)) return '.nan';
+  if (!Number.isFinite(number)) return number > 0 ? '.inf' : '-.inf';
+  const fits = (digits: number) => Math.fround(Number(number.toPrecision(digits))) === number;
+  const digits = [1, 2, 3, 4, 5, 6, 7, 8, 9].find(fits) ?? 9;
+  const [mantissa = '', exponent = '0'] = number.toExponential(digits - 1).split('e');
+  if (Object.is(number, -0)) return '-0';
+  if (Number(exponent) >= -4 && Number(exponent) < 6) return String(Number(number.toPrecision(digits)));
+  return `${mantissa}e${exponent.startsWith('-') ? '-' : '+'}${exponent.slice(1).padStart(2, '0')}`;
+}
+
+/** Reads a document. What is wrong with it is thrown, in words for people. */
+export function readYaml(text: string): unknown {
+  const document = parseDocument(text, { schema: 'failsafe', merge: true, logLevel: 'silent' });
+  if (document.errors[0]) throw document.errors[0];
+  const isPlain = (node: Scalar) => node.type === 'PLAIN' && node.tag === undefined;
+  visit(document, {
+    Scalar: (key, node) => {
+      const source = node.source ?? String(node.value);
+      if (key === 'key') {
+        if (isPlain(node) && source !== '<<') node.value = keyOf(source);
+      } else if (isPlain(node) || node.tag !== undefined) {
+        node.value = valueOf(source, node.tag);
+      }
+    },
+    Pair: (_, pair) => {
+      if (pair.key !== null && !isScalar(pair.key)) throw new Error('A name before a colon is one word or a text in quotes');
+    },
+  });
+  return document.toJS();
+}
