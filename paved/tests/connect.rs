@@ -353,6 +353,12 @@ async fn secret_makes_no_variable_line_or_parameter_of_its_own() {
         let seat = Seat::with(environment.clone(), &with(key, value)).await;
         seat.connect(&["--export"]).await.is(4, &["a host name or an IP address"]);
     }
+    let seat = Seat::with(environment.clone(), &with("password", "a##[b##v'c")).await;
+    seat.connect(&["--export=dotenv"]).await.is(4, &["PGPASSWORD", "--export=shell"]);
+    let told = seat.connect(&["--export"]).await.is(0, &[]);
+    let read = format!("{told}\nprintf %s \"$PGPASSWORD\"");
+    let read = Command::new("sh").args(["-c", &read]).output().await.unwrap();
+    assert_eq!(String::from_utf8(read.stdout).unwrap(), "a##[b##v'c");
     let seat = Seat::with(environment, &with("database", r"x' sslmode=disable host=evil \")).await;
     let told = seat.connect(&["--print"]).await.is(0, &[]);
     let read =

@@ -9,6 +9,7 @@ use crate::Console;
 use crate::cli::{Connect, Export};
 use crate::failure::Failure;
 use crate::paint::{BOLD, DIM};
+use crate::stream::has_command;
 
 /// The way into a database.
 struct Way {
@@ -27,7 +28,18 @@ pub(super) async fn connect(
 ) -> Result<(), Failure> {
     let way = Way::of(&target.details().await?)?;
     if let Some(format) = args.export {
-        for (name, value) in way.variables() {
+        let variables = way.variables();
+        // A file of variables has no quotes that every reader knows, and a stream breaks such a value.
+        let is_command = |(_, value): &&(&str, String)| format == Export::Dotenv && has_command(value);
+        if let Some((name, _)) = variables.iter().find(is_command) {
+            return Err(Failure::Provisioning {
+                what: "the Secret with the connection details".to_owned(),
+                message: format!(
+                    "gives {name} a value with ##[ or ##v, which a pipeline reads as a command; --export=shell quotes it"
+                ),
+            });
+        }
+        for (name, value) in variables {
             match format {
                 Export::Shell => writeln!(console.out, "export {name}={}", quote(&value))?,
                 Export::Dotenv => writeln!(console.out, "{name}={value}")?,

@@ -41,6 +41,14 @@ fn policies(world: &World) -> Option<Check> {
     let protects = |resource: &str, guarded: Guarded| {
         policies.iter().any(|policy| covers(policy, resource, guarded) && is_bound(policy, bindings))
     };
+    let stopped = |account: &String| {
+        policies.iter().find(|policy| is_bound(policy, bindings) && stops(policy, account, &guarded))
+    };
+    if let Some(account) = accounts(world).iter().find(|account| stopped(account).is_some()) {
+        let found = format!("stop Crossplane itself, which runs as {account}: no claim is bound");
+        let helps = format!("write policy.yaml with `--crossplane-user {account}`, and apply it");
+        return Some(Check::bad(WHAT, found, &helps));
+    }
     let open: Vec<&str> = guarded
         .iter()
         .filter(|(resource, guarded)| !protects(resource, *guarded))
@@ -82,7 +90,36 @@ fn covers(policy: &DynamicObject, resource: &str, guarded: Guarded) -> bool {
     });
     let expressions: Vec<&Value> =
         spec["validations"].as_array().into_iter().flatten().map(|one| &one["expression"]).collect();
-    matches && guarded.validations().iter().all(|wanted| expressions.contains(&&wanted["expression"]))
+    let is_whole = spec["failurePolicy"] != "Ignore"
+        && ["excludeResourceRules", "namespaceSelector", "objectSelector"].iter().all(|part| {
+            let part = &spec["matchConstraints"][part];
+            part.is_null() || *part == serde_json::json!({}) || *part == serde_json::json!([])
+        });
+    is_whole
+        && matches
+        && guarded.validations().iter().all(|wanted| expressions.contains(&&wanted["expression"]))
+}
+
+/// The users that Crossplane runs as, by its Deployments.
+fn accounts(world: &World) -> Vec<String> {
+    let Seen::All(deployments) = &world.crossplane else { return Vec::new() };
+    let account = |deployment: &DynamicObject| {
+        let namespace = deployment.metadata.namespace.as_deref()?;
+        let name = deployment.data["spec"]["template"]["spec"]["serviceAccountName"].as_str()?;
+        Some(format!("system:serviceaccount:{namespace}:{name}"))
+    };
+    deployments.iter().filter_map(account).collect()
+}
+
+/// Whether a policy of ours checks what a user writes, who is Crossplane.
+fn stops(policy: &DynamicObject, account: &str, guarded: &[(String, Guarded)]) -> bool {
+    let conditions = policy.data["spec"]["matchConditions"].as_array();
+    let user = format!("'{account}'");
+    let passes = conditions
+        .into_iter()
+        .flatten()
+        .any(|one| one["expression"].as_str().is_some_and(|expression| expression.contains(&user)));
+    !passes && guarded.iter().any(|(resource, guarded)| covers(policy, resource, *guarded))
 }
 
 /// Whether a binding puts a policy into force, for every object.
@@ -191,9 +228,39 @@ mod tests {
             *one.pointer_mut(spoil).unwrap() = json!("other");
             assert_eq!(told(&installed(&broken)).0, Mark::Bad, "{kind} {spoil}");
         }
+        for (part, weak) in [
+            ("failurePolicy", json!("Ignore")),
+            ("matchConstraints/objectSelector", json!({"matchLabels": {"a": "b"}})),
+            ("matchConstraints/excludeResourceRules", json!([{"resources": ["*"]}])),
+        ] {
+            let mut broken = whole.clone();
+            let one = broken.iter_mut().find(|one| one["kind"] == "ValidatingAdmissionPolicy").unwrap();
+            match part.split_once('/') {
+                Some((group, field)) => one["spec"][group][field] = weak,
+                None => one["spec"][part] = weak,
+            }
+            assert_eq!(told(&installed(&broken)).0, Mark::Bad, "{part}");
+        }
         let hidden = World { policies: Seen::Hidden, ..installed(&whole) };
         assert_eq!(told(&hidden).0, Mark::Busy);
         assert_eq!(told(&World { policies: Seen::NoSuchKind, ..hidden }).0, Mark::Busy);
+    }
+
+    #[test]
+    fn policy_that_stops_crossplane_is_red() {
+        let deployment = |namespace: &str| {
+            let pod = json!({"serviceAccountName": "crossplane"});
+            objects(&[json!({"metadata": {"name": "crossplane", "namespace": namespace},
+                "spec": {"template": {"spec": pod}}})])
+        };
+        let installed = |namespace: &str| World {
+            crossplane: deployment(namespace),
+            ..installed(&policies(&[(Flavour::Claims, GROUP)], CROSSPLANE))
+        };
+        assert_eq!(told(&installed("crossplane-system")).0, Mark::Good);
+        let (mark, found) = told(&installed("upbound-system"));
+        assert_eq!(mark, Mark::Bad);
+        assert!(found.contains("runs as system:serviceaccount:upbound-system:crossplane"), "{found}");
     }
 
     #[test]
