@@ -49,6 +49,7 @@ impl Draft {
         name_fits(&name)?;
         let namespace = text("namespace");
         let namespace = portal.namespaces.choose(&portal.access, person, &kind, namespace.as_deref()).await?;
+        let version = text("resourceVersion");
         let named = metadata.get("labels").and_then(|labels| labels[LABEL].as_str()).map(str::to_owned);
         match before.and_then(|before| kept(before, named.as_deref())) {
             Some([label, login]) => {
@@ -68,8 +69,7 @@ impl Draft {
             Some(before) => {
                 rebind(&mut spec, &before.data["spec"]);
                 // The API server answers a document that is out of date with a conflict.
-                let read = metadata.get("resourceVersion").and_then(Value::as_str);
-                if read.is_none() || read == before.metadata.resource_version.as_deref() {
+                if version.is_none() || version == before.metadata.resource_version {
                     is_bound_as_before(&spec, &before.data["spec"])?;
                 }
             }
