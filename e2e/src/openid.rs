@@ -60,12 +60,14 @@ impl Heard {
 /// Somebody's browser: curl, which keeps cookies in a file.
 pub struct Browser {
     folder: TempDir,
+    /// Where the pages come from that it shows.
+    origin: String,
 }
 
 impl Browser {
-    /// One that has been nowhere yet.
-    pub fn new() -> Result<Self> {
-        Ok(Self { folder: tempfile::tempdir().context("making a folder")? })
+    /// A browser that has visited nothing yet, for pages of this origin.
+    pub fn new(origin: &str) -> Result<Self> {
+        Ok(Self { folder: tempfile::tempdir().context("making a folder")?, origin: origin.to_owned() })
     }
 
     /// Signs in at a portal, as `NAME.GROUP`: the provider asks who it is, then for consent.
@@ -91,7 +93,7 @@ impl Browser {
         path: &str,
         body: &Value,
     ) -> Result<(u16, Value)> {
-        let (origin, url) = (format!("Origin: {portal}"), format!("{portal}{path}"));
+        let (origin, url) = (format!("Origin: {}", self.origin), format!("{portal}{path}"));
         let text = body.to_string();
         let mut args = vec!["--request", method, "--header", &origin, "--write-out", "\n%{http_code}", &url];
         if !body.is_null() {
@@ -113,7 +115,7 @@ impl Browser {
 
     /// Opens a portal's WebSocket.
     pub fn listen(&self, portal: &str, path: &str) -> Result<Heard> {
-        let (origin, url) = (format!("Origin: {portal}"), format!("{portal}{path}"));
+        let (origin, url) = (format!("Origin: {}", self.origin), format!("{portal}{path}"));
         let mut command = self.command(&["--http1.1", "--no-buffer", &url]);
         for header in [
             origin.as_str(),

@@ -28,7 +28,7 @@ pub struct Portal {
     _provider: Provider,
     _folder: TempDir,
     release: Value,
-    /// Each has a URL of its own here, as no proxy stands before them.
+    /// Each listens at a URL of its own, as no proxy stands before them. Their public URL is the first one's.
     pub replicas: Vec<Replica>,
 }
 
@@ -44,6 +44,7 @@ impl Portal {
     pub async fn start(stage: &Stage, people: &[String]) -> Result<Self> {
         let ports = [ports::free()?, ports::free()?];
         let urls = ports.map(|port| format!("http://127.0.0.1:{port}"));
+        let public = urls[0].clone();
         let provider = Provider::start(&urls.each_ref().map(|url| format!("{url}/auth/callback"))).await?;
         let release = install(stage, people).await?;
         let folder = tempfile::tempdir().context("making a folder")?;
@@ -56,7 +57,15 @@ impl Portal {
             let log =
                 std::fs::File::create(stage.plane.ground().logs().join(format!("portal-{address}.log")))?;
             let mut command = Command::new(workspace::built("paved")?);
-            command.args(["portal", "--listen", address, "--public-url", &url, "--oidc-client-id", "portal"]);
+            command.args([
+                "portal",
+                "--listen",
+                address,
+                "--public-url",
+                &public,
+                "--oidc-client-id",
+                "portal",
+            ]);
             command.args(["--oidc-issuer", &provider.issuer, "--namespace-template", "{group}"]);
             command.args(["--oidc-scopes", "groups", "--oidc-username-claim", "sub"]);
             command.arg("--session-key-file").arg(&key).arg("--kubeconfig").arg(&kubeconfig);
@@ -92,7 +101,7 @@ impl Replica {
     }
 
     async fn is_ready(&self) -> Result<()> {
-        let browser = Browser::new()?;
+        let browser = Browser::new(&self.url)?;
         eventually("the portal is ready", async || {
             let answer = browser.ask("GET", &self.url, "/readyz", &Value::Null).await;
             Ok(answer.is_ok_and(|(status, _)| status == 200).then_some(()))

@@ -30,7 +30,7 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     try_join_all(groups.map(|group| team(&stage, group))).await?;
     let portal = Portal::start(&stage, &PEOPLE.map(str::to_owned)).await?;
     let [first, second] = [&portal.replicas[0].url, &portal.replicas[1].url].map(String::as_str);
-    let (ada, bob) = (Browser::new()?, Browser::new()?);
+    let (ada, bob) = (Browser::new(first)?, Browser::new(first)?);
     ada.sign_in(first, PEOPLE[0]).await?;
     bob.sign_in(second, PEOPLE[1]).await?;
     // The session counts at every replica.
