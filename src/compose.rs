@@ -168,10 +168,11 @@ impl<'r> Composition<'r> {
         made_with >= revision
     }
 
-    /// Whether this call composes a slot that came with `revision`: in environments made with it, and where the resource
-    /// exists already.
-    pub fn brings(&self, revision: u32, slot: &str) -> bool {
-        self.exists(slot) || self.is_since(revision)
+    /// Whether this call composes the slots that came together with `revision`: in environments made with it, and where one of
+    /// them, or a Usage by one, exists already.
+    pub fn brings(&self, revision: u32, slots: &[&str]) -> bool {
+        let is_there = |slot: &&str| self.exists(slot) || !self.usages_by(slot).is_empty();
+        slots.iter().any(is_there) || self.is_since(revision)
     }
 
     /// The revision to record on the resource in a slot: the recorded one, or today's on a new resource.

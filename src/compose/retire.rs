@@ -111,7 +111,7 @@ impl Composition<'_> {
     }
 
     /// The slots of the Usages of ours by a slot that were observed.
-    fn usages_by(&self, slot: &str) -> Vec<String> {
+    pub(super) fn usages_by(&self, slot: &str) -> Vec<String> {
         let by = format!("-by-{slot}");
         self.slots("usage-").filter(|usage| usage.ends_with(&by)).map(str::to_owned).collect()
     }

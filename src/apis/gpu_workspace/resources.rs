@@ -54,7 +54,7 @@ impl Parameters {
             ..SecurityGroupEgressRule::default()
         };
         cx.managed("egress", everywhere).add()?;
-        if cx.brings(2, "egress-v6") {
+        if cx.brings(2, &["egress-v6"]) {
             let everywhere = SecurityGroupEgressRule {
                 region: Some(self.region.clone()),
                 security_group_id_selector: Some(SIBLING),
@@ -117,7 +117,7 @@ impl Parameters {
     /// What Session Manager needs, and nothing more. Workspaces of earlier releases keep AWS's own policy, which also lets the
     /// machine read every parameter of the account.
     fn session_manager(&self, name: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
-        let own = cx.brings(2, "role-policy");
+        let own = cx.brings(2, &["role-policy"]);
         if own {
             let policy =
                 RolePolicy { policy: Some(SESSION_MANAGER.to_owned()), role_selector: Some(SIBLING) };

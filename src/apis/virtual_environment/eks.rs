@@ -43,7 +43,7 @@ impl Parameters {
             place(cx, "region", settings.eks.region.as_ref(), "eks.region", "a region such as eu-west-1")?;
         let cluster = eks_cluster(settings, &region, cx)?;
         self.eks_nodes(settings, &region, cx)?;
-        let has_volumes = cx.brings(2, DRIVER);
+        let has_volumes = cx.brings(2, &[DRIVER, AGENT, DRIVER_ROLE, DRIVER_POLICY]);
         if has_volumes {
             volumes(settings, &region, cx)?;
         }

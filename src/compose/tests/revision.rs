@@ -13,7 +13,7 @@ fn compose(test: &Test) -> (Vec<String>, Value) {
         .compose(|cx| {
             cx.first_slots = FIRST;
             cx.managed("first", disk("here")).add()?;
-            if cx.brings(2, "later") {
+            if cx.brings(2, &["later"]) {
                 cx.managed("later", disk("here")).add()?;
             }
             Ok(())
@@ -60,6 +60,21 @@ fn recorded_revision_is_kept_under_a_later_one() {
 fn later_slot_that_exists_is_kept_under_an_older_composition() {
     let older = under(1, legacy().with("first", ready()).with("later", ready()));
     assert_eq!(compose(&older).0, ["first", "later"]);
+}
+
+/// Otherwise the Usage would vanish with the note of its environment.
+#[test]
+fn later_slot_that_is_gone_returns_while_a_usage_by_it_is_there() {
+    let usage = json!({"apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "Usage"});
+    let test = under(2, legacy().with("first", ready()).with("usage-first-by-later", usage));
+    let answer = test.compose(|cx| {
+        cx.first_slots = FIRST;
+        assert!(cx.brings(2, &["another", "later"]) && !cx.brings(2, &["another"]));
+        cx.managed("first", disk("here")).add()?;
+        cx.managed("later", disk("here")).add()?;
+        cx.usage("first", "later")
+    });
+    assert_eq!(slots(&answer.unwrap()), ["first", "later", "usage-first-by-later"]);
 }
 
 #[test]
