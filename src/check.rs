@@ -83,7 +83,7 @@ pub fn cidr(value: &str) -> Result<IpNet, Refused> {
 /// Whether an IPv4 network can be reached over the internet: no part of a private, shared, local, multicast or reserved network.
 pub fn is_public(cidr: &str) -> bool {
     const OTHERS: [(Ipv4Addr, u8); 9] = [
-        (Ipv4Addr::new(0, 0, 0, 0), 8),
+        (Ipv4Addr::UNSPECIFIED, 8),
         (Ipv4Addr::new(10, 0, 0, 0), 8),
         (Ipv4Addr::new(100, 64, 0, 0), 10),
         (Ipv4Addr::new(127, 0, 0, 0), 8),

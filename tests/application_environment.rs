@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::collections::BTreeMap;
+
 use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
 use support::world::{Mood, World, desired, is_fatal, status};
@@ -24,7 +26,7 @@ fn running() -> Vec<World> {
                 let slot = &object["metadata"]["annotations"]["crossplane.io/composition-resource-name"];
                 if let Some(slot) = slot.as_str() {
                     let composed =
-                        support::world::Composed { object: object.clone(), details: Default::default() };
+                        support::world::Composed { object: object.clone(), details: BTreeMap::default() };
                     world.composed.insert(slot.to_owned(), composed);
                 }
             }

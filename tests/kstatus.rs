@@ -90,7 +90,7 @@ fn verdicts_on_all_examples() {
         let name = example.name();
         let mut seen = Seen::new(example);
         let mut told = vec![seen.verdict()];
-        seen.now += Duration::from_secs(16 * 60);
+        seen.now += Duration::from_mins(16);
         seen.reconcile();
         told.push(seen.verdict());
         seen.edit(|spec| spec["noSuchField"] = json!(true));

@@ -123,6 +123,10 @@ fn stream(text: &str, base: usize) -> Result<Vec<Located>, Broken> {
     }
 }
 
+/// The fields of an object, and their places.
+type Values = Map<String, Value>;
+type Places = BTreeMap<String, Field>;
+
 /// From events to values.
 struct Reader<'t> {
     text: &'t str,
@@ -158,9 +162,9 @@ impl<'t> Reader<'t> {
         self.nodes += 1;
         let spot = self.spot(span);
         let (anchor, value, content) = match event {
-            Event::Alias(anchor) => return self.alias(anchor, spot),
+            Event::Alias(anchor) => return self.alias(anchor, &spot),
             Event::Scalar(text, style, anchor, tag) => {
-                let value = self.scalar(&text, style, tag.as_deref(), &spot)?;
+                let value = scalar(&text, style, tag.as_deref(), &spot)?;
                 (anchor, value, Content::Plain)
             }
             Event::SequenceStart(_, anchor, _) => {
@@ -193,8 +197,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn fields(&mut self) -> Result<(Map<String, Value>, BTreeMap<String, Field>), Broken> {
-        let (mut values, mut nodes) = (Map::new(), BTreeMap::<String, Field>::new());
+    fn fields(&mut self) -> Result<(Values, Places), Broken> {
+        let (mut values, mut nodes) = (Values::new(), Places::new());
         // What is written here, and not merged.
         let mut own = BTreeSet::new();
         loop {
@@ -247,7 +251,7 @@ impl<'t> Reader<'t> {
 
     /// A copy of what an alias names. As with kubectl, a document that is made of aliases for the most part is refused: a
     /// few lines of them could fill any memory.
-    fn alias(&mut self, anchor: usize, spot: Spot) -> Result<Read, Broken> {
+    fn alias(&mut self, anchor: usize, spot: &Spot) -> Result<Read, Broken> {
         let broken = |message: &str| Broken { bytes: spot.bytes.clone(), message: message.to_owned() };
         let Some(read) = self.anchors.get(&anchor) else {
             return Err(broken("the alias is inside of what it names"));
@@ -263,17 +267,6 @@ impl<'t> Reader<'t> {
         let mut read = read.clone();
         read.node.is_used_at(&spot.bytes);
         Ok(read)
-    }
-
-    fn scalar(
-        &self,
-        text: &str,
-        style: ScalarStyle,
-        tag: Option<&Tag>,
-        spot: &Spot,
-    ) -> Result<Value, Broken> {
-        let refused = |message| Broken { bytes: spot.bytes.clone(), message };
-        scalar::value(kind(style, tag), text).map_err(refused)
     }
 
     /// The bytes of a span, up to the end of its first line.
@@ -292,14 +285,14 @@ impl<'t> Reader<'t> {
     }
 }
 
+fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, spot: &Spot) -> Result<Value, Broken> {
+    let refused = |message| Broken { bytes: spot.bytes.clone(), message };
+    scalar::value(kind(style, tag), text).map_err(refused)
+}
+
 /// Merges an object, or several of which the first goes before the others. As with kubectl, what is merged replaces
 /// what was written before it.
-fn merge(
-    merged: Read,
-    key: &Spot,
-    values: &mut Map<String, Value>,
-    nodes: &mut BTreeMap<String, Field>,
-) -> Result<(), Broken> {
+fn merge(merged: Read, key: &Spot, values: &mut Values, nodes: &mut Places) -> Result<(), Broken> {
     let all = match (merged.value, merged.node.content) {
         (Value::Object(fields), Content::Map(places)) => vec![(fields, places)],
         (Value::Array(items), Content::List(places)) => {

@@ -117,7 +117,7 @@ fn settings_that_are_named_go_before_all() {
 #[test]
 fn an_environment_config_answers_the_built_in_composition() {
     let folder = folder(&[("config.yaml", &config("paved-road", "ami-00000000000000003"))]);
-    let run = paved_with(&["preview", "-", "--settings", &within(&folder, "config.yaml")], &claim());
+    let run = paved_with(&["preview", "-", "--settings", &within(&folder, "config.yaml")], claim());
     assert_eq!((run.code, run.err.as_str()), (0, ""));
     assert_eq!(*image(&run.documents()), "ami-00000000000000003");
 }
@@ -140,7 +140,7 @@ fn an_environment_config_that_the_named_composition_does_not_ask_for_is_refused(
 
 #[test]
 fn without_any_settings_the_function_says_what_is_missing() {
-    let run = paved_with(&["preview", "-"], &claim());
+    let run = paved_with(&["preview", "-"], claim());
     assert_eq!((run.code, run.out.as_str()), (3, ""));
     assert!(
         run.err.contains(

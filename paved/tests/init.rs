@@ -66,7 +66,7 @@ fn a_comment_that_becomes_a_field_is_valid_where_it_has_a_default() {
         };
         for line in text.lines() {
             let Some(field) = single(line) else { continue };
-            let valid = paved_with(&["validate", "-"], &text.replace(line, &field));
+            let valid = paved_with(&["validate", "-"], text.replace(line, &field));
             assert_eq!(valid.code, 0, "{kind}: {field}: {}", valid.err);
         }
     }

@@ -27,7 +27,7 @@ fn everything_that_an_api_server_would_refuse_is_told_at_once() {
 #[test]
 fn an_unknown_kind_lists_ours_and_the_nearest() {
     let told =
-        paved_with(&["preview", "-"], &WRONG.replace("GpuDevWorkspaceClaim", "GpuWorkspaceClaim")).told();
+        paved_with(&["preview", "-"], WRONG.replace("GpuDevWorkspaceClaim", "GpuWorkspaceClaim")).told();
     let known = told.split("known: ").nth(1).and_then(|rest| rest.split(';').next()).unwrap_or_default();
     assert!(known.contains("ApplicationEnvironment, "), "{told}");
     assert_golden("unknown-kind", &told.replace(known, "… every kind …"));
@@ -79,7 +79,7 @@ fn workspace_that_allows_no_network_comes_with_a_note() {
     let mut told = |networks: serde_json::Value, flags: &[&str]| {
         claim["spec"]["parameters"]["allowedCidrs"] = networks;
         let args = [&["preview", "-", "--composition", &composition], flags].concat();
-        let run = paved_with(&args, &claim.to_string());
+        let run = paved_with(&args, claim.to_string());
         assert_eq!(run.code, 0, "{}", run.err);
         run.err
     };
@@ -112,7 +112,7 @@ fn documents_keep_values_that_a_terminal_would_obey() {
 
 #[test]
 fn a_version_that_is_not_served_is_refused() {
-    let run = paved_with(&["preview", "-"], &WRONG.replace("v1alpha1", "v1"));
+    let run = paved_with(&["preview", "-"], WRONG.replace("v1alpha1", "v1"));
     assert_eq!(run.code, 2);
     assert!(
         run.err.contains("apiVersion: found platform.acme.io/v1; allowed: platform.acme.io/v1alpha1"),
@@ -123,7 +123,7 @@ fn a_version_that_is_not_served_is_refused() {
 
 #[test]
 fn a_claim_without_a_name_is_refused() {
-    let run = paved_with(&["preview", "-"], &WRONG.replace("name: Ada", "labels: {}"));
+    let run = paved_with(&["preview", "-"], WRONG.replace("name: Ada", "labels: {}"));
     assert_eq!(run.code, 2);
     assert!(run.err.contains("metadata.name: is missing; a string is needed"), "{}", run.err);
 }
@@ -154,7 +154,7 @@ fn credentials_in_a_url_are_refused_and_never_shown() {
     ] {
         let (before, after) = claim.split_once(field).unwrap();
         let rest = after.split_once('\n').unwrap().1;
-        let run = paved_with(&["preview", "-"], &format!("{before}{field}{found:?}\n{rest}"));
+        let run = paved_with(&["preview", "-"], format!("{before}{field}{found:?}\n{rest}"));
         assert_eq!(run.code, 2, "{found}: {}", run.err);
         assert!(!run.err.contains("hunter2"), "{}", run.err);
         let why = "found a URL with credentials or a query in it; allowed: a URL without them: secrets do not belong in a claim";
@@ -162,7 +162,7 @@ fn credentials_in_a_url_are_refused_and_never_shown() {
     }
     let image = "https://user:hunter2@registry.example.org/app";
     let pool = std::fs::read_to_string(example("stock-pool/claim.yaml")).unwrap();
-    let run = paved_with(&["preview", "-"], &pool.replace("spec:\n", &format!("spec:\n  image: {image}\n")));
+    let run = paved_with(&["preview", "-"], pool.replace("spec:\n", &format!("spec:\n  image: {image}\n")));
     assert!(
         run.code == 2 && run.err.contains(r#"found "https://…@registry.example.org/app""#),
         "{}",
@@ -259,7 +259,7 @@ fn no_document_is_too_strange_to_be_refused() {
         "metadata: {name: a}\nspec: {resourceRef: 3, parameters: {owner: a}}",
         "metadata: {name: a}\nspec: {parameters: {owner: [{}]}}\nstatus: no",
     ] {
-        let run = paved_with(&["preview", "-"], &format!("{head}{body}"));
+        let run = paved_with(&["preview", "-"], format!("{head}{body}"));
         assert_eq!((run.code, run.out.as_str()), (2, ""), "{body}: {}", run.err);
     }
     for text in ["", "- 1", "7", "kind: 3", "kind: [x]", "{}", "a: &a [*a]", "\u{0}"] {

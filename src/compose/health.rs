@@ -357,9 +357,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn health(object: Value) -> (bool, State) {
+    fn read(object: Value) -> Health {
         let Value::Object(object) = object else { panic!("an object") };
-        let health = of(&object);
+        of(&object)
+    }
+
+    fn health(object: Value) -> (bool, State) {
+        let health = read(object);
         (health.ready, health.state)
     }
 
@@ -452,7 +456,7 @@ mod tests {
                 {"type": "Synced", "status": "False", "reason": "ReconcileError", "message": "NodeCreationFailure"},
             ],
         }});
-        let health = of(object.as_object().expect("an object"));
+        let health = read(object);
         assert_eq!((health.ready, health.message.as_ref()), (false, "NodeCreationFailure"));
     }
 
@@ -464,7 +468,7 @@ mod tests {
         ]);
         let object = json!({"apiVersion": "helm.crossplane.io/v1beta1", "kind": "Release",
             "spec": {"rollbackLimit": 3, "forProvider": {"chart": {"version": "v1.21.1"}}}, "status": status});
-        of(object.as_object().expect("an object"))
+        read(object)
     }
 
     #[test]

@@ -186,7 +186,7 @@ mod tests {
     fn every_flavour_has_a_binding_for_each_policy() {
         let groups = [(Flavour::Claims, "a.example.org"), (Flavour::Namespaced, "b.example.org")];
         let documents = policies(&groups, CROSSPLANE);
-        let named = |kind: &str| -> Vec<&str> {
+        let names_of = |kind: &str| -> Vec<&str> {
             let of_kind = documents.iter().filter(|document| document["kind"] == kind);
             of_kind.filter_map(|document| document["metadata"]["name"].as_str()).collect()
         };
@@ -195,7 +195,7 @@ mod tests {
             "paved-road-composites.a.example.org",
             "paved-road-environments.b.example.org",
         ];
-        assert_eq!(named("ValidatingAdmissionPolicy"), names);
-        assert_eq!(named("ValidatingAdmissionPolicyBinding"), names);
+        assert_eq!(names_of("ValidatingAdmissionPolicy"), names);
+        assert_eq!(names_of("ValidatingAdmissionPolicyBinding"), names);
     }
 }

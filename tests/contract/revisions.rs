@@ -91,7 +91,7 @@ fn statuses_of_variants_fit_the_xrds_of_earlier_revisions() {
         {
             let mut input = case.input();
             input["schemaRevision"] = json!(revision);
-            let status = world::status(&case.call_with(world, &input));
+            let status = world::status(&simulated::call(world, &input));
             assert!(status["phase"].is_string(), "{}: {status}", case.name());
             let why = refused(revision, world.composite(), status);
             all.extend(why.into_iter().map(|why| (case.name(), why)));

@@ -179,7 +179,11 @@ fn settings_alone_are_checked_by_what_they_are_for() {
     let paths = |body: Value| -> Vec<String> {
         let Value::Object(body) = body else { panic!("an object") };
         let errors = apis::check_settings(body);
-        errors.iter().flat_map(|error| error.fields()).map(|field| field.path.clone()).collect()
+        errors
+            .iter()
+            .flat_map(function_paved_road::error::Error::fields)
+            .map(|field| field.path.clone())
+            .collect()
     };
     let tags = json!({"department": "R&D (Vision)", "Cost Center": "4711", "cost_center": "0816"});
     let only = |section: &str| json!({"tags": tags, section: {}});

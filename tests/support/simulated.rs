@@ -113,16 +113,7 @@ impl Case {
 
     /// One function call, as core makes it.
     pub fn call(&self, world: &World) -> RunFunctionResponse {
-        self.call_with(world, &self.input())
-    }
-
-    /// The same with another input.
-    pub fn call_with(&self, world: &World, input: &Value) -> RunFunctionResponse {
-        // No two calls get the same bytes: what is made anew shows.
-        static CALLS: AtomicU8 = AtomicU8::new(0);
-        let mut random = |bytes: &mut [u8]| bytes.fill(CALLS.fetch_add(1, Ordering::Relaxed));
-        let mut outside = Outside { now: world.now(), random: &mut random };
-        world.run(Some(input), |request| function::run(request, &mut outside)).unwrap()
+        call(world, &self.input())
     }
 
     /// The environment with everything composed and ready.
@@ -141,6 +132,15 @@ impl Case {
         }
         panic!("{}: still changing after {LIMIT} calls", self.name());
     }
+}
+
+/// One function call with an input.
+pub fn call(world: &World, input: &Value) -> RunFunctionResponse {
+    // No two calls get the same bytes: what is made anew shows.
+    static CALLS: AtomicU8 = AtomicU8::new(0);
+    let mut random = |bytes: &mut [u8]| bytes.fill(CALLS.fetch_add(1, Ordering::Relaxed));
+    let mut outside = Outside { now: world.now(), random: &mut random };
+    world.run(Some(input), |request| function::run(request, &mut outside)).unwrap()
 }
 
 /// What a function could see: everything but the times of conditions.

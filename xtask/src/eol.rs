@@ -265,7 +265,8 @@ mod tests {
     #[test]
     fn version_without_a_fact_is_an_error() {
         let versions = BTreeSet::from([(KNATIVE, "v9.1.0".to_owned())]);
-        let error = ending(&versions, FACTS, on("2020-01-01"), DAYS).unwrap_err().to_string();
+        let Err(error) = ending(&versions, FACTS, on("2020-01-01"), DAYS) else { panic!("an error") };
+        let error = error.to_string();
         assert!(error.starts_with("knative-operator v9.1.0: when its support ends is not known"), "{error}");
         for (found, version) in [(false, "160"), (true, "16"), (true, "16.4"), (true, "v16.4")] {
             let facts = [Fact { product: RDS, version: "16", brings: "", ends: (2029, 2, 28), source: "" }];

@@ -62,22 +62,6 @@ fn with_v(index: &str) -> String {
     index.lines().map(line).collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::with_v;
-
-    #[test]
-    fn index_of_knatives_operator_writes_a_v_before_versions() {
-        let of = |chart: &str, version: &str| {
-            format!(
-                "apiVersion: v1\nentries:\n  {chart}:\n  - apiVersion: v2\n    name: {chart}\n    version: {version}\n"
-            )
-        };
-        assert_eq!(with_v(&of("knative-operator", "1.23.0")), of("knative-operator", "v1.23.0"));
-        assert_eq!(with_v(&of("podinfo", "6.9.2")), of("podinfo", "6.9.2"));
-    }
-}
-
 /// The folders that hold a `Chart.yaml`.
 fn charts_in(folder: &Path) -> Result<Vec<PathBuf>> {
     if folder.join("Chart.yaml").is_file() {
@@ -92,4 +76,20 @@ fn charts_in(folder: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(charts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_v;
+
+    #[test]
+    fn index_of_knatives_operator_writes_a_v_before_versions() {
+        let of = |chart: &str, version: &str| {
+            format!(
+                "apiVersion: v1\nentries:\n  {chart}:\n  - apiVersion: v2\n    name: {chart}\n    version: {version}\n"
+            )
+        };
+        assert_eq!(with_v(&of("knative-operator", "1.23.0")), of("knative-operator", "v1.23.0"));
+        assert_eq!(with_v(&of("podinfo", "6.9.2")), of("podinfo", "6.9.2"));
+    }
 }

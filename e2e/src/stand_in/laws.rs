@@ -113,32 +113,7 @@ fn aws(service: &str, kind: &str) -> Law {
         ("ec2", "SecurityGroupIngressRule" | "SecurityGroupEgressRule") => {
             Law { part_of: Some("securityGroupId"), immutable: &["region", "securityGroupId"], ..none }
         }
-        ("iam", "Role") => Law {
-            immutable: &["path"],
-            needed_by: const {
-                &[
-                    needed(
-                        "RolePolicyAttachment",
-                        "/role",
-                        "deleting IAM Role ({}): DeleteConflict: Cannot delete entity, must detach all policies first.",
-                    ),
-                    needed(
-                        "RolePolicy",
-                        "/role",
-                        "deleting IAM Role ({}): DeleteConflict: Cannot delete entity, must delete policies first.",
-                    ),
-                    needed(
-                        "InstanceProfile",
-                        "/role",
-                        "deleting IAM Role ({}): DeleteConflict: Cannot delete entity, must remove roles from instance profile first.",
-                    ),
-                ]
-            },
-            ..none
-        },
-        ("iam", "RolePolicy") => Law { immutable: &["role"], ..none },
-        ("iam", "RolePolicyAttachment") => Law { immutable: &["role", "policyArn"], ..none },
-        ("iam", "InstanceProfile") => Law { immutable: &["path"], ..none },
+        ("iam", kind) => iam(kind),
         ("s3", "Bucket") => {
             Law { immutable: &["region", "objectLockEnabled"], protected: Some(s3_files), ..none }
         }
@@ -189,6 +164,38 @@ fn aws(service: &str, kind: &str) -> Law {
         }
         ("eks", "ClusterAuth") => Law { part_of: Some("clusterName"), ..none },
         _ => none,
+    }
+}
+
+fn iam(kind: &str) -> Law {
+    match kind {
+        "Role" => Law {
+            immutable: &["path"],
+            needed_by: const {
+                &[
+                    needed(
+                        "RolePolicyAttachment",
+                        "/role",
+                        "deleting IAM Role ({}): DeleteConflict: Cannot delete entity, must detach all policies first.",
+                    ),
+                    needed(
+                        "RolePolicy",
+                        "/role",
+                        "deleting IAM Role ({}): DeleteConflict: Cannot delete entity, must delete policies first.",
+                    ),
+                    needed(
+                        "InstanceProfile",
+                        "/role",
+                        "deleting IAM Role ({}): DeleteConflict: Cannot delete entity, must remove roles from instance profile first.",
+                    ),
+                ]
+            },
+            ..Law::default()
+        },
+        "RolePolicy" => Law { immutable: &["role"], ..Law::default() },
+        "RolePolicyAttachment" => Law { immutable: &["role", "policyArn"], ..Law::default() },
+        "InstanceProfile" => Law { immutable: &["path"], ..Law::default() },
+        _ => Law::default(),
     }
 }
 

@@ -172,7 +172,8 @@ fn collect(path: &str, value: &Value, node: &Node, file: &str, written: &mut Wri
         plain => {
             let text = file.get(node.spot.bytes.clone()).unwrap_or_default();
             let is_exact = plain.as_i64().is_none_or(|number| number.unsigned_abs() < INEXACT);
-            if !text.is_empty() && !(is_exact && text == plain.to_string()) {
+            let is_same = is_exact && plain.to_string().as_str() == text;
+            if !text.is_empty() && !is_same {
                 written.insert(path.to_owned(), text.to_owned());
             }
         }

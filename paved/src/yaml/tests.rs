@@ -135,8 +135,8 @@ fn table() -> Vec<Row<'static>> {
         include_str!("../../tests/yaml-scalars.tsv").lines().filter(|line| !line.starts_with('#')).skip(1);
     let row = |line: &'static str| {
         let [scalar, kind, value, key] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
-        let json = |text| {
-            if text == "error" || text == "" { None } else { Some(serde_json::from_str(text).unwrap()) }
+        let json = |text: &str| {
+            if text == "error" || text.is_empty() { None } else { Some(serde_json::from_str(text).unwrap()) }
         };
         Row { scalar, kind, value: json(value), key: json(key) }
     };
@@ -208,8 +208,8 @@ fn kubectl_reads_scalars_as_the_table_says() {
     let Some(program) = xtask::tools::built(&xtask::tools::KUBECTL) else { return };
     let rows = table();
     let (values, refused): (Vec<&Row<'_>>, Vec<&Row<'_>>) = rows.iter().partition(|row| row.value.is_some());
-    let lines: String = values.iter().map(|row| format!("- {}\n", row.scalar)).collect();
-    let read = kubectl(&program, &format!("values:\n{lines}")).unwrap();
+    let lines: Vec<String> = values.iter().map(|row| format!("- {}\n", row.scalar)).collect();
+    let read = kubectl(&program, &format!("values:\n{}", lines.concat())).unwrap();
     let mut wrong = Vec::new();
     for (row, read) in values.iter().zip(read["values"].as_array().unwrap()) {
         if !same(read, row.value.as_ref().unwrap()) {
@@ -217,8 +217,8 @@ fn kubectl_reads_scalars_as_the_table_says() {
         }
     }
     let (keys, no_keys): (Vec<&Row<'_>>, Vec<&Row<'_>>) = rows.iter().partition(|row| row.key.is_some());
-    let lines: String = keys.iter().map(|row| format!("- {}: 0\n", row.scalar)).collect();
-    let read = kubectl(&program, &format!("keys:\n{lines}")).unwrap();
+    let lines: Vec<String> = keys.iter().map(|row| format!("- {}: 0\n", row.scalar)).collect();
+    let read = kubectl(&program, &format!("keys:\n{}", lines.concat())).unwrap();
     for (row, read) in keys.iter().zip(read["keys"].as_array().unwrap()) {
         let key = read.as_object().unwrap().keys().next().unwrap();
         if row.key.as_ref().unwrap() != key.as_str() {

@@ -93,8 +93,8 @@ async fn an_operator_changes_what_is_anothers_and_it_stays_anothers() {
     assert_eq!(changed.status, 200, "{:?}", changed.body);
     let merge =
         [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-operator")];
-    let patch = r#"{"metadata": {"labels": {"owner": "ada", "wave": "2"}}}"#;
-    assert_eq!(portal.send("PATCH", PATH, &merge, patch).await.status, 200);
+    let change = r#"{"metadata": {"labels": {"owner": "ada", "wave": "2"}}}"#;
+    assert_eq!(portal.send("PATCH", PATH, &merge, change).await.status, 200);
     let there = cluster.get(&at("stockpools", "team-vision", "spare")).unwrap();
     let labels = &there["metadata"]["labels"];
     assert_eq!((&labels["owner"], &labels["wave"]), (&json!("ada"), &json!("2")));
@@ -216,8 +216,8 @@ async fn claim_bound_to_another_composite_is_rejected() {
     let attacks =
         [json!({"kind": "XStockPool", "name": "team-billing"}), json!({"name": "team-billing"}), Value::Null];
     for binding in attacks {
-        let patch = json!({"spec": {"replicas": 3, "resourceRef": binding}}).to_string();
-        let patched = portal.send("PATCH", PATH, &merge, patch).await;
+        let change = json!({"spec": {"replicas": 3, "resourceRef": binding}}).to_string();
+        let patched = portal.send("PATCH", PATH, &merge, change).await;
         let replaced = portal.json("PUT", "ada", PATH, &document(Some(binding.clone()))).await;
         for answer in [patched, replaced] {
             let field = &answer.json()["errors"][0]["field"];
@@ -226,8 +226,8 @@ async fn claim_bound_to_another_composite_is_rejected() {
         assert_eq!(bound(), json!({"kind": "XStockPool", "name": "spare-x7k"}), "{binding}");
     }
     for binding in [json!({"kind": "XStockPool", "name": "spare-x7k"}), json!({"name": "spare-x7k"})] {
-        let patch = json!({"spec": {"replicas": 3, "resourceRef": binding}}).to_string();
-        assert_eq!(portal.send("PATCH", PATH, &merge, patch).await.status, 200, "{binding}");
+        let change = json!({"spec": {"replicas": 3, "resourceRef": binding}}).to_string();
+        assert_eq!(portal.send("PATCH", PATH, &merge, change).await.status, 200, "{binding}");
     }
     for binding in [None, Some(bound())] {
         let replaced = portal.json("PUT", "ada", PATH, &document(binding)).await;
@@ -254,12 +254,12 @@ async fn composite_that_names_other_resources_is_rejected() {
         (json!({"resourceRefs": foreign}), "spec.resourceRefs"),
         (json!({"resourceRefs": null}), "spec.resourceRefs"),
     ];
-    for (patch, field) in attacks {
-        let answer = portal.send("PATCH", PATH, &merge, json!({"spec": patch}).to_string()).await;
+    for (change, field) in attacks {
+        let answer = portal.send("PATCH", PATH, &merge, json!({"spec": change}).to_string()).await;
         assert_eq!(
             (answer.status.as_u16(), &answer.json()["errors"][0]["field"]),
             (400, &json!(field)),
-            "{patch}"
+            "{change}"
         );
     }
     let mut document = cluster.get(&path).unwrap();
@@ -270,9 +270,9 @@ async fn composite_that_names_other_resources_is_rejected() {
     // Somebody who read it before Crossplane wrote there is told of a conflict, as with every other field.
     document["metadata"]["resourceVersion"] = json!("0");
     assert_eq!(portal.json("PUT", "ada", PATH, &document).await.status, 409);
-    let patch =
+    let change =
         json!({"spec": {"replicas": 3, "crossplane": {"compositionUpdatePolicy": "Manual"}}}).to_string();
-    assert_eq!(portal.send("PATCH", PATH, &merge, patch).await.status, 200);
+    assert_eq!(portal.send("PATCH", PATH, &merge, change).await.status, 200);
 }
 
 #[tokio::test]
@@ -281,8 +281,8 @@ async fn claim_that_is_not_bound_yet_cannot_be_bound_by_its_user() {
     let path = at("stockpools", "team-vision", "spare");
     cluster.put(&path, environment("StockPool", "ada"));
     let merge = [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
-    let patch = r#"{"spec": {"resourceRef": {"name": "team-billing"}}}"#;
-    assert_eq!(portal.send("PATCH", PATH, &merge, patch).await.status, 400);
+    let change = r#"{"spec": {"resourceRef": {"name": "team-billing"}}}"#;
+    assert_eq!(portal.send("PATCH", PATH, &merge, change).await.status, 400);
     let mut document = cluster.get(&path).unwrap();
     document["spec"]["resourceRef"] = json!({"name": "team-billing"});
     assert_eq!(portal.json("PUT", "ada", PATH, &document).await.status, 400);

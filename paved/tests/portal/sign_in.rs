@@ -516,8 +516,8 @@ async fn sign_in_from_a_long_address_begins() {
     let path = format!("/{}", "x".repeat(3_000));
     for (back, place) in [(query.as_str(), "/environments"), (&path, "/"), ("/keys?a=b", "/keys?a=b")] {
         let begun = portal.get("", &format!("/auth/sign-in?return={back}")).await;
-        let cookies: Vec<usize> =
-            begun.headers.get_all("set-cookie").iter().map(|value| value.len()).collect();
+        let cookies = begun.headers.get_all("set-cookie").iter();
+        let cookies: Vec<usize> = cookies.map(axum::http::HeaderValue::len).collect();
         assert!(cookies.len() == 1 && cookies[0] <= 4_000, "{cookies:?}");
         let (begun, state) = provider.begin(portal, back).await;
         provider.says(json!({"sub": "1", "email": "ada@acme.io"}), json!({}));

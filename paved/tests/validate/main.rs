@@ -160,7 +160,7 @@ fn settings_in_a_file_count_for_its_composites() {
         let run = paved(&["validate", &rds]);
         assert_eq!((run.code, run.err.as_str()), (0, ""), "{}", run.out);
         let text = std::fs::read_to_string(&rds).unwrap();
-        let broken = paved_with(&["validate", "-"], &text.replace("subnetGroup: environments", ""));
+        let broken = paved_with(&["validate", "-"], text.replace("subnetGroup: environments", ""));
         assert_eq!(broken.code, 3, "{}", broken.err);
         assert!(broken.err.contains("subnetGroup: missing"), "{}", broken.err);
         let tree = paved(&["preview", &rds, "-o", "tree"]);

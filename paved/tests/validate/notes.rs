@@ -80,7 +80,7 @@ fn what_is_not_ours_is_left_alone_and_nothing_of_ours_is_a_mistake() {
     );
     assert!(run.err.contains("web.yaml: skipped, not ours: Deployment web"), "{}", run.err);
     let claim = std::fs::read_to_string(example("stock-pool/claim.yaml")).unwrap();
-    let run = paved_with(&["validate", "-"], &format!("{claim}---\n{foreign}"));
+    let run = paved_with(&["validate", "-"], format!("{claim}---\n{foreign}"));
     assert_eq!(run.code, 0, "{}", run.err);
     for args in [&["validate"][..], &["validate", "/no/such/file"], &["validate", "-", "-o", "xml"]] {
         assert_eq!(paved(args).code, 1, "{args:?}");

@@ -83,7 +83,14 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
         },
         ("cloudfront", _) => Manner { id: Id::Capital("E"), ..UPJET },
         ("rds", "Instance") => RDS_INSTANCE,
-        ("eks", "Cluster") => Manner {
+        ("eks", kind) => eks(kind),
+        _ => UPJET,
+    }
+}
+
+fn eks(kind: &str) -> Manner {
+    match kind {
+        "Cluster" => Manner {
             rounds: 4,
             references: const { &[one("roleArn", "Role")] },
             at_provider: |f| {
@@ -97,14 +104,14 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             late: |_| json!({"version": EKS_VERSION, "upgradePolicy": {"supportType": "EXTENDED"}}),
             ..UPJET
         },
-        ("eks", "NodeGroup") => Manner {
+        "NodeGroup" => Manner {
             rounds: 2,
             references: const { &[one("clusterName", "Cluster"), one("nodeRoleArn", "Role")] },
             at_provider: |f| json!({"arn": arn(f, "eks", "nodegroup"), "status": "ACTIVE"}),
             late: |_| json!({"capacityType": "ON_DEMAND"}),
             ..UPJET
         },
-        ("eks", "Addon") => Manner {
+        "Addon" => Manner {
             rounds: 2,
             // The real one is made of two names: `<cluster>:<add-on>`.
             id: Id::Assigned("addon-"),
@@ -113,7 +120,7 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             late: |_| json!({"addonVersion": "v1.53.0-eksbuild.1"}),
             ..UPJET
         },
-        ("eks", "ClusterAuth") => Manner {
+        "ClusterAuth" => Manner {
             references: const { &[one("clusterName", "Cluster")] },
             connection: |f| {
                 let endpoint = format!("https://{}.eks.amazonaws.com", f.hex(32));

@@ -182,7 +182,7 @@ impl Parameters {
         number: Option<i64>,
         cx: &mut Composition<'_>,
     ) -> Result<(), Error> {
-        let project = self.project(settings, cx);
+        let project = project(settings, cx);
         let composed = |slot| cx.exists(slot) || (project.is_some() && cx.is_since(2));
         let [to_database, to_bucket] = [DATABASE_ACCESS, BUCKET_ACCESS].map(composed);
         let pods = project.as_ref().zip(number).map(|(project, number)| self.pods(project, number, cx));
@@ -220,15 +220,6 @@ impl Parameters {
         Ok(())
     }
 
-    /// The project whose pool gives the cluster's pods their identities: that of the cluster that runs.
-    fn project(&self, settings: &ApplicationEnvironmentSettings, cx: &Composition<'_>) -> Option<String> {
-        if !cx.exists(CLUSTER) {
-            return settings.project_id.clone();
-        }
-        let pool = cx.running(CLUSTER, &["workloadIdentityConfig", "workloadPool"])?.as_str()?;
-        pool.strip_suffix(".svc.id.goog").map(str::to_owned)
-    }
-
     /// All pods of the environment's cluster, as IAM calls them.
     fn pods(&self, project: &str, number: i64, cx: &Composition<'_>) -> String {
         let cluster = cx.external_name(CLUSTER).unwrap_or_else(|| cx.xr.cloud_name(NameRule::dns(40)));
@@ -238,6 +229,15 @@ impl Parameters {
             "principalSet://iam.googleapis.com/{pool}/kubernetes.cluster/https://container.googleapis.com/v1/{cluster}"
         )
     }
+}
+
+/// The project whose pool gives the cluster's pods their identities: that of the cluster that runs.
+fn project(settings: &ApplicationEnvironmentSettings, cx: &Composition<'_>) -> Option<String> {
+    if !cx.exists(CLUSTER) {
+        return settings.project_id.clone();
+    }
+    let pool = cx.running(CLUSTER, &["workloadIdentityConfig", "workloadPool"])?.as_str()?;
+    pool.strip_suffix(".svc.id.goog").map(str::to_owned)
 }
 
 /// Slots that have siblings.

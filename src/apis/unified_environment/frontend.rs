@@ -224,7 +224,7 @@ enum Publishers<'a> {
 }
 
 impl Publishers<'_> {
-    fn allow(&self, sid: &str, actions: Value, resource: &str) -> Option<Value> {
+    fn allow(&self, sid: &str, actions: &Value, resource: &str) -> Option<Value> {
         let mut statement = json!({"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resource});
         match self {
             Self::Named([]) | Self::Compared([]) => return None,
@@ -252,8 +252,11 @@ fn statements(partition: &Partition, bucket: &str, distribution: &str, publisher
             "Resource": [bucket, files], "Condition": {"Bool": {"aws:SecureTransport": "false"}},
         }),
     ];
-    let write = json!(["s3:PutObject", "s3:DeleteObject"]);
-    statements.extend(publishers.allow("PublishersWrite", write, &files));
-    statements.extend(publishers.allow("PublishersList", json!("s3:ListBucket"), &bucket));
+    statements.extend(publishers.allow(
+        "PublishersWrite",
+        &json!(["s3:PutObject", "s3:DeleteObject"]),
+        &files,
+    ));
+    statements.extend(publishers.allow("PublishersList", &json!("s3:ListBucket"), &bucket));
     json!({"Version": "2012-10-17", "Statement": statements})
 }

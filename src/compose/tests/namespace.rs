@@ -5,17 +5,15 @@ use crate::compose::{COMPOSITE_UID, Lookup};
 
 const NAME: &str = "thing-abcde";
 
-/// A composition from the schema revision that looks up namespaces, and what Crossplane found.
+/// A composition, and its look-ups; `found` is empty until Crossplane has looked.
 fn compose(
     test: &Test,
-    found: Option<Option<Value>>,
+    found: &[Option<Value>],
 ) -> (Result<bool, Error>, Vec<String>, Result<Answer, Error>) {
     let (mut free, mut lookups) = (Ok(false), Vec::new());
     let answer = test.compose(|cx| {
-        let found = found.map(|found| found.and_then(|object| object.as_object().cloned()));
-        cx.take_found(
-            found.map(|found| (Lookup::namespace(NAME).requirement(), found)).into_iter().collect(),
-        );
+        let found = found.iter().map(|found| found.as_ref().and_then(|object| object.as_object().cloned()));
+        cx.take_found(found.map(|found| (Lookup::namespace(NAME).requirement(), found)).collect());
         free = cx.own_namespace("namespace", NAME, false, json!({"team": "a"}));
         lookups = cx.lookups().keys().cloned().collect();
         free.clone().map(drop)
@@ -33,7 +31,7 @@ fn made_for(uid: &str) -> Value {
 
 #[test]
 fn namespace_is_looked_up_before_it_is_composed() {
-    let (free, lookups, answer) = compose(&since(2), None);
+    let (free, lookups, answer) = compose(&since(2), &[]);
     assert_eq!((free, lookups), (Ok(false), vec![format!("Namespace/{NAME}")]));
     let answer = answer.ok().unwrap();
     assert!(answer.resources.is_empty(), "the namespace waits for the answer");
@@ -44,7 +42,7 @@ fn namespace_is_looked_up_before_it_is_composed() {
 #[test]
 fn absent_namespace_is_composed_with_the_composites_uid() {
     for found in [None, Some(made_for("abcde123-0000"))] {
-        let (free, lookups, answer) = compose(&since(2), Some(found));
+        let (free, lookups, answer) = compose(&since(2), &[found]);
         assert_eq!(free, Ok(true));
         assert_eq!(lookups.len(), 1, "Crossplane calls again until two answers ask for the same");
         let manifest = object(&answer.ok().unwrap(), "namespace")["spec"]["forProvider"]["manifest"].clone();
@@ -57,7 +55,7 @@ fn absent_namespace_is_composed_with_the_composites_uid() {
 fn namespace_of_another_is_refused() {
     let unlabelled = json!({"kind": "Namespace", "metadata": {"name": NAME}});
     for found in [unlabelled, made_for("another"), made_for("")] {
-        let (free, lookups, _) = compose(&since(2), Some(Some(found)));
+        let (free, lookups, _) = compose(&since(2), &[Some(found)]);
         let taken = Error::NamespaceTaken(NAME.to_owned());
         assert_eq!(taken.reason(), "NamespaceTaken");
         assert_eq!(free, Err(taken));
@@ -71,7 +69,7 @@ fn namespace_that_runs_is_not_looked_up() {
         "apiVersion": "kubernetes.crossplane.io/v1alpha2", "kind": "Object", "metadata": {},
         "spec": {"forProvider": {"manifest": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "old"}}}},
     });
-    let (free, lookups, answer) = compose(&since(2).with("namespace", running), None);
+    let (free, lookups, answer) = compose(&since(2).with("namespace", running), &[]);
     assert_eq!((free, lookups), (Ok(true), vec![]));
     let manifest = object(&answer.ok().unwrap(), "namespace")["spec"]["forProvider"]["manifest"].clone();
     assert_eq!(manifest["metadata"], json!({"name": "old"}));
@@ -79,6 +77,6 @@ fn namespace_that_runs_is_not_looked_up() {
 
 #[test]
 fn composition_of_an_older_revision_looks_up_nothing() {
-    let (free, lookups, _) = compose(&since(1), None);
+    let (free, lookups, _) = compose(&since(1), &[]);
     assert_eq!((free, lookups), (Ok(true), vec![]));
 }
