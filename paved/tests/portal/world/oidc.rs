@@ -135,7 +135,7 @@ impl Provider {
     /// The key of a portal's cookies: the key file, and what else tells portals apart.
     fn key(&self) -> ::cookie::Key {
         let mut hash = sha2::Sha512::new();
-        for part in [&KEY[..], self.issuer.as_bytes(), b"portal", b"", b"", b""] {
+        for part in [&KEY[..], self.issuer.as_bytes(), b"portal", b"email", b"groups", b"", b"", b""] {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
