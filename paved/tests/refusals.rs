@@ -352,7 +352,7 @@ fn a_slot_that_cannot_fail_is_named_with_those_that_can() {
         paved(&["preview", &example("gpu-workspace/claim.yaml"), "--until-ready", "--fail", "machine=quota"]);
     assert_eq!(run.code, 1);
     assert!(
-        run.err.contains("--fail machine: there is no such slot; there are egress, instance,"),
+        run.err.contains("--fail machine: there is no such slot; there are egress, egress-v6, instance,"),
         "{}",
         run.err
     );
