@@ -353,6 +353,8 @@ async fn secret_makes_no_variable_line_or_parameter_of_its_own() {
         let seat = Seat::with(environment.clone(), &with(key, value)).await;
         seat.connect(&["--export"]).await.is(4, &["a host name or an IP address"]);
     }
+    let seat = Seat::with(environment.clone(), &with("password", "::x")).await;
+    seat.connect(&["--export=dotenv"]).await.is(0, &["\nPGPASSWORD=::x\n"]);
     let seat = Seat::with(environment.clone(), &with("password", "a##[b##v'c")).await;
     seat.connect(&["--export=dotenv"]).await.is(4, &["PGPASSWORD", "--export=shell"]);
     let told = seat.connect(&["--export"]).await.is(0, &[]);

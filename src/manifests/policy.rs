@@ -18,6 +18,15 @@ pub const RESTORE_ROLE: &str = "paved-road-restore";
 /// own: Crossplane's `edit` roles give every verb on claims and composites.
 const RESTORE: (&str, &str, &str) = ("paved-road.fn.crossplane.io", "references", "restore");
 
+/// How a condition begins that exempts one user; `!= '<user>'` follows.
+pub const NOT_BY: &str = "request.userInfo.username";
+
+/// The condition that exempts the subjects of [`RESTORE_ROLE`].
+pub fn exempts_restore() -> String {
+    let (group, resource, verb) = RESTORE;
+    format!("!authorizer.group('{group}').resource('{resource}').check('{verb}').allowed()")
+}
+
 /// The kinds that have fields of Crossplane's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarded {
@@ -106,7 +115,6 @@ fn restore_role() -> Value {
 }
 
 fn policy(guarded: Guarded, name: &str, group: &str, crossplane: &str) -> Value {
-    let (right_group, resource, verb) = RESTORE;
     let about = format!("Only Crossplane sets, changes and removes {}.", guarded.fields().join(" and "));
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
@@ -123,14 +131,9 @@ fn policy(guarded: Guarded, name: &str, group: &str, crossplane: &str) -> Value 
             "matchConditions": [
                 {
                     "name": "is-not-crossplane",
-                    "expression": format!("request.userInfo.username != '{crossplane}'"),
+                    "expression": format!("{NOT_BY} != '{crossplane}'"),
                 },
-                {
-                    "name": "does-not-restore",
-                    "expression": format!(
-                        "!authorizer.group('{right_group}').resource('{resource}').check('{verb}').allowed()"
-                    ),
-                },
+                {"name": "does-not-restore", "expression": exempts_restore()},
             ],
             "validations": guarded.validations(),
         },

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readYaml } from '../src/kinds/yaml';
+import { readYaml, writeYaml } from '../src/kinds/yaml';
 
 /** What kubectl gives: a scalar, its JSON type and value, and what becomes of it as a key. */
 const TABLE = readFileSync(join(import.meta.dirname, '../../paved/tests/yaml-scalars.tsv'), 'utf8')
@@ -32,6 +32,20 @@ describe('YAML', () => {
 
   it('keeps blocks, lists and merged fields', () => {
     expect(readYaml('base: &base {mode: 0755}\nall:\n  - <<: *base\n    text: |\n      no\n')).toEqual({ base: { mode: 493 }, all: [{ mode: 493, text: 'no\n' }] });
+  });
+
+  it.each(TABLE)('writes %s so that kubectl reads it back', (scalar) => {
+    const value = { a: scalar, b: [scalar], [scalar]: 1 };
+    expect(readYaml(writeYaml(value))).toEqual(value);
+  });
+
+  it.each([
+    ['a: 1\n---\nb: 2\n', 'Only one document'],
+    ['yes: 1\ntrue: 2\n', 'The name true is there twice'],
+    ['mode: 1\n<<: {mode: 2}\n', 'Write << before'],
+    ['[a]: 1\n', 'A name before a colon'],
+  ])('rejects %j', (text, error) => {
+    expect(() => readYaml(text)).toThrow(error);
   });
 
   it('says which number is too large', () => {

@@ -30,7 +30,9 @@ pub(super) async fn connect(
     if let Some(format) = args.export {
         let variables = way.variables();
         // A file of variables has no quotes that every reader knows, and a stream breaks such a value.
-        let is_command = |(_, value): &&(&str, String)| format == Export::Dotenv && has_command(value);
+        let is_command = |(name, value): &&(&str, String)| {
+            format == Export::Dotenv && has_command(&format!("{name}={value}"))
+        };
         if let Some((name, _)) = variables.iter().find(is_command) {
             return Err(Failure::Provisioning {
                 what: "the Secret with the connection details".to_owned(),

@@ -45,7 +45,7 @@ pub(super) fn advisory(world: &World) -> Option<Check> {
     Some(Check::open("GHSA-77cv-mrm6-fr3c", found))
 }
 
-fn is_available(deployment: &DynamicObject) -> bool {
+pub(super) fn is_available(deployment: &DynamicObject) -> bool {
     deployment.data["status"]["availableReplicas"].as_i64().is_some_and(|pods| pods > 0)
 }
 

@@ -2,12 +2,13 @@
 //! first a user takes over what is another's, without the second nothing is composed.
 
 use function_paved_road::apis::Flavour;
-use function_paved_road::manifests::policy::Guarded;
+use function_paved_road::manifests::policy::{Guarded, NOT_BY, exempts_restore};
 use kube::api::DynamicObject;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::check::Check;
 use super::checks::{is_ours, name};
+use super::crossplane::is_available;
 use super::look::{Seen, World};
 use super::used::{self, Used};
 
@@ -85,22 +86,42 @@ fn covers(policy: &DynamicObject, resource: &str, guarded: Guarded) -> bool {
         let operations = &rule["operations"];
         has(&rule["resources"], plural)
             && has(&rule["apiGroups"], group)
+            && has(&rule["apiVersions"], "*")
             && has(operations, "CREATE")
             && has(operations, "UPDATE")
+            && is_empty(&rule["resourceNames"])
+            && (rule["scope"].is_null() || rule["scope"] == "*")
     });
     let expressions: Vec<&Value> =
         spec["validations"].as_array().into_iter().flatten().map(|one| &one["expression"]).collect();
     let is_whole = spec["failurePolicy"] != "Ignore"
-        && ["excludeResourceRules", "namespaceSelector", "objectSelector"].iter().all(|part| {
-            let part = &spec["matchConstraints"][part];
-            part.is_null() || *part == serde_json::json!({}) || *part == serde_json::json!([])
-        });
+        && ["excludeResourceRules", "namespaceSelector", "objectSelector"]
+            .iter()
+            .all(|part| is_empty(&spec["matchConstraints"][part]));
     is_whole
+        && conditions(policy).all(|condition| exempted(condition).is_some() || condition == exempts_restore())
         && matches
         && guarded.validations().iter().all(|wanted| expressions.contains(&&wanted["expression"]))
 }
 
-/// The users that Crossplane runs as, by its Deployments.
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || *value == json!({}) || *value == json!([])
+}
+
+/// The expressions of a policy's conditions: what they do not match, the policy does not check.
+fn conditions(policy: &DynamicObject) -> impl Iterator<Item = &str> {
+    let conditions = policy.data["spec"]["matchConditions"].as_array();
+    conditions.into_iter().flatten().map(|one| one["expression"].as_str().unwrap_or_default())
+}
+
+/// The one user that a condition exempts.
+fn exempted(condition: &str) -> Option<&str> {
+    let user = condition.strip_prefix(NOT_BY)?.trim_start().strip_prefix("!=")?.trim();
+    let user = user.strip_prefix('\'')?.strip_suffix('\'')?;
+    (!user.contains('\'')).then_some(user)
+}
+
+/// The users that Crossplane runs as, by its Deployments with pods.
 fn accounts(world: &World) -> Vec<String> {
     let Seen::All(deployments) = &world.crossplane else { return Vec::new() };
     let account = |deployment: &DynamicObject| {
@@ -108,17 +129,12 @@ fn accounts(world: &World) -> Vec<String> {
         let name = deployment.data["spec"]["template"]["spec"]["serviceAccountName"].as_str()?;
         Some(format!("system:serviceaccount:{namespace}:{name}"))
     };
-    deployments.iter().filter_map(account).collect()
+    deployments.iter().filter(|one| is_available(one)).filter_map(account).collect()
 }
 
 /// Whether a policy of ours checks what a user writes, who is Crossplane.
 fn stops(policy: &DynamicObject, account: &str, guarded: &[(String, Guarded)]) -> bool {
-    let conditions = policy.data["spec"]["matchConditions"].as_array();
-    let user = format!("'{account}'");
-    let passes = conditions
-        .into_iter()
-        .flatten()
-        .any(|one| one["expression"].as_str().is_some_and(|expression| expression.contains(&user)));
+    let passes = conditions(policy).any(|condition| exempted(condition) == Some(account));
     !passes && guarded.iter().any(|(resource, guarded)| covers(policy, resource, *guarded))
 }
 
@@ -171,12 +187,10 @@ fn may_look_up_namespaces(role: &DynamicObject) -> bool {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use function_paved_road::manifests::policy::{CROSSPLANE, policies};
-    use serde_json::json;
-
     use super::*;
     use crate::doctor::checks::tests::{objects, world};
     use crate::paint::Mark;
+    use function_paved_road::manifests::policy::{CROSSPLANE, policies};
 
     const GROUP: &str = "dev.example.org";
 
@@ -228,10 +242,21 @@ mod tests {
             *one.pointer_mut(spoil).unwrap() = json!("other");
             assert_eq!(told(&installed(&broken)).0, Mark::Bad, "{kind} {spoil}");
         }
+        for (part, narrow) in
+            [("resourceNames", json!(["a"])), ("scope", json!("Cluster")), ("apiVersions", json!(["v1"]))]
+        {
+            let mut broken = whole.clone();
+            let one = broken.iter_mut().find(|one| one["kind"] == "ValidatingAdmissionPolicy").unwrap();
+            one["spec"]["matchConstraints"]["resourceRules"][0][part] = narrow;
+            assert_eq!(told(&installed(&broken)).0, Mark::Bad, "{part}");
+        }
         for (part, weak) in [
             ("failurePolicy", json!("Ignore")),
             ("matchConstraints/objectSelector", json!({"matchLabels": {"a": "b"}})),
+            ("matchConstraints/namespaceSelector", json!({"matchLabels": {"a": "b"}})),
             ("matchConstraints/excludeResourceRules", json!([{"resources": ["*"]}])),
+            ("matchConditions", json!([{"expression": "!('dev' in request.userInfo.groups)"}])),
+            ("matchConditions", json!([{"expression": "request.userInfo.username == 'ada'"}])),
         ] {
             let mut broken = whole.clone();
             let one = broken.iter_mut().find(|one| one["kind"] == "ValidatingAdmissionPolicy").unwrap();
@@ -248,19 +273,20 @@ mod tests {
 
     #[test]
     fn policy_that_stops_crossplane_is_red() {
-        let deployment = |namespace: &str| {
-            let pod = json!({"serviceAccountName": "crossplane"});
+        let deployment = |namespace: &str, pods: u32| {
+            let account = json!({"serviceAccountName": "crossplane"});
             objects(&[json!({"metadata": {"name": "crossplane", "namespace": namespace},
-                "spec": {"template": {"spec": pod}}})])
+                "spec": {"template": {"spec": account}}, "status": {"availableReplicas": pods}})])
         };
-        let installed = |namespace: &str| World {
-            crossplane: deployment(namespace),
+        let installed = |namespace: &str, pods: u32| World {
+            crossplane: deployment(namespace, pods),
             ..installed(&policies(&[(Flavour::Claims, GROUP)], CROSSPLANE))
         };
-        assert_eq!(told(&installed("crossplane-system")).0, Mark::Good);
-        let (mark, found) = told(&installed("upbound-system"));
+        assert_eq!(told(&installed("crossplane-system", 1)).0, Mark::Good);
+        let (mark, found) = told(&installed("upbound-system", 1));
         assert_eq!(mark, Mark::Bad);
         assert!(found.contains("runs as system:serviceaccount:upbound-system:crossplane"), "{found}");
+        assert_eq!(told(&installed("upbound-system", 0)).0, Mark::Good, "this one does not run");
     }
 
     #[test]

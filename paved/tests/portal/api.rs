@@ -267,9 +267,13 @@ async fn composite_that_names_other_resources_is_rejected() {
     let answer = portal.json("PUT", "ada", PATH, &document).await;
     assert_eq!(answer.json()["errors"][0]["field"], "spec.crossplane.resourceRefs");
     assert_eq!(cluster.get(&path).unwrap()["spec"]["crossplane"]["resourceRefs"], own);
-    // Somebody who read it before Crossplane wrote there is told of a conflict, as with every other field.
-    document["metadata"]["resourceVersion"] = json!("0");
-    assert_eq!(portal.json("PUT", "ada", PATH, &document).await.status, 409);
+    // A document from before Crossplane wrote there conflicts. So does another spelling of the version.
+    let version = document["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    for version in ["0".to_owned(), format!("0{version}"), "99999".to_owned()] {
+        document["metadata"]["resourceVersion"] = json!(version);
+        assert_eq!(portal.json("PUT", "ada", PATH, &document).await.status, 409, "{version}");
+        assert_eq!(cluster.get(&path).unwrap()["spec"]["crossplane"]["resourceRefs"], own, "{version}");
+    }
     let change =
         json!({"spec": {"replicas": 3, "crossplane": {"compositionUpdatePolicy": "Manual"}}}).to_string();
     assert_eq!(portal.send("PATCH", PATH, &merge, change).await.status, 200);

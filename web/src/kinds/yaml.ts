@@ -1,4 +1,4 @@
-import { isScalar, parseDocument, visit, type Scalar } from 'yaml';
+import { Document, isScalar, parseDocument, visit, type Scalar, type YAMLMap } from 'yaml';
 
 /**
  * YAML as kubectl reads and prints it. kubectl has rules of its own for scalars: `0755` is 493, `no` is false. They are written
@@ -82,23 +82,60 @@ function short(value: number): string {
   return `${mantissa}e${exponent.startsWith('-') ? '-' : '+'}${exponent.slice(1).padStart(2, '0')}`;
 }
 
-/** Reads a document. What is wrong with it is thrown, in words for people. */
+const isPlain = (node: Scalar) => node.type === 'PLAIN' && node.tag === undefined;
+const sourceOf = (node: Scalar) => node.source ?? String(node.value);
+
+/** Gives the keys of an object the names that kubectl gives them. */
+function nameKeys({ items }: YAMLMap): void {
+  const names = new Set<string>();
+  items.forEach(({ key }, index) => {
+    if (key === null) throw new Error('A name is missing before a colon');
+    if (!isScalar(key)) throw new Error('A name before a colon is one word or a text in quotes');
+    const source = sourceOf(key);
+    if (isPlain(key) && source === '<<') {
+      // kubectl lets what is merged replace the fields before it, the library does not.
+      if (index > 0) throw new Error('Write << before the other names');
+      return;
+    }
+    const name = isPlain(key) ? keyOf(source) : String(key.value);
+    if (names.has(name)) throw new Error(`The name ${name} is there twice`);
+    names.add(name);
+    key.value = name;
+  });
+}
+
+/** Reads a document. Throws an error for people where the text is not one document that kubectl would read. */
 export function readYaml(text: string): unknown {
-  const document = parseDocument(text, { schema: 'failsafe', merge: true, logLevel: 'silent' });
-  if (document.errors[0]) throw document.errors[0];
-  const isPlain = (node: Scalar) => node.type === 'PLAIN' && node.tag === undefined;
+  const document = parseDocument(text, { schema: 'failsafe', merge: true });
+  const [error] = document.errors;
+  if (error?.code === 'MULTIPLE_DOCS') throw new Error('Only one document fits here: remove --- and what follows it');
+  if (error) throw error;
   visit(document, {
+    Map: (_, map) => nameKeys(map),
     Scalar: (key, node) => {
-      const source = node.source ?? String(node.value);
-      if (key === 'key') {
-        if (isPlain(node) && source !== '<<') node.value = keyOf(source);
-      } else if (isPlain(node) || node.tag !== undefined) {
-        node.value = valueOf(source, node.tag);
-      }
-    },
-    Pair: (_, pair) => {
-      if (pair.key !== null && !isScalar(pair.key)) throw new Error('A name before a colon is one word or a text in quotes');
+      if (key !== 'key' && (isPlain(node) || node.tag !== undefined)) node.value = valueOf(sourceOf(node), node.tag);
     },
   });
   return document.toJS();
+}
+
+/** Whether kubectl reads a text without quotes as another value than the text. */
+function needsQuotes(text: string, isKey: boolean): boolean {
+  if (!isKey) return plain(text) !== text;
+  try {
+    return text === '<<' || keyOf(text) !== text;
+  } catch {
+    return true;
+  }
+}
+
+/** Writes a value as a document from which kubectl reads the same value. */
+export function writeYaml(value: unknown): string {
+  const document = new Document(value, { aliasDuplicateObjects: false });
+  visit(document, {
+    Scalar: (key, node) => {
+      if (typeof node.value === 'string' && needsQuotes(node.value, key === 'key')) node.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return document.toString({ lineWidth: 0 });
 }

@@ -1,9 +1,9 @@
 import { Skeleton } from '@mantine/core';
 import { useMemo } from 'react';
-import { stringify } from 'yaml';
 import { answer, api } from '../api/client';
 import type { Environment } from '../api/schema';
 import { placeOf } from '../kinds/paths';
+import { writeYaml } from '../kinds/yaml';
 import { Copy } from '../parts/Copy';
 import { ProblemAlert } from '../parts/ProblemAlert';
 import { useAsked } from '../state/asked';
@@ -13,7 +13,7 @@ export default function Yaml({ environment }: { environment: Environment }) {
   const { data, error, again } = useAsked(`${environment.uid} ${environment.resourceVersion}`, () =>
     answer(api.GET('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: placeOf(environment) } })),
   );
-  const text = useMemo(() => data && stringify(data.object, { lineWidth: 0, compat: 'yaml-1.1' }), [data]);
+  const text = useMemo(() => data && writeYaml(data.object), [data]);
   if (error !== undefined) return <ProblemAlert title="The object cannot be read" error={error} again={again} />;
   if (text === undefined) return <Skeleton height={400} />;
   return (

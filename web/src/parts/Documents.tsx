@@ -1,4 +1,4 @@
-import { stringify } from 'yaml';
+import { writeYaml } from '../kinds/yaml';
 
 /** Objects as YAML, as one would apply them. */
 export default function Documents({ documents, label }: { documents: readonly unknown[]; label: string }) {
@@ -6,7 +6,7 @@ export default function Documents({ documents, label }: { documents: readonly un
     // A text that scrolls must be reachable by keyboard.
     // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
     <pre tabIndex={0} aria-label={label}>
-      {documents.map((one) => stringify(one, { lineWidth: 0, compat: 'yaml-1.1' })).join('---\n')}
+      {documents.map((one) => writeYaml(one)).join('---\n')}
     </pre>
   );
 }

@@ -1,5 +1,4 @@
-import { stringify } from 'yaml';
-import { readYaml } from '../kinds/yaml';
+import { readYaml, writeYaml } from '../kinds/yaml';
 import { TextField, type Field } from './fields';
 
 /** A value of any form, as YAML. */
@@ -10,5 +9,5 @@ export default function Free(field: Field) {
     if (!wanted) throw new Error(field.schema.type === 'array' ? 'A list is needed' : 'Names with values are needed, as name: value');
     return value;
   };
-  return <TextField field={field} hint="As YAML." write={(data) => stringify(data, { compat: 'yaml-1.1' }).trimEnd()} read={read} />;
+  return <TextField field={field} hint="As YAML." write={(data) => writeYaml(data).trimEnd()} read={read} />;
 }

@@ -20,6 +20,9 @@ const METADATA: [&str; 5] = ["name", "namespace", "labels", "annotations", "reso
 /// what it made stays.
 const KEPT: [&str; 3] = ["finalizers", "ownerReferences", "generateName"];
 
+/// As the API server answers a document that is out of date.
+const STALE: &str = "the object has been modified; read its latest version, and apply your changes to it";
+
 /// What is written into an environment.
 pub(in crate::portal) struct Draft {
     pub(in crate::portal) kind: Kind,
@@ -68,9 +71,10 @@ impl Draft {
         match before {
             Some(before) => {
                 rebind(&mut spec, &before.data["spec"]);
-                // The API server answers a document that is out of date with a conflict.
-                if version.is_none() || version == before.metadata.resource_version {
-                    is_bound_as_before(&spec, &before.data["spec"])?;
+                if let Err(problem) = is_bound_as_before(&spec, &before.data["spec"]) {
+                    // Crossplane may have bound the environment after the document was read.
+                    let is_stale = version.is_some() && version != before.metadata.resource_version;
+                    return Err(if is_stale { Problem::conflict(STALE) } else { problem });
                 }
             }
             None => unbind(&mut spec),

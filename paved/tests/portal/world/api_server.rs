@@ -558,7 +558,11 @@ fn create(here: &Here, path: &str, sent: Value, dry_run: bool) -> Response {
 
 fn replace(here: &Here, path: &str, sent: Value, dry_run: bool) -> Response {
     let Some(known) = here.inner().objects.get(path).cloned() else { return absent(path) };
-    if known["metadata"]["resourceVersion"] != sent["metadata"]["resourceVersion"] {
+    // Versions are numbers to an API server, however many zeros precede them.
+    let version = |object: &Value| {
+        object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse::<u64>().ok())
+    };
+    if version(&known) != version(&sent) {
         return status(409, "Conflict", "the object has been modified", &json!([]));
     }
     if let Some(refused) = refused(&sent) {
