@@ -13,5 +13,6 @@ pub mod python;
 pub mod render;
 pub mod schemas;
 pub mod tools;
+pub mod words;
 pub mod workspace;
 pub mod yaml;
