@@ -34,3 +34,48 @@ pub fn text(files: &[&str]) -> Result<String> {
     };
     Ok(files.iter().map(read).collect::<Result<Vec<_>>>()?.join("\n"))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    #[test]
+    fn links_in_documents_resolve() {
+        let root = workspace::root();
+        let mut pages = pages_below(&root.join("docs"));
+        pages.extend(["README.md", "CONTRIBUTING.md"].map(|page| root.join(page)));
+        let mut broken = Vec::new();
+        for page in &pages {
+            let text = fs::read_to_string(page).unwrap();
+            let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+            for link in links.filter(|link| !link.contains("://")) {
+                let (path, heading) = link.split_once('#').unwrap_or((link, ""));
+                let target = if path.is_empty() { page.clone() } else { page.parent().unwrap().join(path) };
+                if !target.exists() || !(heading.is_empty() || has_heading(&target, heading)) {
+                    broken.push(format!("{}: {link}", page.display()));
+                }
+            }
+        }
+        assert!(broken.is_empty(), "{}", broken.join("\n"));
+    }
+
+    fn pages_below(folder: &Path) -> Vec<PathBuf> {
+        let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let pages = |path: PathBuf| if path.is_dir() { pages_below(&path) } else { vec![path] };
+        paths.flat_map(pages).filter(|path| path.extension().is_some_and(|end| end == "md")).collect()
+    }
+
+    /// Whether a page has a heading with this anchor, as GitHub derives it.
+    fn has_heading(page: &Path, anchor: &str) -> bool {
+        let is_kept = |c: &char| c.is_alphanumeric() || [' ', '-', '_'].contains(c);
+        let anchor_of = |heading: &str| {
+            heading.trim_start_matches('#').trim().to_lowercase().chars().filter(is_kept).collect::<String>()
+        };
+        let text = fs::read_to_string(page).unwrap();
+        text.lines().any(|line| line.starts_with('#') && anchor_of(line).replace(' ', "-") == anchor)
+    }
+}
