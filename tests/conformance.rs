@@ -65,7 +65,7 @@ fn composites_conform_to_their_xrds_with_the_status_we_give_them() {
 #[test]
 fn the_provider_configs_that_we_show_people_conform() {
     let schemas = schemas();
-    let text = include_str!("../docs/operations.md");
+    let text = include_str!("../docs/how-to/configure-providers.md");
     let configs = text.split("```yaml\n").filter_map(|block| Some(block.split_once("\n```")?.0));
     let configs: Vec<_> = configs.filter(|block| block.contains("ProviderConfig")).collect();
     let configs = configs.join("\n---\n");

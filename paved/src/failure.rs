@@ -8,7 +8,7 @@ use simulator::schema::Violation;
 use crate::paint;
 use crate::validate::Grade;
 
-/// What the exit codes mean: help, README and pipelines go by them.
+/// What the exit codes mean: help, docs/reference/exit-codes.md and pipelines go by them.
 pub(crate) const CODES: [(u8, &str); 8] = [
     (0, "done"),
     (1, "usage: a bad flag, a file that is unreadable or no YAML, a name that does not exist"),
@@ -222,9 +222,9 @@ mod tests {
     }
 
     #[test]
-    fn readme_has_the_same_table() {
-        let readme = include_str!("../../README.md").replace('`', "");
-        let table = readme.split("| code | meaning |\n|---|---|\n").nth(1).unwrap_or_default();
+    fn exit_codes_page_has_the_same_table() {
+        let page = include_str!("../../docs/reference/exit-codes.md").replace('`', "");
+        let table = page.split("| code | meaning |\n|---|---|\n").nth(1).unwrap_or_default();
         let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
         let expected: Vec<String> =
             CODES.iter().map(|(code, meaning)| format!("| {code} | {meaning} |")).collect();

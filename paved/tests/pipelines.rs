@@ -6,7 +6,7 @@ use std::process::Command;
 use regex_lite::Regex;
 use serde_json::Value;
 
-const PAGE: &str = include_str!("../../docs/pipelines.md");
+const PAGE: &str = include_str!("../../docs/how-to/ci-pipelines.md");
 
 /// The page's blocks of a language.
 fn blocks(language: &str) -> Vec<&'static str> {

@@ -31,10 +31,11 @@ fn the_manifests_are_those_that_are_packaged() {
         assert_eq!((run.code, run.err.as_str()), (0, ""));
         let group = flavour.default_group();
         let mut expected: Vec<Value> = APIS.iter().map(|api| manifests::xrd(*api, flavour, group)).collect();
-        // Under the name that README installs it by, and the packages too.
+        // Under the name that docs/how-to/install.md and the packages give it.
         let function = xtask::package::Registry::default().installed_function();
         assert!(
-            include_str!("../../README.md").contains(&format!("\n  name: {function}\nspec:\n  package:"))
+            include_str!("../../docs/how-to/install.md")
+                .contains(&format!("\n  name: {function}\nspec:\n  package:"))
         );
         let composition = |api| manifests::installed_composition(api, flavour, group, &function);
         expected.extend(APIS.iter().map(|api| composition(*api)));

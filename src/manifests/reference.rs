@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{api_version, input, names, xrd};
 use crate::apis::{APIS, AnyApi, Flavour};
 
-/// docs/reference.md
+/// `docs/reference/apis.md`: the fields of every API and of Settings.
 pub fn reference() -> String {
     let mut page = String::from(
         "<!-- Generated from the types by `cargo xtask generate`. -->\n\n# Reference\n\n\

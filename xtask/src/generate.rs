@@ -77,7 +77,7 @@ fn files() -> Result<BTreeMap<String, String>> {
     for (path, documents) in rbac::files()? {
         files.insert(path, yaml(&documents)?);
     }
-    files.insert("docs/reference.md".to_owned(), manifests::reference());
+    files.insert("docs/reference/apis.md".to_owned(), manifests::reference());
     Ok(files)
 }
 

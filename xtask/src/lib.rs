@@ -5,6 +5,7 @@ pub mod chart;
 pub mod eol;
 pub mod forward;
 pub mod generate;
+pub mod guide;
 pub mod node;
 pub mod opencv;
 pub mod package;

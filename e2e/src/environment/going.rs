@@ -38,7 +38,7 @@ impl Environment {
         self.gone_within(PATIENCE).await
     }
 
-    /// The same for one that was deleted while Crossplane was still making it, where docs/operations.md says that parts may be
+    /// The same for one that was deleted while Crossplane was still making it, where docs/how-to/delete.md says that parts may be
     /// overlooked: every minute the operator deletes these by hand, as it advises. The parts that were.
     pub async fn gone_or_freed(&self, operator: &Kubectl) -> Result<Vec<Value>> {
         let (begin, mut freed) = (Instant::now(), Vec::new());

@@ -7,7 +7,7 @@ use function_paved_road::apis::Flavour;
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use xtask::workspace;
+use xtask::guide::{self, PIPELINES};
 
 use super::in_both_flavours;
 use crate::edge::Edge;
@@ -46,9 +46,9 @@ async fn no_rule(stage: &Stage) -> Result<()> {
 }
 
 pub(super) async fn the_documented_pipeline_ends_with_a_site(stage: Stage) -> Result<()> {
-    let documented = std::fs::read_to_string(workspace::root().join("docs/pipelines.md"))?;
+    let documented = guide::text(PIPELINES)?;
     let script = documented.split("```bash\n").nth(1).and_then(|rest| rest.split("```").next());
-    let script = format!("set -x\n{}", script.context("docs/pipelines.md has no script")?);
+    let script = format!("set -x\n{}", script.context("the guide to pipelines has no script")?);
     in_both_flavours(async |flavour| {
         let edge = Edge::start().await?;
         let name = format!("shop-{flavour:?}").to_lowercase();

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
+use xtask::guide::{self, OPERATIONS};
 use xtask::workspace;
 
 use crate::environment::{Environment, condition, reference, resource};
@@ -54,7 +55,7 @@ pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(stage: Stage
     .await
 }
 
-/// By the commands of docs/operations.md: for the app's Release, and for an Object of somebody's in the same cluster.
+/// By the commands of the operator's guide: for the app's Release, and for an Object of somebody's in the same cluster.
 pub(super) async fn what_cannot_leave_is_left_behind_by_hand(stage: Stage) -> Result<()> {
     in_both_flavours(async |flavour| {
         let environment = stage.ready(API, flavour, json!({})).await?;
@@ -113,12 +114,12 @@ async fn object_inside(stage: &Stage, environment: &Environment, flavour: Flavou
 
 /// What the guide says to type, as an operator.
 async fn leave_behind(stage: &Stage, object: &Value, flavour: Flavour) -> Result<()> {
-    let guide = std::fs::read_to_string(workspace::root().join("docs/operations.md"))?;
+    let guide = guide::text(OPERATIONS)?;
     let kind = if object["kind"] == "Object" { "objects.kubernetes" } else { "releases.helm" };
     let group = if flavour == Flavour::Claims { "crossplane.io" } else { "m.crossplane.io" };
     let line = |begins: &str| {
         let line = guide.lines().find(|line| line.starts_with(begins));
-        line.with_context(|| format!("docs/operations.md has no line {begins}…"))
+        line.with_context(|| format!("the operator's guide has no line {begins}…"))
     };
     let list = line(&format!("kubectl get releases.helm.{group},"))?;
     let patch = line(&format!("kubectl patch {kind}.{group} "))?;

@@ -8,6 +8,7 @@ use clap::Parser;
 use function_paved_road::apis::{APIS, Flavour};
 use futures::future::try_join_all;
 use serde_json::{Value, json};
+use xtask::guide::{self, INSTALLATION};
 use xtask::package::{self, Args, Part, names};
 use xtask::yaml;
 
@@ -25,7 +26,7 @@ const OURS: &str = "xpkg.crossplane.io/paved-road";
 /// Where the providers' packages are.
 const PROVIDERS: &str = "xpkg.crossplane.io/crossplane-contrib";
 
-/// Configurations depend on what README says. That is installed; and besides it clouds' families, and what only some choices need.
+/// Configurations depend on the documented providers. These are installed; and besides it clouds' families, and what only some choices need.
 pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) -> Result<()> {
     packages::healthy(&stage.plane.outer).await?;
     let lock = stage.objects.get("pkg.crossplane.io/v1beta1", "Lock", "", "lock").await?;
@@ -55,7 +56,7 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
     Ok(())
 }
 
-/// README's table of providers: what comes with an API, and in which versions. It is written by hand, as what is computed would only
+/// The table of docs/reference/provider-versions.md: what comes with an API, and in which versions. It is written by hand, as what is computed would only
 /// agree with itself.
 fn providers(api: &str, flavour: Flavour) -> Result<Vec<(&'static str, &'static str)>> {
     const AWS: &str = ">=v2.6.0, <v3.0.0";
@@ -102,7 +103,7 @@ async fn dependencies(stage: &Stage, lock: &Value, name: &str) -> Result<BTreeSe
     Ok(locked["dependencies"].as_array().into_iter().flatten().map(line).collect())
 }
 
-/// `cargo xtask package`, as README has it.
+/// `cargo xtask package`, as the guide to the installation has it.
 #[derive(Parser)]
 struct Documented {
     #[command(flatten)]
@@ -119,13 +120,13 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
     std::os::unix::fs::symlink(&ground.tools.cli, programs.join("crossplane"))?;
 
     let here = format!("{}/readme", stage.plane.registry.address);
-    let blocks = operations::blocks("README.md")?;
+    let blocks = operations::blocks(&guide::text(INSTALLATION)?);
     let mut blocks = blocks.iter().filter(|block| block.contains("crossplane xpkg push"));
     let (Some(released), Some(ours), None) = (blocks.next(), blocks.next(), blocks.next()) else {
-        bail!("README.md pushes packages in other blocks than two");
+        bail!("the guide pushes packages in other blocks than two");
     };
     let released = released.replacen("registry.example.org/paved-road", &here, 1);
-    ensure!(released.contains(&here), "README.md has other commands by now:\n{released}");
+    ensure!(released.contains(&here), "the guide has other commands by now:\n{released}");
     let script = built(&released, &here, &folder)?;
     operations::run(&script, &folder, &programs, &[]).await?;
     let script = built(ours, &here, &folder)?;
@@ -152,14 +153,14 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
     Ok(())
 }
 
-/// Builds what a block of README's builds, for the registry `here`, from a folder that is the clone; gives the rest of its commands.
+/// Builds what a block of the guide builds, for the registry `here`, from a folder that is the clone; gives the rest of its commands.
 fn built(block: &str, here: &str, folder: &Path) -> Result<String> {
     let (build, rest): (Vec<_>, Vec<_>) =
         block.lines().partition(|line| line.starts_with("cargo xtask package "));
-    ensure!(build.len() == 1, "README.md has other commands by now:\n{block}");
+    ensure!(build.len() == 1, "the guide has other commands by now:\n{block}");
     let build = build[0].replace("$REGISTRY", here);
     let Documented { args } = Documented::try_parse_from(build.split_whitespace().skip(2))?;
-    ensure!(!args.parts.is_empty(), "README.md has all that is released built, which takes Node.js: {build}");
+    ensure!(!args.parts.is_empty(), "the guide has all that is released built, which takes Node.js: {build}");
     let output = folder.join(args.output.as_deref().unwrap_or(Path::new("target/packages")));
     std::fs::create_dir_all(&output)?;
     for part in &args.parts {
@@ -170,7 +171,7 @@ fn built(block: &str, here: &str, folder: &Path) -> Result<String> {
                 }
             }
             Part::Configurations => drop(package::configuration::packages(&args, &output)?),
-            other => bail!("README.md has {other:?} built, and pushes none of it: {build}"),
+            other => bail!("the guide has {other:?} built, and pushes none of it: {build}"),
         }
     }
     Ok(rest.join("\n"))
@@ -213,7 +214,7 @@ fn composition(composite: &Value) -> &Value {
     if spec["crossplane"].is_null() { &spec["compositionRef"] } else { &spec["crossplane"]["compositionRef"] }
 }
 
-/// As README has them built and pushed: for the function that is there, in a place of their own.
+/// As docs/how-to/use-your-own-api-group.md has them built and pushed: for the function that is there, in a place of their own.
 pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Result<()> {
     let args = Args {
         flavour: Some(Flavour::Namespaced),

@@ -1,4 +1,4 @@
-//! What docs/operations.md tells a platform team to type does what it says there.
+//! The commands of the operator's guide do what the guide says.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -10,6 +10,7 @@ use function_paved_road::apis::{APIS, Flavour, find};
 use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::time::sleep;
+use xtask::guide::{self, INSTALLATION, OPERATIONS};
 use xtask::package::{Args, names};
 use xtask::workspace;
 
@@ -32,7 +33,7 @@ pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
         for flavour in [Flavour::Namespaced, Flavour::Claims] {
             team.follows_the_guide(flavour).await.with_context(|| format!("{flavour}"))?;
         }
-        team.follows_readme().await.context("README.md")?;
+        team.installs_one_api().await.context("docs/how-to/install.md")?;
         Breakers::of(&plane).await?.have_not_opened_since(&Breakers::default())
     };
     let result = match result.await {
@@ -77,10 +78,11 @@ impl Team {
 
     /// Block by block; what some of them lead to is looked at.
     async fn follows_the_guide(&self, flavour: Flavour) -> Result<()> {
-        let mut blocks = blocks_of("docs/operations.md", Some(flavour))?.into_iter();
-        let variables = variables(&blocks.next().context("docs/operations.md has no commands")?, flavour)?;
-        let looks = looks_of("docs/operations.md")?;
-        ensure!(!looks.is_empty(), "docs/operations.md has no `kubectl get …`");
+        let guide = guide::text(OPERATIONS)?;
+        let mut blocks = blocks_of(&guide, Some(flavour)).into_iter();
+        let variables = variables(&blocks.next().context("the guide has no commands")?, flavour)?;
+        let looks = looks_of(&guide);
+        ensure!(!looks.is_empty(), "the guide has no `kubectl get …`");
         let mut looked = 0;
         for block in blocks {
             let printed = self.runs(&format!("{variables}\n{block}")).await?;
@@ -89,17 +91,19 @@ impl Team {
                 self.runs(&looks.join("\n")).await?;
             }
         }
-        ensure!(looked == 7, "{looked} blocks of docs/operations.md were recognized: it has others by now");
+        ensure!(looked == 7, "{looked} blocks of the guide were recognized: it has others by now");
         Ok(())
     }
 
-    /// README's way, after all is gone that the guide made: the function, and one API.
-    async fn follows_readme(&self) -> Result<()> {
+    /// The short way to install, after everything that the guide made is gone: the function, and one API.
+    async fn installs_one_api(&self) -> Result<()> {
         let has = |part: &'static str| move |block: &String| block.contains(part);
-        let (manifest, commands) = (fenced("README.md", |line| line == "```yaml")?, blocks("README.md")?);
+        let guide = guide::text(INSTALLATION)?;
+        let (manifest, commands) = (fenced(&guide, |line| line == "```yaml"), blocks(&guide));
         let manifest =
-            manifest.into_iter().find(has("kind: Configuration")).context("README installs nothing")?;
-        let commands = commands.into_iter().find(has("-f install.yaml")).context("README applies nothing")?;
+            manifest.into_iter().find(has("kind: Configuration")).context("the guide installs nothing")?;
+        let commands =
+            commands.into_iter().find(has("-f install.yaml")).context("the guide applies nothing")?;
         let file = self.programs.join("install.yaml");
         std::fs::write(&file, located(&manifest)?)?;
         self.runs(&commands.replace("install.yaml", &file.display().to_string())).await?;
@@ -292,7 +296,7 @@ impl Team {
 /// The guide's own variables, as a team has to change them.
 fn variables(block: &str, flavour: Flavour) -> Result<String> {
     let chosen = "FLAVOUR=namespaced";
-    ensure!(block.contains(chosen), "docs/operations.md begins with other variables:\n{block}");
+    ensure!(block.contains(chosen), "the guide begins with other variables:\n{block}");
     located(&block.replace(chosen, &format!("FLAVOUR={flavour}")))
 }
 
@@ -304,35 +308,31 @@ fn located(block: &str) -> Result<String> {
 }
 
 /// The blocks of a document that are marked `sh`.
-pub(super) fn blocks(document: &str) -> Result<Vec<String>> {
+pub(super) fn blocks(document: &str) -> Vec<String> {
     blocks_of(document, None)
 }
 
 /// Those, and those marked for a flavour: `sh claims`.
-fn blocks_of(document: &str, flavour: Option<Flavour>) -> Result<Vec<String>> {
+fn blocks_of(document: &str, flavour: Option<Flavour>) -> Vec<String> {
     let own = flavour.map(|flavour| format!("```sh {flavour}"));
     fenced(document, |line| line == "```sh" || own.as_deref() == Some(line))
 }
 
 /// The blocks of a document that begin so.
-fn fenced(document: &str, begins: impl Fn(&str) -> bool) -> Result<Vec<String>> {
-    let text = std::fs::read_to_string(workspace::root().join(document))
-        .with_context(|| format!("reading {document}"))?;
+fn fenced(document: &str, begins: impl Fn(&str) -> bool) -> Vec<String> {
     let mut blocks = Vec::new();
-    let mut lines = text.lines();
+    let mut lines = document.lines();
     while lines.any(&begins) {
         let block: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
         blocks.push(block.join("\n"));
     }
-    Ok(blocks)
+    blocks
 }
 
 /// The commands within a document's sentences that look at something.
-fn looks_of(document: &str) -> Result<Vec<String>> {
-    let text = std::fs::read_to_string(workspace::root().join(document))
-        .with_context(|| format!("reading {document}"))?;
-    let looks = text.split('`').filter(|span| span.starts_with("kubectl get ") && !span.contains('\n'));
-    Ok(looks.map(str::to_owned).collect())
+fn looks_of(document: &str) -> Vec<String> {
+    let looks = document.split('`').filter(|span| span.starts_with("kubectl get ") && !span.contains('\n'));
+    looks.map(str::to_owned).collect()
 }
 
 /// As somebody runs them at a terminal, in a folder, with these programs; the first command that fails ends it. What they print.

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};
 use serde_json::Value;
-use xtask::workspace;
+use xtask::guide::{self, OPERATIONS};
 
 use super::Trouble;
 use super::resource::text;
@@ -97,15 +97,15 @@ impl Named {
     }
 }
 
-/// The provider configs of the clouds and of PostgreSQL that docs/operations.md has a platform team apply, in both flavours.
+/// The provider configs of the clouds and of PostgreSQL that the operator's guide has a platform team apply, in both flavours.
 pub fn of_the_guide() -> anyhow::Result<Vec<Value>> {
-    let text = std::fs::read_to_string(workspace::root().join("docs/operations.md"))?;
+    let text = guide::text(OPERATIONS)?;
     let blocks = text.split("```yaml\n").filter_map(|block| Some(block.split_once("\n```")?.0));
     let blocks: Vec<_> = blocks.filter(|block| block.contains("kind: ClusterProviderConfig")).collect();
     let namespaced = blocks.join("\n---\n");
     let claims = namespaced.replace(".m.", ".").replace("kind: Cluster", "kind: ");
     let both = format!("{namespaced}\n---\n{claims}");
-    let mut configs: Vec<Value> = serde_saphyr::from_multiple(&both).context("docs/operations.md")?;
+    let mut configs: Vec<Value> = serde_saphyr::from_multiple(&both).context("the operator's guide")?;
     // The programs of these run here, and get what leads them here.
     let is_played = |config: &Value| {
         !["kubernetes.", "helm."].iter().any(|family| self::text(config, "/apiVersion").starts_with(family))

@@ -1,4 +1,4 @@
-//! What README says of providers is what composing shows.
+//! The documented provider versions are those that composing needs.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,13 +8,15 @@ use super::composed::{self, Composed};
 use super::providers::Package;
 use crate::workspace;
 
+const PAGE: &str = "docs/reference/provider-versions.md";
+
 #[test]
-fn readme_names_the_providers_that_each_api_needs() {
-    let readme = std::fs::read_to_string(workspace::root().join("README.md")).unwrap();
+fn provider_versions_are_documented_for_each_api() {
+    let page = std::fs::read_to_string(workspace::root().join(PAGE)).unwrap();
     for api in composed::all().unwrap().chunks(2) {
         let [claims, namespaced] = api else { panic!("an API has two flavours") };
         let row = row(claims, namespaced);
-        assert!(readme.contains(&row), "README.md lacks this row:\n{row}");
+        assert!(page.contains(&row), "{PAGE} lacks this row:\n{row}");
     }
 }
 

@@ -1,14 +1,13 @@
 //! The versions of Crossplane that a control plane can have, and what differs between them.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use function_paved_road::apis::Flavour;
+use xtask::guide::{self, OPERATIONS};
 use xtask::tools::{self, Tool};
-use xtask::workspace;
 
-/// The guide by which people install Crossplane, and how it begins to say that.
-const GUIDE: &str = "docs/operations.md";
+/// How the operator's guide begins to install Crossplane.
 const INSTALLING: &str = "helm upgrade --install crossplane crossplane-stable/crossplane ";
 
 /// Which core a control plane has.
@@ -57,11 +56,11 @@ impl CoreVersion {
         }
     }
 
-    /// Flags for Helm, as docs/operations.md gives them. What is set there is for the newer one, which has circuit breakers.
+    /// Flags for Helm, as the operator's guide gives them. What is set there is for the newer one, which has circuit breakers.
     pub(super) fn helm_flags(self) -> Result<Vec<String>> {
-        let path = workspace::root().join(GUIDE);
-        let guide = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-        let mut flags = flags(&guide).with_context(|| format!("{GUIDE} does not say `{INSTALLING}…`"))?;
+        let guide = guide::text(OPERATIONS)?;
+        let mut flags =
+            flags(&guide).with_context(|| format!("the operator's guide has no `{INSTALLING}…`"))?;
         if self == Self::Old {
             flags.retain(|flag| !flag.starts_with("--set="));
         }

@@ -1,4 +1,4 @@
-//! An operator upgrades what runs, as docs/operations.md says: the managed resource is patched, and the function keeps the value.
+//! An operator upgrades what runs, as docs/how-to/change-settings.md says: the managed resource is patched, and the function keeps the value.
 
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::Flavour;

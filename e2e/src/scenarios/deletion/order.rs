@@ -144,7 +144,7 @@ fn were_kept(usages: &[Usage], ends: &BTreeMap<String, End>) -> Result<()> {
     Ok(())
 }
 
-/// Whether Crossplane stopped keeping what several Usages keep after the end of another of these, as docs/operations.md says that it
+/// Whether Crossplane stopped keeping what several Usages keep after the end of another of these, as docs/how-to/delete.md says that it
 /// may: when it looks at one that is gone already, it counts the last one that is left as that one.
 fn was_let_go_with_another(usage: &Usage, usages: &[Usage], ends: &BTreeMap<String, End>) -> bool {
     let Some(let_go) = ends.get(&usage.of).and_then(|used| used.let_go) else { return false };
