@@ -91,3 +91,22 @@ mod tests {
         assert_eq!(paths.collect::<Vec<_>>(), ["function", licenses::IN_IMAGE]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn dockerfile_has_the_toolchain_and_ports_of_the_package() {
+        let read = |file: &str| fs::read_to_string(workspace::root().join(file)).unwrap();
+        let (dockerfile, toolchain) = (read("Dockerfile"), read("rust-toolchain.toml"));
+        let version =
+            toolchain.lines().find_map(|line| line.strip_prefix("channel = ")).unwrap().trim_matches('"');
+        assert!(dockerfile.contains(&format!("library/rust:{version}-alpine")), "{version}");
+        assert!(dockerfile.contains(&format!("RUSTUP_TOOLCHAIN={version}\n")), "{version}");
+        let ports = PORTS.map(|port| port.trim_end_matches("/tcp")).join(" ");
+        assert!(dockerfile.contains(&format!("\nEXPOSE {ports}\n")), "{ports}");
+    }
+}
