@@ -90,13 +90,6 @@ mod tests {
             archive.entries().unwrap().map(|entry| entry.unwrap().path().unwrap().display().to_string());
         assert_eq!(paths.collect::<Vec<_>>(), ["function", licenses::IN_IMAGE]);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
 
     #[test]
     fn dockerfile_has_the_toolchain_and_ports_of_the_package() {
