@@ -28,8 +28,17 @@ pub struct Portal {
     _provider: Provider,
     _folder: TempDir,
     release: Value,
-    /// Each listens at a URL of its own, as no proxy stands before them. Their public URL is the first one's.
+    /// Each listens at a URL of its own, as there is no proxy.
     pub replicas: Vec<Replica>,
+}
+
+/// The URL that the replicas take for the portal's own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum PublicUrl {
+    /// The first replica's. Sessions are valid at both replicas, and requests have to name this origin.
+    Shared,
+    /// Each replica's own, for browsers that open its pages. Sessions are valid at one replica only.
+    Own,
 }
 
 /// One process.
@@ -41,10 +50,10 @@ pub struct Replica {
 
 impl Portal {
     /// Starts them: for these people, `NAME.GROUP` each, whose groups are named like the namespaces that are theirs.
-    pub async fn start(stage: &Stage, people: &[String]) -> Result<Self> {
+    pub async fn start(stage: &Stage, people: &[String], public_url: PublicUrl) -> Result<Self> {
         let ports = [ports::free()?, ports::free()?];
         let urls = ports.map(|port| format!("http://127.0.0.1:{port}"));
-        let public = urls[0].clone();
+        let first = urls[0].clone();
         let provider = Provider::start(&urls.each_ref().map(|url| format!("{url}/auth/callback"))).await?;
         let release = install(stage, people).await?;
         let folder = tempfile::tempdir().context("making a folder")?;
@@ -54,6 +63,7 @@ impl Portal {
         let mut replicas = Vec::new();
         for url in urls {
             let address = url.trim_start_matches("http://");
+            let public = if public_url == PublicUrl::Shared { &first } else { &url };
             let log =
                 std::fs::File::create(stage.plane.ground().logs().join(format!("portal-{address}.log")))?;
             let mut command = Command::new(workspace::built("paved")?);
@@ -62,7 +72,7 @@ impl Portal {
                 "--listen",
                 address,
                 "--public-url",
-                &public,
+                public,
                 "--oidc-client-id",
                 "portal",
             ]);

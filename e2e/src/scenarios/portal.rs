@@ -14,7 +14,7 @@ use tokio::time::timeout;
 pub(super) use self::pages::{people_use_the_pages, the_pages_outlive_the_api_server};
 use crate::environment::Environment;
 use crate::openid::{Browser, Changes};
-use crate::portal::Portal;
+use crate::portal::{Portal, PublicUrl};
 use crate::stage::{PATIENCE, Stage, eventually};
 
 /// Who may do what in which namespace: everybody in that of their group.
@@ -28,7 +28,7 @@ const THEIRS: &str = "theirs";
 pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()> {
     let groups = PEOPLE.map(group_of);
     try_join_all(groups.map(|group| team(&stage, group))).await?;
-    let portal = Portal::start(&stage, &PEOPLE.map(str::to_owned)).await?;
+    let portal = Portal::start(&stage, &PEOPLE.map(str::to_owned), PublicUrl::Shared).await?;
     let [first, second] = [&portal.replicas[0].url, &portal.replicas[1].url].map(String::as_str);
     let (ada, bob) = (Browser::new(first)?, Browser::new(first)?);
     ada.sign_in(first, PEOPLE[0]).await?;

@@ -8,7 +8,7 @@ use xtask::pages;
 
 use super::{group_of, team};
 use crate::playwright;
-use crate::portal::Portal;
+use crate::portal::{Portal, PublicUrl};
 use crate::remote::Remote;
 use crate::stage::Stage;
 
@@ -26,7 +26,7 @@ pub(in crate::scenarios) async fn the_pages_outlive_the_api_server(stage: Stage)
 async fn play(stage: &Stage, specification: &str, people: [&str; 2]) -> Result<()> {
     tokio::task::spawn_blocking(pages::build).await?.context("building the pages")?;
     let teams = try_join_all(people.map(|who| team(stage, group_of(who)))).await?;
-    let portal = Portal::start(stage, &people.map(str::to_owned)).await?;
+    let portal = Portal::start(stage, &people.map(str::to_owned), PublicUrl::Own).await?;
     let remote = Remote::start(teams[0].clone()).await?;
     let urls: Vec<_> = portal.replicas.iter().map(|replica| &replica.url).collect();
     let world = json!({
