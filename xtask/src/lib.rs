@@ -10,6 +10,7 @@ pub mod node;
 pub mod opencv;
 pub mod package;
 pub mod pages;
+pub mod prose;
 pub mod python;
 pub mod render;
 pub mod schemas;

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
-    bench, chart, eol, forward, generate, opencv, package, pages, render, schemas, tools, words, workspace,
+    bench, chart, eol, forward, generate, opencv, package, pages, prose, render, schemas, tools, words,
+    workspace,
 };
 
 /// The program of whole control planes, and those that it starts.
@@ -44,6 +45,8 @@ enum Task {
     Render(render::Args),
     /// List the default versions that end their support soon; fail where there is one.
     Eol(eol::Args),
+    /// Record how many indirect words documents and comments have; `--check` fails where there are more than recorded.
+    Prose(prose::Args),
     /// Check that a commit changes comments and strings only.
     Words(words::Args),
     /// Measure the function over gRPC against a no-op on the SDK's server: speed, latency, memory.
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Task::E2e(args) => forward::run(&E2E, Some("e2e"), &args),
         Task::Render(args) => render::run(&args),
         Task::Eol(args) => eol::run(&args),
+        Task::Prose(args) => prose::run(&args),
         Task::Words(args) => words::run(&args),
         Task::Bench(args) => bench::run(&args),
     };
