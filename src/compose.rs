@@ -99,6 +99,14 @@ struct Desired {
     counted: bool,
 }
 
+impl Desired {
+    /// The kind of the resource. For a wrapper, the kind of the wrapped object.
+    fn kind(&self) -> &str {
+        let wrapped = text(&self.object, &["spec", "forProvider", "manifest", "kind"]);
+        wrapped.or_else(|| text(&self.object, &["kind"])).unwrap_or_default()
+    }
+}
+
 /// A resource that is not asked for yet.
 struct Absent {
     kind: String,

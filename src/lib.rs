@@ -22,6 +22,7 @@ pub mod function;
 pub mod manifests;
 mod metrics;
 pub mod models;
+mod outcome;
 pub mod server;
 pub mod settings;
 pub mod value;

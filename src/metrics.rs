@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 
 pub(crate) use grpc::{CountCalls, RUN_FUNCTION};
 
-use crate::server::Outcome;
+use crate::outcome::Outcome;
 
 /// Upper bounds of `paved_road_compose_seconds`: 50 µs to 100 ms.
 const SECONDS: [f64; 11] = [50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3];

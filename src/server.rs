@@ -17,9 +17,6 @@
 
 mod answer;
 mod codec;
-mod outcome;
-
-pub(crate) use outcome::Outcome;
 
 use std::io;
 use std::net::SocketAddr;

@@ -142,7 +142,7 @@ pub struct Chart {
     #[schemars(length(min = 1, max = 128), regex(pattern = checks::CHART))]
     pub name: String,
     /// Its version, all three parts of it.
-    #[schemars(length(min = 1, max = 64), regex(pattern = checks::VERSION))]
+    #[schemars(length(min = 1, max = 64), regex(pattern = settings::VERSION))]
     pub version: String,
 }
 

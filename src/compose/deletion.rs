@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::observed::EXTERNAL_NAME;
 use super::retire::is_orphan;
-use super::{Composition, Desired, status};
+use super::{Composition, Desired};
 use crate::models::Provider;
 use crate::value::{Object, at, text};
 
@@ -98,7 +98,7 @@ impl Composition<'_> {
             if !desired.counted || is_only_observed(&desired.object) {
                 continue;
             }
-            let kind = status::kind(&desired.object);
+            let kind = desired.kind();
             let name = self.name_on_deletion(slot, &desired.object);
             if self.is_kept(desired, &clusters) {
                 told.keeps.push(kept(slot, kind, name, BY_HAND));

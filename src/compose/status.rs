@@ -130,7 +130,7 @@ impl Composition<'_> {
     }
 
     fn leaf(&self, slot: &str, desired: &Desired, refused: &BTreeSet<&str>) -> Leaf {
-        let kind = kind(&desired.object);
+        let kind = desired.kind();
         let asked_for = text(&desired.object, &["kind"]).unwrap_or_default();
         let health = if !self.exists(slot) && refused.contains(asked_for) {
             let message = format!(
@@ -200,12 +200,6 @@ fn count<'k>(kinds: impl Iterator<Item = &'k str>) -> BTreeMap<&'k str, usize> {
     let mut counts = BTreeMap::new();
     kinds.for_each(|kind| *counts.entry(kind).or_default() += 1);
     counts
-}
-
-/// The kind of a resource; of a wrapper that of what it wraps.
-pub(super) fn kind(object: &Object) -> &str {
-    let wrapped = text(object, &["spec", "forProvider", "manifest", "kind"]);
-    wrapped.or_else(|| text(object, &["kind"])).unwrap_or_default()
 }
 
 /// Who was refused because something is missing merely waits, as long as another resource is not ready: a name that we

@@ -18,9 +18,9 @@ use tonic::{Request, Response, Status};
 use tower::{Service, service_fn};
 
 use super::codec::Raw;
-use super::outcome::{Outcome, Subject, reason};
 use super::{BODY_PATIENCE, Function};
 use crate::metrics::{Metrics, RUN_FUNCTION};
+use crate::outcome::{Outcome, Subject, reason};
 use crate::wire;
 
 /// From this size on, in bytes, a request is worked on outside the threads that serve connections: 4 MiB take tens of

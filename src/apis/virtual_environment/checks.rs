@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use regex_lite::Regex;
 
 use super::inside::KNATIVE_SERVING;
+use super::settings::version;
 use super::vcluster::{host_namespace, is_exposed};
 use super::{App, Chart, ClusterType, Expose, GitOps, Parameters, VirtualEnvironmentSettings};
 use crate::check::{self, Fields, Refused, kubernetes, location};
@@ -13,9 +14,6 @@ use crate::error::Error;
 
 /// The name of a chart.
 pub const CHART: &str = "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$";
-
-/// The version of a chart, all of it: with less, provider-helm takes what it installed for another.
-pub const VERSION: &str = r"^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$";
 
 /// A folder in a repository, relative to its root.
 pub const FOLDER: &str = "^[A-Za-z0-9._@~+-][A-Za-z0-9._@~+/ -]*$";
@@ -189,12 +187,6 @@ impl ClusterType {
             Self::Aks => "aks",
         }
     }
-}
-
-/// The version of a chart.
-pub(super) fn version(version: &str) -> Result<(), Refused> {
-    static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(VERSION).ok());
-    check::shape(version, 64, |version| fits(&PATTERN, version), "a whole version such as 1.2.3").map(|_| ())
 }
 
 /// What kind of cluster runs, or is being made: the resources themselves say it.

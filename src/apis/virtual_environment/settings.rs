@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterType, Size, checks as spec};
+use super::{ClusterType, Size};
 use crate::apis::Tagged;
 use crate::catalog::{aws, gcp};
 use crate::check::{self, Refused};
@@ -18,6 +18,8 @@ use crate::models::aws::eks;
 use crate::models::aws::iam::Role;
 use crate::models::azure::KubernetesCluster;
 use crate::models::gcp::{Cluster, NodePool};
+
+pub(super) use checks::{VERSION, version};
 
 /// Settings of virtual environments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,13 +58,13 @@ pub struct VirtualEnvironmentSettings {
 #[serde(default, deny_unknown_fields)]
 pub struct Charts {
     /// Of vcluster, from <https://charts.loft.sh>; its values are those of 0.20 and later.
-    #[schemars(length(min = 1, max = 64), regex(pattern = spec::VERSION))]
+    #[schemars(length(min = 1, max = 64), regex(pattern = checks::VERSION))]
     pub vcluster: String,
     /// Of argo-cd, from <https://argoproj.github.io/argo-helm>.
-    #[schemars(length(min = 1, max = 64), regex(pattern = spec::VERSION))]
+    #[schemars(length(min = 1, max = 64), regex(pattern = checks::VERSION))]
     pub argocd: String,
     /// Of knative-operator, from <https://knative.github.io/operator>.
-    #[schemars(length(min = 1, max = 64), regex(pattern = spec::VERSION))]
+    #[schemars(length(min = 1, max = 64), regex(pattern = checks::VERSION))]
     pub knative: String,
 }
 

@@ -6,11 +6,13 @@ use regex_lite::Regex;
 
 use super::{BySize, Charts, VirtualEnvironmentSettings};
 use crate::apis::virtual_environment::ClusterType;
-use crate::apis::virtual_environment::checks::version;
 use crate::catalog::aws::{self, Partition};
 use crate::catalog::gcp;
 use crate::check::{self, Refused};
 use crate::error::Error;
+
+/// The whole version of a chart. With a shorter one, provider-helm takes the installed chart for another.
+pub const VERSION: &str = r"^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$";
 
 /// A name as Google Cloud, AWS' regions and Azure's locations have it.
 pub const NAME: &str = "^[a-z][a-z0-9.:-]*$";
@@ -29,6 +31,13 @@ pub const GROUP: &str = "^[A-Za-z0-9_().-]*[A-Za-z0-9_()-]$";
 
 /// A user-assigned identity of Azure.
 pub const IDENTITY: &str = "^/subscriptions/[0-9a-fA-F-]{36}/resourceGroups/[A-Za-z0-9_().-]+/providers/Microsoft.ManagedIdentity/userAssignedIdentities/[A-Za-z0-9_-]+$";
+
+/// Checks the version of a chart.
+pub(in crate::apis::virtual_environment) fn version(version: &str) -> Result<(), Refused> {
+    static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(VERSION).ok());
+    let fits = |version: &str| PATTERN.as_ref().is_some_and(|pattern| pattern.is_match(version));
+    check::shape(version, 64, fits, "a whole version such as 1.2.3").map(|_| ())
+}
 
 /// What a text has to be like: how long at most, its pattern, and both in words.
 struct Kind {

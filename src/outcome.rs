@@ -28,7 +28,7 @@ pub(crate) enum Outcome {
 
 impl Outcome {
     /// Reads it off the answer: a FATAL result, else the condition `Provisioned`.
-    pub(super) fn of(answer: &Result<RunFunctionResponse, Status>) -> Self {
+    pub(crate) fn of(answer: &Result<RunFunctionResponse, Status>) -> Self {
         let Ok(response) = answer else { return Self::Invalid };
         if response.results.iter().any(|result| result.severity() == Severity::Fatal) {
             return Self::Fatal;
@@ -55,7 +55,7 @@ impl Outcome {
 }
 
 /// One word that says more: the reason of `Provisioned`, or the gRPC code.
-pub(super) fn reason(answer: &Result<RunFunctionResponse, Status>) -> &str {
+pub(crate) fn reason(answer: &Result<RunFunctionResponse, Status>) -> &str {
     match answer {
         Ok(response) => provisioned(response).map_or("", |condition| &condition.reason),
         Err(status) => status.code().description(),
@@ -68,15 +68,15 @@ fn provisioned(response: &RunFunctionResponse) -> Option<&Condition> {
 
 /// Whom a request is about: the composite's identity. What is missing is empty.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Subject {
-    pub(super) kind: String,
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) uid: String,
+pub(crate) struct Subject {
+    pub(crate) kind: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) uid: String,
 }
 
 impl Subject {
-    pub(super) fn of(request: &RunFunctionRequest) -> Self {
+    pub(crate) fn of(request: &RunFunctionRequest) -> Self {
         let composite =
             request.observed.as_ref().and_then(|observed| observed.composite.as_ref()?.resource.as_ref());
         let metadata =
