@@ -46,6 +46,9 @@ const LIMIT: Duration = Duration::from_mins(30);
 struct Scenario {
     name: &'static str,
     when: When,
+    /// Whether it belongs to the core set: each API is created, changed, rejected, failed and deleted as a claims API and as a
+    /// namespaced API; rights, the portal, the upgrade and the documented commands.
+    is_core: bool,
     play: fn(Stage) -> LocalBoxFuture<'static, Result<()>>,
 }
 
@@ -64,6 +67,9 @@ enum When {
 }
 
 macro_rules! scenario {
+    (core $group:ident :: $name:ident $(, $when:ident)?) => {
+        Scenario { is_core: true, ..scenario!($group::$name $(, $when)?) }
+    };
     ($group:ident :: $name:ident) => {
         scenario!($group::$name, Together)
     };
@@ -71,6 +77,7 @@ macro_rules! scenario {
         Scenario {
             name: concat!(stringify!($group), "::", stringify!($name)),
             when: When::$when,
+            is_core: false,
             play: |stage| Box::pin($group::$name(stage)),
         }
     };
@@ -79,39 +86,39 @@ macro_rules! scenario {
 /// Every scenario.
 const SCENARIOS: &[Scenario] = &[
     // The longest first, so that nobody is waited for in the end.
-    scenario!(compatibility::the_claims_flavour_works_on_crossplane_1_20),
+    scenario!(core compatibility::the_claims_flavour_works_on_crossplane_1_20),
     // Its environments stand from here on.
-    scenario!(day_two::a_function_that_is_killed_is_missed_by_nobody),
-    scenario!(portal::people_use_the_pages),
+    scenario!(core day_two::a_function_that_is_killed_is_missed_by_nobody),
+    scenario!(core portal::people_use_the_pages),
     scenario!(install::a_team_has_apis_in_a_group_of_its_own),
     scenario!(deletion::everything_goes_when_it_is_half_made),
-    scenario!(deletion::everything_goes_when_the_clouds_refuse),
-    scenario!(deletion::nothing_is_left_when_the_composite_goes_first),
+    scenario!(core deletion::everything_goes_when_the_clouds_refuse),
+    scenario!(core deletion::nothing_is_left_when_the_composite_goes_first),
     scenario!(deletion::what_is_orphaned_stays_in_the_cloud),
     scenario!(deletion::a_site_whose_files_are_retained_keeps_its_bucket),
-    scenario!(install::packages_bring_the_providers_that_they_need),
-    scenario!(install::packages_are_pushed_as_the_readme_says),
-    scenario!(inside::the_app_lands_inside),
+    scenario!(core install::packages_bring_the_providers_that_they_need),
+    scenario!(core install::packages_are_pushed_as_the_readme_says),
+    scenario!(core inside::the_app_lands_inside),
     scenario!(inside::an_app_taken_out_of_a_claim_is_uninstalled),
     scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go),
     scenario!(inside::what_cannot_leave_is_left_behind_by_hand),
     scenario!(day_two::what_was_deleted_by_hand_comes_back),
     scenario!(day_two::what_vanished_from_a_cloud_comes_back),
     scenario!(day_two::what_is_upgraded_by_hand_stays_upgraded),
-    scenario!(failure::a_refused_leaf_is_named_and_recovers),
+    scenario!(core failure::a_refused_leaf_is_named_and_recovers),
     scenario!(failure::each_common_cause_ends_the_wait_with_what_helps),
-    scenario!(refusals::the_api_server_refuses_what_the_schema_forbids),
-    scenario!(refusals::what_cannot_change_is_refused),
-    scenario!(refusals::an_edit_that_the_function_refuses_loses_nothing),
-    scenario!(rights::people_may_do_what_their_role_says),
-    scenario!(rights::an_operator_looks_after_everything_but_secrets),
-    scenario!(rights::a_user_reaches_no_other_namespace_and_no_part),
-    scenario!(rights::only_crossplane_writes_its_references),
-    scenario!(portal::two_tenants_make_watch_and_delete),
-    scenario!(cli::the_documented_pipeline_ends_with_a_site),
+    scenario!(core refusals::the_api_server_refuses_what_the_schema_forbids),
+    scenario!(core refusals::what_cannot_change_is_refused),
+    scenario!(core refusals::an_edit_that_the_function_refuses_loses_nothing),
+    scenario!(core rights::people_may_do_what_their_role_says),
+    scenario!(core rights::an_operator_looks_after_everything_but_secrets),
+    scenario!(core rights::a_user_reaches_no_other_namespace_and_no_part),
+    scenario!(core rights::only_crossplane_writes_its_references),
+    scenario!(core portal::two_tenants_make_watch_and_delete),
+    scenario!(core cli::the_documented_pipeline_ends_with_a_site),
     scenario!(cli::a_pipeline_applies_waits_and_gets_its_outputs),
     scenario!(cli::what_is_slow_has_not_failed),
-    scenario!(cli::a_refused_part_ends_the_wait_and_is_named),
+    scenario!(core cli::a_refused_part_ends_the_wait_and_is_named),
     scenario!(cli::a_refused_change_ends_the_wait_and_is_named),
     scenario!(cli::what_recovers_during_the_wait_is_ready),
     scenario!(cli::a_wait_ends_when_its_time_is_over),
@@ -123,30 +130,30 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(cli::what_is_deleted_while_it_is_waited_for_fails),
     scenario!(cli::an_interrupted_wait_leaves_what_was_applied),
     scenario!(cli::a_deletion_that_hangs_says_what_holds_it),
-    scenario!(claims::every_claim_becomes_ready),
-    scenario!(claims::every_namespaced_composite_becomes_ready),
-    scenario!(install::compositions_are_selected_by_their_provider),
-    scenario!(up::it_listens_on_loopback_alone),
+    scenario!(core claims::every_claim_becomes_ready),
+    scenario!(core claims::every_namespaced_composite_becomes_ready),
+    scenario!(core install::compositions_are_selected_by_their_provider),
+    scenario!(core up::it_listens_on_loopback_alone),
     scenario!(figures::each_becomes_ready_by_itself, Asked),
     scenario!(figures::two_thousand_are_listed_and_waited_for, Asked),
     scenario!(figures::streams_hear_of_every_change, Asked),
     scenario!(bulk::a_hundred_environments_come_and_go, Alone),
-    scenario!(quiet::nothing_is_written_while_nothing_happens, Alone),
+    scenario!(core quiet::nothing_is_written_while_nothing_happens, Alone),
     scenario!(day_two::a_provider_that_was_down_catches_up, Alone),
     scenario!(day_two::new_settings_leave_alone_what_runs, Alone),
     scenario!(day_two::new_tags_and_publishers_reach_what_runs, Alone),
     scenario!(day_two::new_networks_reach_what_runs, Alone),
     scenario!(day_two::wrong_settings_touch_nothing_that_runs, Alone),
     scenario!(day_two::crossplane_restarted_makes_nothing_anew, Alone),
-    scenario!(upgrade::in_whatever_order_nothing_is_made_anew, Alone),
+    scenario!(core upgrade::in_whatever_order_nothing_is_made_anew, Alone),
     // From here on the examples that stand are not as they were.
-    scenario!(day_two::what_may_change_changes, Alone),
-    scenario!(deletion::everything_goes_when_it_is_ready, Alone),
+    scenario!(core day_two::what_may_change_changes, Alone),
+    scenario!(core deletion::everything_goes_when_it_is_ready, Alone),
     scenario!(cli::a_wait_outlives_the_api_server, Elsewhere),
     scenario!(portal::the_pages_outlive_the_api_server, Elsewhere),
     scenario!(day_two::an_edit_that_no_function_answers_is_not_ready, Elsewhere),
     // On one of their own again, for which there is room now.
-    scenario!(operations::its_documented_commands_run, Elsewhere),
+    scenario!(core operations::its_documented_commands_run, Elsewhere),
     scenario!(up::it_runs_until_ctrl_c, Elsewhere),
     scenario!(up::it_stays_in_the_background_until_down, Elsewhere),
 ];
@@ -156,6 +163,9 @@ const SCENARIOS: &[Scenario] = &[
 pub struct Args {
     /// Only those whose names contain one of these; all of them when none is given.
     only: Vec<String>,
+    /// Only the core set, which CI plays for every change.
+    #[arg(long, conflicts_with = "only")]
+    core: bool,
     /// Seconds that a cloud takes for one round of its work; 0 for everything at once.
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(0..=600))]
     pace: u16,
@@ -191,19 +201,20 @@ async fn run(args: &Args) -> Result<()> {
     };
     let plane = Arc::new(ControlPlane::start(&options).await?);
     println!("logs are in {}", plane.folder().display());
-    let played = play(plane.clone(), &args.only).await;
+    let played = play(plane.clone(), args).await;
     if played.is_err() {
         println!("{}", left_logs(&plane, "control-plane"));
     }
     played
 }
 
-/// Plays the scenarios whose names contain one of `only`; prints a line for each, how many hold, and once more what is to be seen of
+/// Plays the chosen scenarios; prints a line for each, how many hold, and once more what is to be seen of
 /// those that do not: the lines of others stand between.
-async fn play(plane: Arc<ControlPlane>, only: &[String]) -> Result<()> {
+async fn play(plane: Arc<ControlPlane>, args: &Args) -> Result<()> {
+    let only = &args.only;
     let is_chosen = |scenario: &&Scenario| {
         let is_named = only.iter().any(|part| scenario.name.contains(part));
-        is_named || only.is_empty() && scenario.when != When::Asked
+        is_named || only.is_empty() && scenario.when != When::Asked && (scenario.is_core || !args.core)
     };
     let chosen = SCENARIOS.iter().filter(is_chosen);
     let chosen: Vec<_> = chosen.collect();
