@@ -16,9 +16,9 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Secret, Service};
 use k8s_openapi::api::networking::v1::Ingress;
 use k8s_openapi::api::storage::v1::StorageClass;
+use k8s_schema::Schemas;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use simulator::schema::Schemas;
 use support::{simulated, world};
 
 #[test]

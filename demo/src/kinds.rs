@@ -6,8 +6,8 @@ use std::fs;
 use anyhow::{Context, Result};
 use function_paved_road::apis::{APIS, Flavour};
 use function_paved_road::manifests;
+use k8s_schema::Schemas;
 use serde_json::{Map, Value, json};
-use simulator::schema::Schemas;
 use xtask::{workspace, yaml};
 
 use crate::json::{list, text};

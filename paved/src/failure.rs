@@ -3,7 +3,7 @@
 use std::io;
 
 use anstyle::Style;
-use simulator::schema::Violation;
+use k8s_schema::Violation;
 
 use crate::paint;
 use crate::validate::Grade;

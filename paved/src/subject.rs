@@ -9,9 +9,9 @@ pub(crate) mod step;
 
 use function_paved_road::apis::Flavour;
 use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
+use k8s_schema::{Schemas, Violation};
 use serde_json::{Value, json};
 use simulator::core::{World, composite_from_claim};
-use simulator::schema::{Schemas, Violation};
 
 use crate::Console;
 use crate::cli::Sources;

@@ -2,7 +2,7 @@
 
 /// The kinds that there are, with the nearest to the one found.
 pub(crate) fn kinds(found: &str, known: &[&str]) -> String {
-    let nearest = simulator::nearest(found, known.iter().copied());
+    let nearest = crossplane::nearest(found, known.iter().copied());
     let hint = nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
     format!("found {found}; known: {}{hint}", known.join(", "))
 }

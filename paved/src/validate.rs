@@ -12,8 +12,8 @@ mod veil;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use k8s_schema::Violation;
 use serde_json::Value;
-use simulator::schema::Violation;
 
 use crate::Console;
 use crate::cli::{Form, Sources, Validate};

@@ -7,12 +7,12 @@ use std::sync::LazyLock;
 
 use function_paved_road::manifests;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
+use k8s_schema::Schemas;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::strategy::Union;
 use serde_json::{Value, json};
-use simulator::schema::Schemas;
 use values::{valid, varied};
 
 use crate::support::world::{Mood, NOT_A_NUMBER, World};

@@ -2,8 +2,8 @@
 
 use function_paved_road::apis::{APIS, Flavour};
 use function_paved_road::manifests::policy::{CROSSPLANE, policies};
+use k8s_schema::policy::{Write, rejections};
 use serde_json::{Value, json};
-use simulator::policy::{Write, rejections};
 
 /// The rejections of a write by a user of the API of a flavour.
 fn judged(

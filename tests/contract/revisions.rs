@@ -12,10 +12,10 @@ use std::sync::LazyLock;
 use function_paved_road::apis::{APIS, Flavour};
 use function_paved_road::compose::{Addition, COMMON_ADDITIONS};
 use function_paved_road::manifests::{self, SCHEMA_REVISION};
+use k8s_schema::Schemas;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use simulator::schema::Schemas;
 
 use crate::generate;
 use crate::support::{self, simulated, world};

@@ -8,10 +8,10 @@ use function_paved_road::apis::{AnyApi, Flavour};
 use function_paved_road::function::{self, Outside};
 use function_paved_road::{manifests, settings};
 use function_sdk_rust::proto::v1::RunFunctionResponse;
+use k8s_schema::Schemas;
 use serde_json::Value;
 use simulator::core::World;
 use simulator::provider::{Pace, Provider};
-use simulator::schema::Schemas;
 
 use super::{Example, read};
 

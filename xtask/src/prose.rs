@@ -20,7 +20,7 @@ const FOLDERS: [&str; 13] = [
     "tests",
     "paved/src",
     "paved/tests",
-    "simulator",
+    "crates",
     "demo",
     "e2e",
     "xtask",

@@ -1,19 +1,19 @@
-//! Small verbs on JSON values: read and write at a path, and name a value in a message.
+//! JSON values: read and write at a path, merge, and quote in a message.
 
 use serde_json::{Map, Value};
 
 /// The value below `path`, whose segments are object keys.
-pub(crate) fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
+pub fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, key| value.get(key))
 }
 
 /// The text below `path`; empty text counts as none, as it does for Kubernetes' metadata.
-pub(crate) fn text<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
+pub fn text<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
     at(value, path)?.as_str().filter(|text| !text.is_empty())
 }
 
 /// Writes `new` below `path`; whatever stands in the way and is no object is replaced by one.
-pub(crate) fn set(value: &mut Value, path: &[&str], new: Value) {
+pub fn set(value: &mut Value, path: &[&str], new: Value) {
     let Some((last, parents)) = path.split_last() else { return };
     let mut here = value;
     for key in parents {
@@ -23,14 +23,14 @@ pub(crate) fn set(value: &mut Value, path: &[&str], new: Value) {
 }
 
 /// Removes what stands below `path`.
-pub(crate) fn remove(value: &mut Value, path: &[&str]) -> Option<Value> {
+pub fn remove(value: &mut Value, path: &[&str]) -> Option<Value> {
     let (last, parents) = path.split_last()?;
     let parent = parents.iter().try_fold(value, |value, key| value.get_mut(key))?;
     parent.as_object_mut()?.remove(*last)
 }
 
 /// The value as an object, made one if it is none.
-pub(crate) fn object(value: &mut Value) -> &mut Map<String, Value> {
+pub fn object(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
     }
@@ -41,7 +41,7 @@ pub(crate) fn object(value: &mut Value) -> &mut Map<String, Value> {
 }
 
 /// Lays `top` over `base`: maps merge deeply, everything else is replaced.
-pub(crate) fn overlay(base: &mut Value, top: &Value) {
+pub fn overlay(base: &mut Value, top: &Value) {
     match (base, top) {
         (Value::Object(base), Value::Object(top)) => {
             for (key, value) in top {
@@ -53,7 +53,7 @@ pub(crate) fn overlay(base: &mut Value, top: &Value) {
 }
 
 /// A value as a message quotes it: JSON, cut after 80 characters.
-pub(crate) fn quote(value: &Value) -> String {
+pub fn quote(value: &Value) -> String {
     let text = match value {
         Value::Object(map) if map.is_empty() => "an empty object".to_owned(),
         Value::Object(_) => "an object".to_owned(),

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Definition, Role, SchemaError};
-use crate::value::{at, text};
+use crossplane::json::{at, text};
 
 /// The definitions one document gives, one per served version (and per role, for an XRD).
 pub(super) fn definitions(document: &Value) -> Result<Vec<Definition>, SchemaError> {

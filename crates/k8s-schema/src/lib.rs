@@ -1,8 +1,10 @@
-//! An API server's schema checks, offline: defaults, structure and CEL rules of CRDs and of what XRDs become.
+//! An API server's checks, offline: defaults, structure and CEL rules of CRDs and of the CRDs that XRDs become; and
+//! [admission policies](policy).
 
 mod crd;
 mod defaults;
 mod formats;
+pub mod policy;
 mod structure;
 
 use std::collections::BTreeMap;
@@ -13,7 +15,7 @@ use serde_json::Value;
 
 pub use structure::child;
 
-use crate::value::{at, quote, text};
+use crossplane::json::{at, quote, text};
 
 /// The kinds an API server would serve, by apiVersion and kind.
 #[derive(Debug, Default)]

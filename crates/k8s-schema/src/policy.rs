@@ -3,7 +3,7 @@
 use kube_cel::{AdmissionRequest, VapEvaluator, VapExpression};
 use serde_json::Value;
 
-use crate::value::text;
+use crossplane::json::text;
 
 /// A write of an object: what is to be stored, what is stored, and who writes.
 #[derive(Clone, Copy, Debug)]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::Violation;
 use super::defaults::field;
-use crate::value::quote;
+use crossplane::json::quote;
 
 /// How many violations are collected: whoever sends an object decides how many there could be.
 const MOST: usize = 200;

@@ -1,8 +1,8 @@
 //! What an API server would say, on small schemas of our own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
+use k8s_schema::{Role, Schemas};
 use serde_json::{Value, json};
-use simulator::schema::{Role, Schemas};
 
 fn xrd() -> Value {
     let parameters = json!({
@@ -189,6 +189,6 @@ fn a_document_that_is_no_definition_is_named() {
 
 #[test]
 fn the_nearest_name_is_near() {
-    assert_eq!(simulator::nearest("g4dn.xlrge", ["g5.xlarge", "g4dn.xlarge"]), Some("g4dn.xlarge"));
-    assert_eq!(simulator::nearest("banana", ["g5.xlarge", "g4dn.xlarge"]), None);
+    assert_eq!(crossplane::nearest("g4dn.xlrge", ["g5.xlarge", "g4dn.xlarge"]), Some("g4dn.xlarge"));
+    assert_eq!(crossplane::nearest("banana", ["g5.xlarge", "g4dn.xlarge"]), None);
 }

@@ -27,7 +27,7 @@ pub use render::{Rendered, rendered};
 pub use request::RunError;
 pub use status::{Event, Severity};
 
-use crate::value::{at, set, text};
+use crossplane::json::{at, set, text};
 
 /// The annotation that says which slot of its XR a composed resource fills.
 pub const SLOT: &str = "crossplane.io/composition-resource-name";

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::core::{ConnectionDetails, World, connection_secret, secret_ref};
-use crate::value::{at, overlay, remove, set, text};
+use ::crossplane::json::{at, overlay, remove, set, text};
 use manner::{Facts, Id, Manner};
 
 /// How fast the clouds are.

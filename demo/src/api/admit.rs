@@ -1,7 +1,7 @@
 //! What the API server takes: the right place, the schema's fields, its defaults and its rules.
 
+use k8s_schema::policy::{Write, rejections};
 use serde_json::{Value, json};
-use simulator::policy::{Write, rejections};
 
 use super::{Api, Refused, Request, versioned};
 use crate::json::{remove, text};

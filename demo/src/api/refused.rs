@@ -2,8 +2,8 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use k8s_schema::Violation;
 use serde_json::{Value, json};
-use simulator::schema::Violation;
 
 use super::shown;
 use crate::fields::Conflict;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
+use k8s_schema::Violation;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
-use simulator::schema::Violation;
 
 use super::plan::Step;
 use crate::Console;

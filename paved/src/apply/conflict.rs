@@ -1,9 +1,9 @@
 //! Fields that somebody else has set: whose they are, and what to do.
 
 use jiff::Timestamp;
+use k8s_schema::Violation;
 use kube::api::DynamicObject;
 use kube::core::Status;
-use simulator::schema::Violation;
 
 use crate::cluster::one_line;
 use crate::environment::age;

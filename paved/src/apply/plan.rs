@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use k8s_schema::Violation;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
-use simulator::schema::Violation;
 
 use crate::Console;
 use crate::cluster::{A_NAME, Cluster, Kind, Kinds, is_name};

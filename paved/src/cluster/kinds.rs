@@ -189,7 +189,7 @@ impl Kinds {
     pub(crate) fn may_be_meant(&self, api_version: &str, kind: &str) -> bool {
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         let is_ours = self.0.iter().any(|one| one.name() == kind || one.resource.group == group);
-        is_ours || simulator::nearest(kind, self.names()).is_some()
+        is_ours || crossplane::nearest(kind, self.names()).is_some()
     }
 
     fn names(&self) -> Vec<&str> {

@@ -3,9 +3,9 @@
 use std::error::Error;
 use std::iter::successors;
 
+use k8s_schema::Violation;
 use kube::client::AuthError;
 use kube::core::Status;
-use simulator::schema::Violation;
 
 use crate::failure::Failure;
 use crate::paint::harmless;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use simulator::schema::Violation;
+use k8s_schema::Violation;
 
 use super::check::Check;
 use super::checks::name;

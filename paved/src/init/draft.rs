@@ -1,8 +1,8 @@
 //! A claim that is being written: what is given, and what is missing.
 
 use function_paved_road::apis::Flavour;
+use k8s_schema::Violation;
 use serde_json::{Map, Value, json};
-use simulator::schema::Violation;
 
 use super::target::Target;
 use crate::cli::Init;
@@ -132,7 +132,7 @@ impl Draft {
             [] => {
                 let last = |path: &'_ str| path.rsplit('.').next().unwrap_or_default().to_owned();
                 let ends: Vec<String> = all.iter().map(|field| last(field)).collect();
-                let nearest = simulator::nearest(&last(path), ends.iter().map(String::as_str));
+                let nearest = crossplane::nearest(&last(path), ends.iter().map(String::as_str));
                 let hint = nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
                 Err(Failure::Usage(format!("--set: found {path:?}; known: {}{hint}", all.join(", "))))
             }

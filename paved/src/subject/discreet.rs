@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use function_paved_road::check::{Refused, location};
+use k8s_schema::Violation;
 use regex_lite::{Captures, Regex};
 use serde_json::Value;
-use simulator::schema::Violation;
 
 use crate::yaml::Written;
 

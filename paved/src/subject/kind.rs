@@ -2,8 +2,8 @@
 
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use function_paved_road::manifests;
+use k8s_schema::Violation;
 use serde_json::Value;
-use simulator::schema::Violation;
 
 use crate::suggest;
 
@@ -83,7 +83,7 @@ pub(crate) fn as_meant(document: &Value) -> Option<Value> {
     let mut meant = document.clone();
     let (kind, known) = (document["kind"].as_str()?, known());
     if !known.contains(&kind) {
-        meant["kind"] = simulator::nearest(kind, known)?.into();
+        meant["kind"] = crossplane::nearest(kind, known)?.into();
     }
     let target = of_kind(&meant, None).ok()?;
     meant["apiVersion"] = manifests::api_version(&target.group).into();

@@ -3,8 +3,8 @@
 use function_paved_road::apis::Flavour;
 use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
+use k8s_schema::Violation;
 use serde_json::Value;
-use simulator::schema::Violation;
 
 use super::{Found, Grade, Problem, overlap, problem, title};
 use crate::Console;

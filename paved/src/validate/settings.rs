@@ -4,8 +4,8 @@ use function_paved_road::apis;
 use function_paved_road::error::{Error, FieldError};
 use function_paved_road::manifests;
 use function_paved_road::settings::{API_VERSION, KIND};
+use k8s_schema::{Schemas, Violation};
 use serde_json::{Map, Value, json};
-use simulator::schema::{Schemas, Violation};
 
 use super::sort::Part;
 use super::{Grade, Problem, overlap, problem};

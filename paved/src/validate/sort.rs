@@ -1,8 +1,8 @@
 //! What a document is to us.
 
 use function_paved_road::settings::{API_VERSION, KIND};
+use k8s_schema::Violation;
 use serde_json::Value;
-use simulator::schema::Violation;
 
 use crate::files::shape;
 use crate::subject::kind;
@@ -54,7 +54,7 @@ pub(super) fn of(document: &Located, in_folder: bool) -> Sort {
     let known = kind::known();
     let is_meant = kind::is_our_group(group)
         || version == function_paved_road::manifests::VERSION
-            && simulator::nearest(kind, known.iter().copied()).is_some();
+            && crossplane::nearest(kind, known.iter().copied()).is_some();
     match kind::find(value) {
         Ok(_) => Sort::Environment,
         Err(violation) if known.contains(&kind) || is_meant => Sort::Wrong(violation),

@@ -159,7 +159,7 @@ fn collect(path: &str, value: &Value, node: &Node, file: &str, written: &mut Wri
         Value::Object(fields) => {
             for (name, value) in fields {
                 if let Some(field) = node.field(name) {
-                    collect(&simulator::schema::child(path, name), value, &field.node, file, written);
+                    collect(&k8s_schema::child(path, name), value, &field.node, file, written);
                 }
             }
         }

@@ -7,8 +7,8 @@ use regex::Regex;
 use serde_json::{Number, Value};
 
 use super::Violation;
-use crate::schema::formats;
-use crate::value::quote;
+use crate::formats;
+use crossplane::json::quote;
 
 /// Says in words what a pattern allows; not part of Kubernetes' schemas.
 pub(super) const WORDS: &str = "x-pattern-in-words";

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::bounds::WORDS;
 use super::{Place, Walk};
-use crate::value::{at, text};
+use crossplane::json::{at, text};
 
 const NAME: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 const NAME_WORDS: &str = "lower-case letters, digits and '-', with a letter or digit at both ends";

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::compose::{self, ComposeError, Prepared};
 use super::{ConnectionDetails, Event, Scope, World, connection_secret, naming, secret_ref, ssa, status};
-use crate::value::{at, remove, set, text};
+use crossplane::json::{at, remove, set, text};
 
 /// What applying a response changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

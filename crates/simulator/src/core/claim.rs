@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{CLAIM_NAME, CLAIM_NAMESPACE, naming};
-use crate::value::{at, text};
+use crossplane::json::{at, text};
 
 /// A claim no XR can be made of.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,7 +7,7 @@ use function_sdk_rust::resource::struct_to_json;
 use serde_json::{Map, Value, json};
 
 use super::{CLAIM_NAME, CLAIM_NAMESPACE, COMPOSITE, SLOT, Scope, World, naming};
-use crate::value::{at, remove, set, text};
+use crossplane::json::{at, remove, set, text};
 
 /// Why core would compose nothing of a response.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::value::text;
+use crossplane::json::text;
 
 const LONGEST: usize = 63;
 const HASH: usize = 12;

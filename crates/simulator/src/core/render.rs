@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::compose::{self, ComposeError};
 use super::{Severity, World, status};
-use crate::value::{at, overlay, set};
+use crossplane::json::{at, overlay, set};
 
 /// The documents that render prints, in its order.
 #[derive(Clone, Debug, PartialEq)]

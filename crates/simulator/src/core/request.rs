@@ -11,7 +11,7 @@ use pbjson_types::Struct;
 use serde_json::{Value, json};
 
 use super::{World, naming, status};
-use crate::value::{at, set, text};
+use crossplane::json::{at, set, text};
 
 /// How often core runs a function again because it asks for more.
 const RERUNS: usize = 5;

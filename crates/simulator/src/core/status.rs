@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::compose::Prepared;
 use super::{Scope, World};
-use crate::value::{at, set, text};
+use crossplane::json::{at, set, text};
 
 /// Conditions that are Crossplane's own: a function's are dropped.
 const SYSTEM: [&str; 5] = ["Ready", "Synced", "Healthy", "UpToDate", "Responsive"];

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::manner::{Id, MANAGED, Manner};
 use super::{State, set_condition};
-use crate::value::set;
+use crossplane::json::set;
 
 /// Healthy once its repository was brought into the cluster.
 pub(super) const APPLICATION: Manner = Manner {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::core::{ConnectionDetails, World, connection_secret};
-use crate::value::text;
+use crossplane::json::text;
 
 use super::manner::{Facts, Id, Manner, Reference, UPJET, details, each, many, one};
 

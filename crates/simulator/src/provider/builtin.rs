@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::manner::{Id, MANAGED, Manner};
 use super::{State, set_condition};
 use crate::core::{World, naming};
-use crate::value::{at, set, text};
+use crossplane::json::{at, set, text};
 
 /// A built-in kind that has no status worth speaking of.
 const BASE: Manner = Manner { id: Id::None, tell: |_, _, _, _| {}, ..MANAGED };

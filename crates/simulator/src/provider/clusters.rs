@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::is_ready;
 use crate::core::{World, secret_ref};
-use crate::value::{at, text};
+use crossplane::json::{at, text};
 
 /// Kinds that a chart brings, by group and name: nobody knows them before it is installed.
 const BROUGHT: [(&str, &str, &str); 3] = [

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::manner::{Id, MANAGED, Manner};
 use super::{State, set_condition};
-use crate::value::set;
+use crossplane::json::set;
 
 /// A provider config exists, and that is all.
 pub(super) const CONFIG: Manner = Manner { id: Id::None, tell: |_, _, _, _| {}, ..MANAGED };

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::manner::{Facts, Id, Manner, Reference, UPJET, await_secret, details, one};
-use crate::value::{at, text};
+use crossplane::json::{at, text};
 
 const PROJECT: &str = "acme-dev";
 

@@ -7,7 +7,7 @@ use super::manner::{MANAGED, Manner};
 use super::object::copy_details;
 use super::{State, set_condition};
 use crate::core::{ConnectionDetails, World, connection_secret};
-use crate::value::{at, text};
+use crossplane::json::{at, text};
 
 /// Charts whose own version has no `v`, although their repository's index may write one. provider-helm compares the version that
 /// was asked for with the chart's own one, as text.

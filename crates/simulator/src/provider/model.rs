@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::manner::{self, Facts, Id, Manner, Reference};
 use super::{State, finish, identify, references};
 use crate::core::World;
-use crate::value::{at, overlay, set};
+use crossplane::json::{at, overlay, set};
 
 /// How a kind answers.
 pub struct Model(Manner);

@@ -9,7 +9,7 @@ use super::clusters::{await_config, await_kind, await_namespace, cluster, is_obs
 use super::manner::{self, MANAGED, Manner};
 use super::{State, condition, set_condition};
 use crate::core::{ConnectionDetails, World, naming};
-use crate::value::{at, set, text};
+use crossplane::json::{at, set, text};
 
 /// Synced once its cluster takes the manifest; Ready as its policy says.
 pub(super) const OBJECT: Manner = Manner { waits: await_cluster, effects: create, tell, ..MANAGED };

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::is_ready;
 use super::manner::{Manner, Reference};
 use crate::core::World;
-use crate::value::{at, set, text};
+use crossplane::json::{at, set, text};
 
 /// Fills the fields that references and selectors stand for; an error is what a provider says while it cannot.
 pub(super) fn resolve(manner: &Manner, object: &mut Value, world: &World) -> Result<(), String> {

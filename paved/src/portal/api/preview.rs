@@ -10,12 +10,12 @@ use axum::response::{IntoResponse as _, Response};
 use function_paved_road::function::Outside;
 use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
+use k8s_schema::Violation;
 use kube::api::DynamicObject;
 use kube::core::ApiResource;
 use serde::Serialize;
 use serde_json::Value;
 use simulator::core::{SLOT, rendered};
-use simulator::schema::Violation;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use utoipa::ToSchema;
 

@@ -1,0 +1,46 @@
+//! The crates of the workspace depend on each other in one direction. Dev-dependencies are free.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::process::Command;
+
+use serde_json::Value;
+use xtask::workspace;
+
+/// A crate, and the crates of ours that it may depend on. A crate that is not listed may depend on all of them.
+const EDGES: [(&str, &[&str]); 4] = [
+    ("crossplane", &[]),
+    ("k8s-schema", &["crossplane"]),
+    ("function-paved-road", &["crossplane", "k8s-schema"]),
+    ("simulator", &["crossplane", "k8s-schema", "function-paved-road"]),
+];
+
+/// The crates that only developers' programs may depend on.
+const TOOLS: [&str; 3] = ["demo", "e2e", "xtask"];
+
+#[test]
+fn crates_depend_in_one_direction() {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(workspace::root());
+    let output = cargo.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut wrong = Vec::new();
+    for package in metadata["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        let allowed = EDGES.iter().find(|(from, _)| *from == name).map(|(_, allowed)| *allowed);
+        let dependencies = package["dependencies"].as_array().unwrap().iter();
+        let ours = dependencies.filter(|one| one["path"].is_string() && one["kind"].is_null());
+        for dependency in ours.map(|one| one["name"].as_str().unwrap()) {
+            let is_allowed = match allowed {
+                Some(allowed) => allowed.contains(&dependency),
+                None => TOOLS.contains(&name) || !TOOLS.contains(&dependency),
+            };
+            if !is_allowed {
+                wrong.push(format!("{name} -> {dependency}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+    assert!(metadata["packages"].as_array().unwrap().len() > EDGES.len());
+}
