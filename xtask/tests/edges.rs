@@ -21,7 +21,9 @@ const TOOLS: [&str; 3] = ["demo", "e2e", "xtask"];
 #[test]
 fn crates_depend_in_one_direction() {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(workspace::root());
+    cargo
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(workspace::root());
     let output = cargo.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();

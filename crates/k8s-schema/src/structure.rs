@@ -147,7 +147,7 @@ impl Walk {
             return;
         }
         let names = allowed.iter().filter_map(Value::as_str);
-        let hint = value.as_str().and_then(|found| crate::nearest(found, names));
+        let hint = value.as_str().and_then(|found| crossplane::nearest(found, names));
         let hint = hint.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
         self.refuse(path, format!("found {}; {}{hint}", quote(value), list_of(allowed)));
     }
@@ -257,7 +257,7 @@ fn unknown(name: &str, schema: &Value) -> String {
         .flatten()
         .map(|(name, _)| name.as_str())
         .collect();
-    match crate::nearest(name, known.iter().copied()) {
+    match crossplane::nearest(name, known.iter().copied()) {
         Some(nearest) => format!("is not a known field; did you mean {nearest}?"),
         None if known.is_empty() => "is not a known field; none is known here".to_owned(),
         None => format!("is not a known field; known: {}", known.join(", ")),

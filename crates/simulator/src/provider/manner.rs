@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{State, addons, aws, azure, builtin, crossplane, gcp, helm, object, set_condition, sql};
 use crate::core::{ConnectionDetails, World, naming};
-use crossplane::json::{at, text};
+use ::crossplane::json::{at, text};
 
 /// How a kind behaves. [`MANAGED`] is the ordinary managed resource; a kind's table entry says what differs.
 pub(super) struct Manner {
