@@ -80,7 +80,9 @@ fn composed_names_are_those_of_the_last_release() {
     let mut text = String::new();
     for (group, names) in names.0 {
         writeln!(text, "{group}:").unwrap();
-        names.iter().for_each(|name| writeln!(text, "  {name}").unwrap());
+        for name in names {
+            writeln!(text, "  {name}").unwrap();
+        }
     }
     let mut settings = insta::Settings::clone_current();
     settings.set_prepend_module_to_snapshot(false);

@@ -69,7 +69,7 @@ fn add_sources(folder: &Path, names: &mut BTreeSet<String>) {
             _ if is_test => {}
             _ if path.is_dir() => add_sources(&path, names),
             Some("rs" | "ts" | "tsx" | "yaml" | "tpl") => {
-                add_names(&fs::read_to_string(&path).unwrap(), names)
+                add_names(&fs::read_to_string(&path).unwrap(), names);
             }
             _ => {}
         }
