@@ -17,7 +17,7 @@ use simulator::schema::Violation;
 
 use crate::Console;
 use crate::cli::{Form, Sources, Validate};
-use crate::failure::Failure;
+use crate::failure::{Failure, Grade};
 use crate::files::{Inputs, Source};
 use crate::subject::discreet::as_written;
 use crate::yaml::{Located, Spot};
@@ -77,17 +77,6 @@ struct Problem {
     message: String,
 }
 
-/// Who refuses it, the gravest last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Grade {
-    /// The parser: it is no YAML, or no object.
-    Syntax,
-    /// An API server.
-    Schema,
-    /// The function.
-    Composition,
-}
-
 /// A document that nothing is wrong with.
 struct Valid {
     source: usize,
@@ -98,17 +87,6 @@ struct Valid {
 struct Skipped {
     source: usize,
     document: String,
-}
-
-impl Grade {
-    /// As other programs read it.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Syntax => "syntax",
-            Self::Schema => "schema",
-            Self::Composition => "composition",
-        }
-    }
 }
 
 impl Problem {

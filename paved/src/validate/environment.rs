@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 use simulator::schema::Violation;
 
-use super::{Found, Grade, Problem, overlap, problem, title};
+use super::{Found, Problem, overlap, problem, title};
 use crate::Console;
 use crate::cli::Sources;
-use crate::failure::Failure;
+use crate::failure::{Failure, Grade};
 use crate::files::Source;
 use crate::function;
 use crate::paint::harmless;

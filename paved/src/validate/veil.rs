@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Grade, Problem};
+use super::Problem;
+use crate::failure::Grade;
 use crate::files::Source;
 use crate::subject::discreet::struck;
 
