@@ -15,7 +15,7 @@ use crate::documents::yaml;
 use crate::failure::Failure;
 use crate::function;
 use crate::subject::Subject;
-use crate::subject::discreet::without_secrets;
+use crate::discreet::without_secrets;
 
 /// More turns than any environment needs.
 const LIMIT: usize = 200;

@@ -9,6 +9,7 @@ mod cluster;
 mod composed;
 mod connect;
 mod delete;
+mod discreet;
 mod doctor;
 mod documents;
 mod environment;

@@ -1,6 +1,5 @@
 //! One claim or XR, checked, and the world around it.
 
-pub(crate) mod discreet;
 pub(crate) mod kind;
 pub(crate) mod observed;
 pub(crate) mod placeholder;
@@ -15,12 +14,12 @@ use simulator::schema::{Schemas, Violation};
 
 use crate::Console;
 use crate::cli::Sources;
+use crate::discreet::{as_written, discreet};
 use crate::failure::Failure;
 use crate::files::Document;
 use crate::function;
 use crate::paint::harmless_name;
 use crate::yaml::Written;
-use discreet::{as_written, discreet};
 use kind::Target;
 use observed::{Observed, Whose};
 use step::Step;

@@ -19,7 +19,7 @@ use crate::Console;
 use crate::cli::{Form, Sources, Validate};
 use crate::failure::{Failure, Grade};
 use crate::files::{Inputs, Source};
-use crate::subject::discreet::as_written;
+use crate::discreet::as_written;
 use crate::yaml::{Located, Spot};
 use found::Found;
 pub(crate) use settings::violations;

@@ -13,7 +13,7 @@ use crate::failure::{Failure, Grade};
 use crate::files::Source;
 use crate::function;
 use crate::paint::harmless;
-use crate::subject::discreet::fatal_violation;
+use crate::discreet::fatal_violation;
 use crate::subject::kind::Target;
 use crate::subject::observed::Observed;
 use crate::subject::{Stored, step};

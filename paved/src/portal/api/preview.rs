@@ -32,7 +32,7 @@ use crate::portal::live::Part;
 use crate::portal::problem::{Absent, FieldError, Problem, Refusals, Unfit};
 use crate::portal::who::SignedIn;
 use crate::subject::Stored;
-use crate::subject::discreet::without_secrets;
+use crate::discreet::without_secrets;
 use crate::subject::observed::Observed;
 use crate::subject::step::{CONFIG, CONFIG_VERSION, Step, is_our_config};
 
