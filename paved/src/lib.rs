@@ -20,6 +20,7 @@ mod init;
 mod kinds;
 mod list;
 mod live;
+mod names;
 mod outputs;
 mod paint;
 mod platform;

@@ -6,9 +6,9 @@ use clap::{Args, ValueEnum};
 use function_paved_road::apis::Flavour;
 use function_paved_road::manifests::{self, policy};
 
-use crate::cluster::{A_NAME, is_name};
 use crate::failure::Failure;
 use crate::files::Inputs;
+use crate::names::{self, A_NAME, is_name};
 
 pub(super) const VALIDATE_HELP: &str = "\
 Examples:
@@ -149,7 +149,7 @@ pub(crate) struct Platform {
     #[arg(
         long,
         value_name = "NAME",
-        default_value = crate::platform::FUNCTION,
+        default_value = names::FUNCTION,
         value_parser = object_name,
         conflicts_with = "check"
     )]
