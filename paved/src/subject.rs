@@ -4,6 +4,7 @@ pub(crate) mod kind;
 pub(crate) mod observed;
 pub(crate) mod placeholder;
 mod readable;
+mod sources;
 pub(crate) mod step;
 
 use function_paved_road::apis::Flavour;
@@ -13,7 +14,6 @@ use simulator::core::{World, composite_from_claim};
 use simulator::schema::{Schemas, Violation};
 
 use crate::Console;
-use crate::cli::Sources;
 use crate::discreet::{as_written, discreet};
 use crate::failure::Failure;
 use crate::files::Document;
@@ -22,6 +22,7 @@ use crate::paint::harmless_name;
 use crate::yaml::Written;
 use kind::Target;
 use observed::{Observed, Whose};
+pub(crate) use sources::Sources;
 use step::Step;
 
 /// One claim or XR, checked, and the world around it.

@@ -23,6 +23,7 @@ use super::changes::{Document, drafted};
 use super::environments::Place;
 use super::write::Draft;
 use crate::cluster::{Api, Cluster, Kind, compositions};
+use crate::discreet::without_secrets;
 use crate::failure::Failure;
 use crate::function;
 use crate::portal::Portal;
@@ -32,7 +33,6 @@ use crate::portal::live::Part;
 use crate::portal::problem::{Absent, FieldError, Problem, Refusals, Unfit};
 use crate::portal::who::SignedIn;
 use crate::subject::Stored;
-use crate::discreet::without_secrets;
 use crate::subject::observed::Observed;
 use crate::subject::step::{CONFIG, CONFIG_VERSION, Step, is_our_config};
 
