@@ -26,6 +26,7 @@ mod paint;
 mod platform;
 mod portal;
 mod preview;
+mod providers;
 mod publish;
 mod status;
 mod stop;
