@@ -27,6 +27,7 @@ mod session;
 mod shapes;
 mod sign_in;
 mod streams;
+mod template;
 mod who;
 
 use std::io::IsTerminal as _;

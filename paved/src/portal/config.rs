@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 use tracing::Level;
 use url::{Origin, Url};
 
-use super::namespace::Template;
+use super::template::Template;
 use crate::cli::Portal as Flags;
 use crate::failure::Failure;
 

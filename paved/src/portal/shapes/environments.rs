@@ -15,9 +15,9 @@ use crate::portal::answer::Answer;
 use crate::portal::api::write::{Draft, name_fits};
 use crate::portal::extract::Json;
 use crate::portal::kinds::{api, is_claim};
-use crate::portal::namespace::slug;
 use crate::portal::owner::{Owner, hash, unique};
 use crate::portal::problem::{Conflicts, Problem, Refusals, Unfit};
+use crate::portal::template::slug;
 use crate::portal::who::{Person, SignedIn};
 
 /// The claim's kind.
