@@ -26,6 +26,7 @@ mod serve;
 mod session;
 mod shapes;
 mod sign_in;
+mod signed_in;
 mod streams;
 mod template;
 mod who;
@@ -172,7 +173,7 @@ impl Portal {
         let live =
             Arc::new(Live::new(owner::unique(4).map_err(|why| Failure::Usage(why.detail().to_owned()))?));
         let streams = Streams::new();
-        let naming = Naming::of(&config.auth);
+        let naming = config.auth.naming();
         // Where the portal's own keys lie, nobody who signs in has anything to make.
         let fallback = Some(own.namespace).filter(|_| matches!(config.auth, Auth::None));
         Ok(Self {

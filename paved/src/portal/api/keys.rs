@@ -20,7 +20,8 @@ use crate::portal::extract::Json;
 use crate::portal::owner::{ANNOTATION, Owner};
 use crate::portal::problem::{Problem, Refusals, Unfit};
 use crate::portal::shapes::workspaces;
-use crate::portal::who::{Person, SignedIn};
+use crate::portal::signed_in::SignedIn;
+use crate::portal::who::Person;
 
 /// The key of the ConfigMap's data, in the format of sshd.
 const DATA: &str = "authorized_keys";

@@ -11,7 +11,8 @@ use crate::portal::answer::Answer;
 use crate::portal::layers::PublicAddress;
 use crate::portal::owner::Owner;
 use crate::portal::problem::Refusals;
-use crate::portal::who::{Credential, SignedIn};
+use crate::portal::signed_in::SignedIn;
+use crate::portal::who::Credential;
 
 /// Whoever asks.
 #[derive(Serialize, ToSchema)]

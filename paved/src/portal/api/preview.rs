@@ -31,7 +31,7 @@ use crate::portal::answer::Answer;
 use crate::portal::extract::{Json, Path};
 use crate::portal::live::Part;
 use crate::portal::problem::{Absent, FieldError, Problem, Refusals, Unfit};
-use crate::portal::who::SignedIn;
+use crate::portal::signed_in::SignedIn;
 use crate::subject::Stored;
 use crate::subject::observed::Observed;
 use crate::subject::step::{CONFIG, CONFIG_VERSION, Step, is_our_config};

@@ -17,8 +17,9 @@ use crate::portal::extract::Json;
 use crate::portal::kinds::{api, is_claim};
 use crate::portal::owner::{Owner, hash, unique};
 use crate::portal::problem::{Conflicts, Problem, Refusals, Unfit};
+use crate::portal::signed_in::SignedIn;
 use crate::portal::template::slug;
-use crate::portal::who::{Person, SignedIn};
+use crate::portal::who::Person;
 
 /// The claim's kind.
 const KIND: &str = "ApplicationEnvironment";

@@ -19,8 +19,9 @@ use crate::portal::Portal;
 use crate::portal::live::{Action, End, Entry, Next, Reader};
 use crate::portal::owner::{LABEL, Owner};
 use crate::portal::problem::{Problem, Refusals};
+use crate::portal::signed_in::person;
 use crate::portal::streams::Stranger;
-use crate::portal::who::{Person, Token, person};
+use crate::portal::who::{Person, Token};
 
 /// How long a client may take to send its first message, where it comes without anything else.
 const FIRST: Duration = Duration::from_secs(10);

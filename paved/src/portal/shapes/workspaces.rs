@@ -21,7 +21,8 @@ use crate::portal::kinds::api;
 use crate::portal::live::Entry;
 use crate::portal::owner::{LABEL, Owner, unique};
 use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
-use crate::portal::who::{Person, SignedIn};
+use crate::portal::signed_in::SignedIn;
+use crate::portal::who::Person;
 
 /// The claim's kind.
 const KIND: &str = "GpuDevWorkspaceClaim";
