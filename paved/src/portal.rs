@@ -22,6 +22,7 @@ mod origin;
 pub(crate) mod owner;
 mod pages;
 mod problem;
+mod request;
 mod serve;
 mod session;
 mod shapes;

@@ -17,15 +17,13 @@ use crate::portal::extract::Json;
 use crate::portal::kinds::{api, is_claim};
 use crate::portal::owner::{Owner, hash, unique};
 use crate::portal::problem::{Conflicts, Problem, Refusals, Unfit};
+use crate::portal::request::REQUEST;
 use crate::portal::signed_in::SignedIn;
 use crate::portal::template::slug;
 use crate::portal::who::Person;
 
 /// The claim's kind.
 const KIND: &str = "ApplicationEnvironment";
-
-/// The label with the request's id.
-pub(in crate::portal) const REQUEST: &str = "request-id";
 
 /// A new environment.
 #[derive(ToSchema)]

@@ -13,12 +13,13 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use tracing::{Instrument as _, Span};
 
-use super::environments::{REQUEST, kinds};
+use super::environments::kinds;
 use crate::cluster::Kind;
 use crate::portal::Portal;
 use crate::portal::live::{Action, Entry, Next, Reader};
 use crate::portal::owner::{LABEL, Owner};
 use crate::portal::problem::{Problem, Refusals};
+use crate::portal::request::REQUEST;
 use crate::portal::signed_in::person;
 use crate::portal::streams::{End, Stranger};
 use crate::portal::who::{Person, Token};
