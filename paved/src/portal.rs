@@ -3,6 +3,7 @@
 
 mod access;
 mod acting;
+mod address;
 mod answer;
 mod answers;
 mod api;

@@ -7,8 +7,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::portal::Portal;
+use crate::portal::address::PublicAddress;
 use crate::portal::answer::Answer;
-use crate::portal::layers::PublicAddress;
 use crate::portal::owner::Owner;
 use crate::portal::problem::Refusals;
 use crate::portal::signed_in::SignedIn;
