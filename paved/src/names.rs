@@ -1,4 +1,4 @@
-//! Names of objects: what Kubernetes takes for one, and the Function's.
+//! Names of Kubernetes objects: the rule for them, and the Function's name.
 
 /// What Crossplane calls the Function when it is installed as docs/how-to/install.md says, or because a Configuration depends on it.
 pub(crate) const FUNCTION: &str = "paved-road-function-paved-road";

@@ -1,4 +1,4 @@
-//! Families of providers, and the groups of their kinds.
+//! Families of providers, and the API groups of their provider configs.
 
 use function_paved_road::models::Provider;
 

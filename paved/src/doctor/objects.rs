@@ -1,4 +1,4 @@
-//! What the checks read off objects.
+//! Fields of objects that several checks need.
 
 use kube::api::DynamicObject;
 use serde_json::Value;
@@ -15,6 +15,7 @@ fn condition<'o>(object: &'o DynamicObject, kind: &str) -> &'o Value {
     conditions.into_iter().find(|one| one["type"] == kind).unwrap_or(&Value::Null)
 }
 
+/// Whether a condition is `True`.
 pub(super) fn holds(object: &DynamicObject, kind: &str) -> bool {
     condition(object, kind)["status"] == "True"
 }
@@ -27,11 +28,13 @@ pub(super) fn message(object: &DynamicObject, kind: &str) -> String {
     }
 }
 
+/// Whether an XRD has the category of our kinds.
 pub(super) fn is_ours(definition: &DynamicObject) -> bool {
     let names = ["claimNames", "names"].map(|names| &definition.data["spec"][names]["categories"]);
     names.iter().filter_map(|categories| categories.as_array()).flatten().any(|one| one == MARK)
 }
 
+/// Whether a Composition composes the kind of an XRD.
 pub(super) fn composes(composition: &DynamicObject, definition: &DynamicObject) -> bool {
     let of = &composition.data["spec"]["compositeTypeRef"];
     let (spec, version) = (&definition.data["spec"], of["apiVersion"].as_str().unwrap_or_default());

@@ -48,7 +48,7 @@ pub(super) enum Auth {
 }
 
 impl Auth {
-    /// How Kubernetes calls people.
+    /// How Kubernetes names the people of the OpenID provider.
     pub(super) fn naming(&self) -> Naming {
         match self {
             Self::None => Naming::default(),

@@ -1,4 +1,4 @@
-//! The marks of the request that an environment was made by.
+//! The label and the annotation that link an environment to the request that created it.
 
 /// The label with the request's id.
 pub(super) const REQUEST: &str = "request-id";

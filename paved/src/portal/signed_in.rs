@@ -1,4 +1,4 @@
-//! Who asks, by the request: a session, or a token of Kubernetes.
+//! The person who sends a request, by a session or by a token of Kubernetes.
 
 use std::sync::Arc;
 

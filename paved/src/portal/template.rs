@@ -1,4 +1,4 @@
-//! The template of namespaces for new environments, and names that Kubernetes takes.
+//! The template for the namespaces of new environments, and Kubernetes names made from texts.
 
 use super::who::Person;
 
