@@ -33,6 +33,7 @@ pub(crate) use watch::{Seen, anew, cause, watch, watch_since, while_allowed};
 
 use crate::cli::Access;
 use crate::failure::Failure;
+use crate::names::{A_NAME, is_name};
 use pod::Pod;
 
 /// How long a cluster may take to take the call.
@@ -81,16 +82,6 @@ impl Cluster {
     pub(crate) fn explain(&self, error: &kube::Error, act: &str) -> Failure {
         explain(error, &self.server, act)
     }
-}
-
-/// What Kubernetes takes for a name.
-pub(crate) const A_NAME: &str = "a name of small letters, digits, - and .";
-
-/// Whether Kubernetes takes this for a name; then it can stand in a URL too.
-pub(crate) fn is_name(text: &str) -> bool {
-    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
-    let begins = text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
-    begins && text.len() <= 253 && text.chars().all(fits)
 }
 
 /// How the cluster is reached that the flags mean.

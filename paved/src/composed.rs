@@ -11,11 +11,11 @@ use simulator::provider::{Pace, Provider};
 
 use crate::Console;
 use crate::changes::between;
+use crate::discreet::without_secrets;
 use crate::documents::yaml;
 use crate::failure::Failure;
 use crate::function;
 use crate::subject::Subject;
-use crate::subject::discreet::without_secrets;
 
 /// More turns than any environment needs.
 const LIMIT: usize = 200;

@@ -5,8 +5,10 @@ mod checks;
 mod clusters;
 mod configs;
 mod crossplane;
+mod family;
 mod look;
 mod needs;
+mod objects;
 mod packages;
 mod references;
 mod rights;
@@ -20,7 +22,6 @@ use crate::failure::Failure;
 use crate::paint::{self, Leaf, Mark};
 use check::Check;
 use look::look;
-pub(crate) use needs::composed;
 
 /// Looks at everything that an environment needs.
 pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result<(), Failure> {

@@ -6,7 +6,6 @@ use anstyle::Style;
 use k8s_schema::Violation;
 
 use crate::paint;
-use crate::validate::Grade;
 
 /// What the exit codes mean: help, docs/reference/exit-codes.md and pipelines go by them.
 pub(crate) const CODES: [(u8, &str); 8] = [
@@ -30,6 +29,28 @@ pub(crate) const CODES: [(u8, &str); 8] = [
 pub(crate) fn codes() -> String {
     let lines = CODES.iter().map(|(code, meaning)| format!("\n  {code:<3}  {meaning}"));
     std::iter::once("Exit codes:".to_owned()).chain(lines).collect()
+}
+
+/// Who refuses it, the gravest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Grade {
+    /// The parser: it is no YAML, or no object.
+    Syntax,
+    /// An API server.
+    Schema,
+    /// The function.
+    Composition,
+}
+
+impl Grade {
+    /// As other programs read it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Syntax => "syntax",
+            Self::Schema => "schema",
+            Self::Composition => "composition",
+        }
+    }
 }
 
 /// Why a run ends early.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use simulator::core::{RunError, World};
 
-use crate::subject::discreet::{as_written, fatal_violation};
+use crate::discreet::{as_written, fatal_violation};
 use crate::yaml::Written;
 
 /// What is said of a GPU workspace that no network may reach.

@@ -17,9 +17,6 @@ use crate::files::Inputs;
 use crate::subject::step::{self, CONFIG};
 use crate::validate;
 
-/// What Crossplane calls the Function when it is installed as docs/how-to/install.md says, or because a Configuration depends on it.
-pub(crate) const FUNCTION: &str = "paved-road-function-paved-road";
-
 /// Writes the manifests, or shows what a change does; invalid Settings are refused with every reason.
 pub(crate) fn run(args: &Platform, console: &mut Console<'_>) -> Result<(), Failure> {
     let group = group_of(args.flavour, args.group.as_deref())?;

@@ -3,6 +3,7 @@
 
 mod access;
 mod acting;
+mod address;
 mod answer;
 mod answers;
 mod api;
@@ -22,11 +23,14 @@ mod origin;
 pub(crate) mod owner;
 mod pages;
 mod problem;
+mod request;
 mod serve;
 mod session;
 mod shapes;
 mod sign_in;
+mod signed_in;
 mod streams;
+mod template;
 mod who;
 
 use std::io::IsTerminal as _;
@@ -171,7 +175,7 @@ impl Portal {
         let live =
             Arc::new(Live::new(owner::unique(4).map_err(|why| Failure::Usage(why.detail().to_owned()))?));
         let streams = Streams::new();
-        let naming = Naming::of(&config.auth);
+        let naming = config.auth.naming();
         // Where the portal's own keys lie, nobody who signs in has anything to make.
         let fallback = Some(own.namespace).filter(|_| matches!(config.auth, Auth::None));
         Ok(Self {

@@ -12,19 +12,20 @@ use simulator::core::rendered;
 use crate::Console;
 use crate::cli::{Format, Preview};
 use crate::failure::Failure;
-use crate::files::{Document, shown};
+use crate::files::{Document, Inputs, shown};
 use crate::function;
-use crate::subject::{Subject, kind, observed, placeholder, step};
+use crate::subject::{Sources, Subject, kind, observed, placeholder, step};
 
 /// Previews every claim and XR of the given files: all that can be is printed, then all that went wrong.
 pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failure> {
-    let observed = observed::read(&args.observed, &args.sources.inputs, console)?;
+    let sources = Sources::of(&args.sources);
+    let observed = observed::read(&args.observed, &sources.inputs, console)?;
     let format = args.output.unwrap_or(if console.terminal.is_some() { Format::Tree } else { Format::Yaml });
     let mut printed = Vec::new();
     let mut failures = Vec::new();
-    for (document, settings) in inputs(args, &mut failures, console)? {
+    for (document, settings) in inputs(args, &sources.inputs, &mut failures, console)? {
         let shown =
-            Subject::prepare(&document, &args.sources, &settings, &observed, console).and_then(|subject| {
+            Subject::prepare(&document, &sources, &settings, &observed, console).and_then(|subject| {
                 subject.tell_unobserved(&observed, console)?;
                 show(subject, args, format, console)
             });
@@ -46,6 +47,7 @@ type Input = (Document, Vec<Value>);
 /// read is no reason to leave out the others: it is told at the end.
 fn inputs(
     args: &Preview,
+    files: &Inputs,
     failures: &mut Vec<Failure>,
     console: &mut Console<'_>,
 ) -> Result<Vec<Input>, Failure> {
@@ -53,9 +55,9 @@ fn inputs(
     for path in &args.files {
         let before = inputs.len();
         let mut is_whole = true;
-        for source in args.sources.inputs.sources(path, console)?.iter() {
-            let read = source.as_ref().map_err(|why| Failure::Usage(why.clone()));
-            match read.and_then(|source| source.objects(console)) {
+        for source in files.sources(path, console)?.iter() {
+            let source = source.as_ref().map_err(|why| Failure::Usage(why.clone()));
+            match source.and_then(|source| source.objects(console)) {
                 Ok(documents) => inputs.extend(of_file(documents, console)?),
                 Err(Failure::Output(error)) => return Err(Failure::Output(error)),
                 Err(failure) if path.is_dir() => {

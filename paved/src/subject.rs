@@ -1,10 +1,10 @@
 //! One claim or XR, checked, and the world around it.
 
-pub(crate) mod discreet;
 pub(crate) mod kind;
 pub(crate) mod observed;
 pub(crate) mod placeholder;
 mod readable;
+mod sources;
 pub(crate) mod step;
 
 use function_paved_road::apis::Flavour;
@@ -14,15 +14,15 @@ use serde_json::{Value, json};
 use simulator::core::{World, composite_from_claim};
 
 use crate::Console;
-use crate::cli::Sources;
+use crate::discreet::{as_written, discreet};
 use crate::failure::Failure;
 use crate::files::Document;
 use crate::function;
 use crate::paint::harmless_name;
 use crate::yaml::Written;
-use discreet::{as_written, discreet};
 use kind::Target;
 use observed::{Observed, Whose};
+pub(crate) use sources::Sources;
 use step::Step;
 
 /// One claim or XR, checked, and the world around it.

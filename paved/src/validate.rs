@@ -16,10 +16,11 @@ use k8s_schema::Violation;
 use serde_json::Value;
 
 use crate::Console;
-use crate::cli::{Form, Sources, Validate};
-use crate::failure::Failure;
+use crate::cli::{Form, Validate};
+use crate::discreet::as_written;
+use crate::failure::{Failure, Grade};
 use crate::files::{Inputs, Source};
-use crate::subject::discreet::as_written;
+use crate::subject::Sources;
 use crate::yaml::{Located, Spot};
 use found::Found;
 pub(crate) use settings::violations;
@@ -27,13 +28,14 @@ use sort::Sort;
 
 /// Checks every document of every file, and prints all that is wrong.
 pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Failure> {
+    let sources = Sources::of(&args.sources);
     let mut named = Found::default();
-    for path in [&args.sources.settings, &args.sources.composition].into_iter().flatten() {
-        named.look_at_settings(path, &args.sources.inputs, console)?;
+    for path in [&sources.settings, &sources.composition].into_iter().flatten() {
+        named.look_at_settings(path, &sources.inputs, console)?;
     }
     let mut found = Found { settings_refused: !named.problems.is_empty(), ..Found::default() };
     for path in &args.files {
-        found.look_into(path, &args.sources, console)?;
+        found.look_into(path, &sources, console)?;
     }
     found.add(named);
     match args.output {
@@ -77,17 +79,6 @@ struct Problem {
     message: String,
 }
 
-/// Who refuses it, the gravest last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Grade {
-    /// The parser: it is no YAML, or no object.
-    Syntax,
-    /// An API server.
-    Schema,
-    /// The function.
-    Composition,
-}
-
 /// A document that nothing is wrong with.
 struct Valid {
     source: usize,
@@ -98,17 +89,6 @@ struct Valid {
 struct Skipped {
     source: usize,
     document: String,
-}
-
-impl Grade {
-    /// As other programs read it.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Syntax => "syntax",
-            Self::Schema => "schema",
-            Self::Composition => "composition",
-        }
-    }
 }
 
 impl Problem {

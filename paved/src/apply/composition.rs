@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::plan::Step;
 use crate::Console;
-use crate::cli::{Apply, Sources};
+use crate::cli::Apply;
 use crate::cluster::{Cluster, Composition, Reference, compositions, is_denied};
 use crate::failure::Failure;
 use crate::files::Inputs;
 use crate::function;
 use crate::subject::observed::Observed;
-use crate::subject::{Stored, Subject, step as pipeline};
+use crate::subject::{Sources, Stored, Subject, step as pipeline};
 
 /// Where Composition and Settings of an environment come from.
 pub(super) enum Source {

@@ -8,9 +8,10 @@ use kube::api::DynamicObject;
 use serde_json::{Value, json};
 
 use crate::Console;
-use crate::cluster::{A_NAME, Cluster, Kind, Kinds, is_name};
+use crate::cluster::{Cluster, Kind, Kinds};
 use crate::failure::Failure;
 use crate::files::{Document, Inputs, shown};
+use crate::names::{A_NAME, is_name};
 use crate::paint::harmless_name;
 
 /// One document, and what the API server says of it.

@@ -6,9 +6,8 @@ use clap::{Args, ValueEnum};
 use function_paved_road::apis::Flavour;
 use function_paved_road::manifests::{self, policy};
 
-use crate::cluster::{A_NAME, is_name};
 use crate::failure::Failure;
-use crate::files::Inputs;
+use crate::names::{self, A_NAME, is_name};
 
 pub(super) const VALIDATE_HELP: &str = "\
 Examples:
@@ -51,7 +50,7 @@ Exit codes:
   3  the Settings are invalid, or with --check, an environment cannot be composed with them";
 
 /// Where the platform team's Settings are.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Sources {
     /// Settings: a Settings document, or the EnvironmentConfig that the Composition's settingsFrom names [default: those that
     /// stand in the file itself, laid over the Composition's].
@@ -61,10 +60,6 @@ pub(crate) struct Sources {
     /// The Composition whose input has the Settings [default: a composition.yaml beside the file, else the built-in one].
     #[arg(long, value_name = "FILE")]
     pub(crate) composition: Option<PathBuf>,
-
-    /// What was read of these files, and of all others that the command reads.
-    #[arg(skip)]
-    pub(crate) inputs: Inputs,
 }
 
 /// Flags of `paved validate`.
@@ -149,7 +144,7 @@ pub(crate) struct Platform {
     #[arg(
         long,
         value_name = "NAME",
-        default_value = crate::platform::FUNCTION,
+        default_value = names::FUNCTION,
         value_parser = object_name,
         conflicts_with = "check"
     )]

@@ -6,8 +6,9 @@ use std::pin::pin;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use kube::api::{DynamicObject, ListParams, ObjectList, TypeMeta};
 
-use super::{A_NAME, Cluster, Kind, Kinds, is_denied, is_name};
+use super::{Cluster, Kind, Kinds, is_denied};
 use crate::failure::Failure;
+use crate::names::{A_NAME, is_name};
 
 /// How many kinds are asked at once.
 const AT_ONCE: usize = 8;

@@ -7,9 +7,9 @@ use k8s_schema::Violation;
 use kube::client::AuthError;
 use kube::core::Status;
 
+use crate::discreet::struck_from;
 use crate::failure::Failure;
 use crate::paint::harmless;
-use crate::subject::discreet::struck_from;
 
 /// What somebody does who lacks the rights to kinds of ours.
 pub(crate) const ASK: &str =

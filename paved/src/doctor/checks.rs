@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::check::Check;
 use super::look::{Seen, World};
+use super::objects::{composes, holds, is_ours, message, name};
 use super::packages::{self, Needed};
 use super::{clusters, configs, crossplane, needs, references, settings, used};
-use crate::cluster::MARK;
-use crate::paint::harmless;
+use crate::providers;
 
 /// Every check of a cluster, in the order in which things are installed.
 pub(super) fn all(world: &World) -> Vec<Check> {
@@ -71,18 +71,6 @@ fn definition_check(definition: &DynamicObject, world: &World) -> Check {
     Check::good(what, format!("{noun} {}", choices.join(", ")))
 }
 
-pub(super) fn is_ours(definition: &DynamicObject) -> bool {
-    let names = ["claimNames", "names"].map(|names| &definition.data["spec"][names]["categories"]);
-    names.iter().filter_map(|categories| categories.as_array()).flatten().any(|one| one == MARK)
-}
-
-pub(super) fn composes(composition: &DynamicObject, definition: &DynamicObject) -> bool {
-    let of = &composition.data["spec"]["compositeTypeRef"];
-    let (spec, version) = (&definition.data["spec"], of["apiVersion"].as_str().unwrap_or_default());
-    let group = version.split_once('/').map_or("", |(group, _)| group);
-    of["kind"] == spec["names"]["kind"] && spec["group"] == group
-}
-
 /// The pipelines' steps of the Compositions of our XRDs.
 fn steps(world: &World) -> Vec<&Value> {
     let (Seen::All(definitions), Seen::All(compositions)) = (&world.definitions, &world.compositions) else {
@@ -101,29 +89,8 @@ fn needed_functions(world: &World) -> BTreeSet<String> {
 /// The providers' packages of which environments are made whatever is chosen, and those that they share.
 fn needed_providers(world: &World) -> BTreeSet<String> {
     let used = used::all(world);
-    let kinds = used.iter().flat_map(|used| needs::composed(used.api, used.flavour));
-    kinds.filter(|(_, needed)| *needed).flat_map(|(kind, _)| needs::packages(kind)).collect()
-}
-
-pub(super) fn name(object: &DynamicObject) -> &str {
-    object.metadata.name.as_deref().unwrap_or_default()
-}
-
-fn condition<'o>(object: &'o DynamicObject, kind: &str) -> &'o Value {
-    let conditions = object.data["status"]["conditions"].as_array().into_iter().flatten();
-    conditions.into_iter().find(|one| one["type"] == kind).unwrap_or(&Value::Null)
-}
-
-pub(super) fn holds(object: &DynamicObject, kind: &str) -> bool {
-    condition(object, kind)["status"] == "True"
-}
-
-/// A condition's message behind a colon.
-pub(super) fn message(object: &DynamicObject, kind: &str) -> String {
-    match condition(object, kind)["message"].as_str() {
-        Some(message) if !message.is_empty() => format!(": {}", harmless(message)),
-        _ => String::new(),
-    }
+    let kinds = used.iter().flat_map(|used| providers::composed(used.api, used.flavour));
+    kinds.filter(|(_, needed)| *needed).flat_map(|(kind, _)| providers::packages(kind)).collect()
 }
 
 #[cfg(test)]

@@ -3,51 +3,16 @@
 //! The provider asks for that version permanently. Once the cloud has upgraded the cluster, it refuses: the cluster is no longer
 //! in sync, and nothing else about it can change.
 
-use function_paved_road::compose;
-use function_paved_road::models::aws::eks::Cluster as Eks;
-use function_paved_road::models::azure::KubernetesCluster as Aks;
-use function_paved_road::models::{Kind, Managed as _, Scope};
 use kube::api::DynamicObject;
 use kube::core::ApiResource;
 
 use super::check::Check;
-use super::checks::name;
-use super::look::{Seen, World};
+use super::look::{Clusters, Seen, World};
+use super::objects::name;
 use crate::paint::harmless;
-
-/// The kinds of managed clusters whose cloud upgrades them, and the field of `spec.forProvider` that has the version.
-const KINDS: [(Kind, &str); 2] = [(Eks::KIND, "version"), (Aks::KIND, "kubernetesVersion")];
 
 /// The most clusters that a line names.
 const NAMED: usize = 5;
-
-/// The clusters of a kind.
-pub(super) struct Clusters {
-    pub(super) resource: ApiResource,
-    pub(super) field: &'static str,
-    pub(super) objects: Seen,
-}
-
-/// The label of what we compose, as a selector.
-pub(super) fn ours() -> String {
-    format!("{}=true", compose::MARK)
-}
-
-/// The kinds to look at, in both flavours.
-pub(super) fn kinds() -> impl Iterator<Item = (ApiResource, &'static str)> {
-    KINDS.into_iter().flat_map(|(kind, field)| {
-        [Scope::LegacyCluster, Scope::Namespaced].map(|scope| {
-            let resource = ApiResource {
-                group: kind.group(scope),
-                version: kind.version(scope).to_owned(),
-                api_version: kind.api_version(scope),
-                kind: kind.kind.to_owned(),
-                plural: format!("{}s", kind.kind.to_lowercase()),
-            };
-            (resource, field)
-        })
-    })
-}
 
 /// A line for each kind of which clusters have their version in their spec.
 pub(super) fn check(world: &World) -> Vec<Check> {
@@ -91,16 +56,18 @@ impl Clusters {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use function_paved_road::models::Kind;
     use serde_json::{Value, json};
 
     use super::*;
     use crate::doctor::checks::tests::{objects, world};
+    use crate::doctor::look::{CLUSTERS, cluster_kinds};
     use crate::paint::Mark;
 
     #[test]
     fn cluster_with_its_version_in_its_spec_is_named() {
         let told = |params: Value| {
-            let (resource, field) = kinds().nth(1).unwrap();
+            let (resource, field) = cluster_kinds().nth(1).unwrap();
             let cluster = json!({"metadata": {"name": "demo-1f53a", "namespace": "team"},
                                  "spec": {"forProvider": params}});
             check(&World {
@@ -120,6 +87,6 @@ mod tests {
     fn kinds_are_those_without_late_initialization() {
         let all = function_paved_road::models::KINDS.iter().map(|info| info.kind);
         let without: Vec<Kind> = all.filter(|kind| !kind.late_initialized).collect();
-        assert_eq!(without, KINDS.map(|(kind, _)| kind));
+        assert_eq!(without, CLUSTERS.map(|(kind, _)| kind));
     }
 }

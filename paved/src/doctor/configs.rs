@@ -9,13 +9,12 @@ use kube::api::DynamicObject;
 use serde_json::Value;
 
 use super::check::Check;
-use super::checks::name;
+use super::family::{self, Family, key};
 use super::look::{self, Seen, World};
-use super::{needs, used};
+use super::objects::name;
+use super::used;
 use crate::paint::harmless;
-
-/// A provider family, and whether its namespaced kinds are meant.
-type Family = (Provider, bool);
+use crate::providers;
 
 /// What goes through the configs of a family.
 #[derive(Default)]
@@ -53,7 +52,7 @@ fn wanted(world: &World) -> BTreeMap<Family, Wanted> {
     for used in used::all(world) {
         let settings = used.settings(&world.configs);
         let configs = settings.as_ref().map(|settings| settings["providerConfigs"].clone());
-        for (kind, needed) in needs::composed(used.api, used.flavour) {
+        for (kind, needed) in providers::composed(used.api, used.flavour) {
             let wanted = all.entry((kind.provider, used.flavour == Flavour::Namespaced)).or_default();
             let of = if needed { &mut wanted.always } else { &mut wanted.sometimes };
             of.insert(used.api.info().title);
@@ -72,7 +71,7 @@ fn references(configs: &Value, provider: Provider, flavour: Flavour) -> Vec<Refe
     let own = configs[key(provider)]["byNamespace"].as_object().into_iter().flatten();
     let namespaces = std::iter::once(None).chain(own.map(|(namespace, _)| Some(namespace.clone())));
     let one = |of: Option<String>| {
-        let reference = known.reference(provider, needs::scope(flavour), of.as_deref());
+        let reference = known.reference(provider, providers::scope(flavour), of.as_deref());
         let text = |field: &str| reference.get(field).and_then(Value::as_str).map(str::to_owned);
         let kind = text("kind").unwrap_or_else(|| "ProviderConfig".to_owned());
         Reference { of, kind, name: text("name").unwrap_or_default() }
@@ -135,34 +134,9 @@ impl Reference {
 
 fn served<'w>(world: &'w World, family: Family, kind: &str) -> Option<&'w look::ProviderConfigs> {
     let fits = |one: &&look::ProviderConfigs| {
-        one.resource.kind == kind && self::family(&one.resource.group) == Some(family)
+        one.resource.kind == kind && family::family(&one.resource.group) == Some(family)
     };
     world.provider_configs.iter().find(fits)
-}
-
-const FAMILIES: [Provider; 6] =
-    [Provider::Aws, Provider::Azure, Provider::Gcp, Provider::Helm, Provider::Kubernetes, Provider::Sql];
-
-/// What a family is called in `providerConfigs` of Settings, and in groups.
-fn key(provider: Provider) -> &'static str {
-    match provider {
-        Provider::Aws => "aws",
-        Provider::Azure => "azure",
-        Provider::Gcp => "gcp",
-        Provider::Helm => "helm",
-        Provider::Kubernetes => "kubernetes",
-        Provider::Sql => "sql",
-    }
-}
-
-/// Whose configs a group has: `aws.m.upbound.io` those of AWS' namespaced kinds.
-pub(super) fn family(group: &str) -> Option<Family> {
-    let theirs = group.ends_with(".upbound.io") || group.ends_with(".crossplane.io");
-    let mut labels = group.trim_start_matches("postgresql.").split('.');
-    let first = labels.next()?;
-    let second = labels.next()?;
-    let provider = FAMILIES.into_iter().find(|provider| key(*provider) == first)?;
-    (theirs && ["m", "upbound", "crossplane"].contains(&second)).then_some((provider, second == "m"))
 }
 
 #[cfg(test)]
@@ -249,23 +223,5 @@ mod tests {
         }
         let found: Vec<String> = check(&world).into_iter().map(|check| check.found).collect();
         assert_eq!(found, ["there is no default, and Settings, which may name another, cannot be seen"]);
-    }
-
-    #[test]
-    fn a_group_belongs_to_a_family() {
-        for (group, is) in [
-            ("aws.upbound.io", Some((Provider::Aws, false))),
-            ("aws.m.upbound.io", Some((Provider::Aws, true))),
-            ("kubernetes.crossplane.io", Some((Provider::Kubernetes, false))),
-            ("helm.m.crossplane.io", Some((Provider::Helm, true))),
-            ("postgresql.sql.crossplane.io", Some((Provider::Sql, false))),
-            ("postgresql.sql.m.crossplane.io", Some((Provider::Sql, true))),
-            ("ec2.aws.upbound.io", None),
-            ("aws.example.org", None),
-            ("apps", None),
-            ("", None),
-        ] {
-            assert_eq!(family(group), is, "{group}");
-        }
     }
 }

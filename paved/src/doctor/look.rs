@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use function_paved_road::compose;
+use function_paved_road::models::aws::eks::Cluster as Eks;
+use function_paved_road::models::azure::KubernetesCluster as Aks;
+use function_paved_road::models::{self, Managed as _, Scope};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{DynamicObject, ListParams};
 use kube::core::ApiResource;
 use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
 
 use super::check::Check;
-use super::clusters::{self, Clusters};
-use super::configs;
+use super::family::family;
 use crate::cluster::{Api, Cluster, Kind, Kinds, is_denied};
 
 /// What was read of a kind.
@@ -44,6 +47,13 @@ pub(super) struct ProviderConfigs {
     pub(super) objects: Seen,
 }
 
+/// The clusters of a kind.
+pub(super) struct Clusters {
+    pub(super) resource: ApiResource,
+    pub(super) field: &'static str,
+    pub(super) objects: Seen,
+}
+
 /// What was read of a cluster.
 pub(super) struct World {
     pub(super) kinds: Vec<Kind>,
@@ -68,6 +78,10 @@ pub(super) struct World {
 
 /// The label of ClusterRoles that are aggregated to Crossplane's own.
 const AGGREGATED: &str = "rbac.crossplane.io/aggregate-to-crossplane=true";
+
+/// The kinds of managed clusters whose cloud upgrades them, and the field of `spec.forProvider` that has the version.
+pub(super) const CLUSTERS: [(models::Kind, &str); 2] =
+    [(Eks::KIND, "version"), (Aks::KIND, "kubernetesVersion")];
 
 /// Group, version and kind.
 pub(super) type Served = (String, String, String);
@@ -117,8 +131,8 @@ pub(super) async fn look(cluster: &Cluster, kinds: &Kinds) -> World {
         provider_configs.push(ProviderConfigs { resource, objects });
     }
     let mut all_clusters = Vec::new();
-    for (resource, field) in clusters::kinds() {
-        let objects = all(cluster, &resource, &clusters::ours()).await;
+    for (resource, field) in cluster_kinds() {
+        let objects = all(cluster, &resource, &ours()).await;
         all_clusters.push(Clusters { resource, field, objects });
     }
     World {
@@ -167,7 +181,7 @@ fn provider_config_kinds(groups: &APIGroupDiscoveryList) -> Vec<ApiResource> {
     let mut kinds = Vec::new();
     for group in &groups.items {
         let name = group.metadata.as_ref().and_then(|metadata| metadata.name.as_deref()).unwrap_or_default();
-        if configs::family(name).is_none() {
+        if family(name).is_none() {
             continue;
         }
         for wanted in ["ClusterProviderConfig", "ProviderConfig"] {
@@ -190,4 +204,25 @@ fn provider_config_kinds(groups: &APIGroupDiscoveryList) -> Vec<ApiResource> {
         }
     }
     kinds
+}
+
+/// The label of what we compose, as a selector.
+fn ours() -> String {
+    format!("{}=true", compose::MARK)
+}
+
+/// The kinds of managed clusters to look at, in both flavours.
+pub(super) fn cluster_kinds() -> impl Iterator<Item = (ApiResource, &'static str)> {
+    CLUSTERS.into_iter().flat_map(|(kind, field)| {
+        [Scope::LegacyCluster, Scope::Namespaced].map(|scope| {
+            let resource = ApiResource {
+                group: kind.group(scope),
+                version: kind.version(scope).to_owned(),
+                api_version: kind.api_version(scope),
+                kind: kind.kind.to_owned(),
+                plural: format!("{}s", kind.kind.to_lowercase()),
+            };
+            (resource, field)
+        })
+    })
 }

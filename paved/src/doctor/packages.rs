@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use kube::api::DynamicObject;
 
 use super::check::Check;
-use super::checks::{holds, message, name};
 use super::look::Seen;
+use super::objects::{holds, message, name};
 use crate::paint::harmless;
 
 /// Which packages of a kind environments need.

@@ -7,9 +7,9 @@ use kube::api::DynamicObject;
 use serde_json::{Value, json};
 
 use super::check::Check;
-use super::checks::{is_ours, name};
 use super::crossplane::is_available;
 use super::look::{Seen, World};
+use super::objects::{is_ours, name};
 use super::used::{self, Used};
 
 /// The schema revision whose Compositions have Crossplane look up Namespaces.

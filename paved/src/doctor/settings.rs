@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use k8s_schema::Violation;
 
 use super::check::Check;
-use super::checks::name;
 use super::look::{Seen, World};
+use super::objects::name;
 use super::used::{self, Used};
 use crate::paint::harmless;
 use crate::subject::placeholder;

@@ -5,8 +5,8 @@ use function_paved_road::settings::{self, KIND as SETTINGS};
 use kube::api::DynamicObject;
 use serde_json::Value;
 
-use super::checks::{composes, is_ours, name};
 use super::look::{Seen, World};
+use super::objects::{composes, is_ours, name};
 
 /// A step of ours in a Composition of one of our XRDs.
 pub(super) struct Used<'w> {

@@ -94,7 +94,7 @@ impl Draft {
                 let keys: Vec<&str> = violation.path.split('.').skip(1).collect();
                 let described = below(&self.schema, &keys);
                 let about = match described.and_then(|schema| schema["description"].as_str()) {
-                    Some(text) => format!("{} {}", one_line(text), super::write::limits(described)),
+                    Some(text) => format!("{} {}", one_line(text), limits(described)),
                     None if violation.path == NAME => "The environment's name.".to_owned(),
                     None => String::new(),
                 };
@@ -172,6 +172,21 @@ fn is_missing(violation: &Violation) -> bool {
 /// A description in one line.
 pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a schema allows, in a sentence.
+pub(super) fn limits(schema: Option<&Value>) -> String {
+    let Some(schema) = schema else { return String::new() };
+    if let Some(names) = schema["enum"].as_array() {
+        let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+        return format!("One of {}.", names.join(", "));
+    }
+    match (schema.get("minimum"), schema.get("maximum")) {
+        (Some(least), Some(most)) => format!("{least} to {most}."),
+        (Some(least), None) => format!("{least} or more."),
+        (None, Some(most)) => format!("At most {most}."),
+        (None, None) => String::new(),
+    }
 }
 
 /// The objects that are required, empty: what is missing in them is then told by itself.

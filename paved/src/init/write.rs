@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use function_paved_road::apis::Flavour;
 use serde_json::{Map, Value, json};
 
-use super::draft::{Draft, one_line};
+use super::draft::{Draft, limits, one_line};
 use super::target::Target;
 use crate::documents::yaml;
 use crate::failure::Failure;
@@ -114,21 +114,6 @@ fn stand_in(schema: &Value) -> Value {
 fn example(schema: &Value) -> Option<&str> {
     let (_, example) = schema["description"].as_str()?.split_once("such as ")?;
     example.split_whitespace().next().map(|word| word.trim_end_matches(['.', ',', ':', ';']))
-}
-
-/// What a schema allows, in a sentence.
-pub(super) fn limits(schema: Option<&Value>) -> String {
-    let Some(schema) = schema else { return String::new() };
-    if let Some(names) = schema["enum"].as_array() {
-        let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
-        return format!("One of {}.", names.join(", "));
-    }
-    match (schema.get("minimum"), schema.get("maximum")) {
-        (Some(least), Some(most)) => format!("{least} to {most}."),
-        (Some(least), None) => format!("{least} or more."),
-        (None, Some(most)) => format!("At most {most}."),
-        (None, None) => String::new(),
-    }
 }
 
 /// A comment in lines of [`WIDTH`] columns at most, but for longer words.

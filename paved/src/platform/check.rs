@@ -5,13 +5,13 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::Console;
-use crate::cli::{Platform, Sources};
+use crate::cli::Platform;
 use crate::composed::{self, Slots};
 use crate::failure::Failure;
 use crate::files::{Document, Inputs, shown};
 use crate::paint::{BOLD, YELLOW};
 use crate::subject::observed::{self, Observed};
-use crate::subject::{Subject, kind, step};
+use crate::subject::{Sources, Subject, kind, step};
 
 /// Shows for every environment what the new Settings would change in it; one that they do not compose is a failure.
 pub(super) fn run(args: &Platform, inputs: &Inputs, console: &mut Console<'_>) -> Result<(), Failure> {

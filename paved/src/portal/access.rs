@@ -14,7 +14,7 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::answers::Answers;
+use super::answers::{Answers, PATIENCE};
 use super::clients::Clients;
 use super::kinds::Catalog;
 use super::problem::Problem;
@@ -36,9 +36,6 @@ const SIDE_BY_SIDE: usize = AT_ONCE / 2;
 /// How many questions about whom the portal may act for are open at once. They have a queue of their own: a
 /// provider decides how many groups somebody has.
 const ACTING: usize = 4;
-
-/// How long one waits for whoever asks the same, for one's turn to ask, and for the answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Asks the API server, and remembers its answers for a moment, each under the person that it is about.
 pub(super) struct Access {

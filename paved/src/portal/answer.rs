@@ -3,11 +3,12 @@
 
 use std::io;
 
+use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::problem::Problem;
+use super::problem::{MEDIA_TYPE, Problem};
 
 /// The longest answer, in bytes. A page of 500 environments takes a few megabytes.
 const LARGEST: usize = 32 << 20;
@@ -22,6 +23,25 @@ impl<T: Serialize> IntoResponse for Answer<T> {
             return Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response();
         };
         ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], json).into_response()
+    }
+}
+
+impl Problem {
+    /// The whole answer.
+    pub(super) fn answer(&self) -> Response<Body> {
+        let mut response = (self.status(), Answer(self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if self.status() == StatusCode::UNAUTHORIZED {
+            headers
+                .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"paved-portal\""));
+        }
+        if self.status() == StatusCode::TOO_MANY_REQUESTS || self.status() == StatusCode::SERVICE_UNAVAILABLE
+        {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+        }
+        response
     }
 }
 

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 
-use super::access::PATIENCE;
 use super::problem::Problem;
+
+/// How long one waits for whoever asks the same, for one's turn to ask, and for the answer.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Held by whoever asks.
 type Turn = tokio::sync::Mutex<()>;

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::access::{PATIENCE, answered};
-use super::answers::Answers;
+use super::access::answered;
+use super::answers::{Answers, PATIENCE};
 use super::clients::Clients;
 use super::problem::Problem;
 use super::who::{Credential, Naming, Person, Token};

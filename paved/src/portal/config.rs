@@ -11,7 +11,8 @@ use jiff::SignedDuration;
 use tracing::Level;
 use url::{Origin, Url};
 
-use super::namespace::Template;
+use super::template::Template;
+use super::who::Naming;
 use crate::cli::Portal as Flags;
 use crate::failure::Failure;
 
@@ -44,6 +45,18 @@ pub(super) enum Auth {
     /// Everybody who reaches the portal is the kubeconfig's own user.
     None,
     Oidc(Box<Oidc>),
+}
+
+impl Auth {
+    /// How Kubernetes names the people of the OpenID provider.
+    pub(super) fn naming(&self) -> Naming {
+        match self {
+            Self::None => Naming::default(),
+            Self::Oidc(oidc) => {
+                Naming::new(oidc.issuer.clone(), oidc.username_prefix.clone(), oidc.groups_prefix.clone())
+            }
+        }
+    }
 }
 
 /// The OpenID provider, and what its claims mean.

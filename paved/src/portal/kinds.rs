@@ -133,7 +133,15 @@ impl Seen {
         kinds.sort_by_key(|kind| !is_claim(kind));
         kinds
     }
+
+    /// The kinds of workspace that the cluster has: claims first.
+    pub(super) fn workspaces(&self) -> Vec<Kind> {
+        api(WORKSPACE).map(|api| self.of_api(api)).unwrap_or_default()
+    }
 }
+
+/// The kind of claim that asks for a workspace.
+const WORKSPACE: &str = "GpuDevWorkspaceClaim";
 
 fn unknown() -> Problem {
     Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "The portal does not know the cluster's kinds yet.")

@@ -2,41 +2,9 @@
 
 use super::access::Access;
 use super::problem::Problem;
+use super::template::{LONGEST, Template, slug};
 use super::who::Person;
 use crate::cluster::Kind;
-
-/// The longest name of a namespace.
-const LONGEST: usize = 63;
-
-/// `team-{group}`, `{user}`: text with placeholders.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Template {
-    text: String,
-}
-
-impl Template {
-    /// Reads a template; an error says what is allowed.
-    pub(super) fn of(text: &str) -> Result<Self, String> {
-        let plain = text.replace("{group}", "g").replace("{user}", "u");
-        if slug(&plain) == plain && !plain.is_empty() {
-            return Ok(Self { text: text.to_owned() });
-        }
-        Err("lower case letters, digits, dashes, {group} and {user} are allowed, as team-{group}".to_owned())
-    }
-
-    /// The namespaces that it means for a person, in the order of their groups.
-    fn namespaces(&self, person: &Person) -> Vec<String> {
-        let text = self.text.replace("{user}", &slug(person.login()));
-        let mut all: Vec<String> = if text.contains("{group}") {
-            person.own_groups().map(|group| text.replace("{group}", &slug(group))).collect()
-        } else {
-            vec![text]
-        };
-        all.retain(|name| !name.is_empty() && name.len() <= LONGEST && slug(name) == *name);
-        all.dedup();
-        all
-    }
-}
 
 /// Where a person's environments may go, as far as is known without asking for every namespace that there is.
 #[derive(Clone)]
@@ -103,32 +71,10 @@ impl Namespaces {
     }
 }
 
-/// A text as a name in Kubernetes: small letters, digits, and a dash for everything between.
-pub(super) fn slug(text: &str) -> String {
-    let mut name = String::new();
-    for letter in text.chars().flat_map(char::to_lowercase) {
-        if letter.is_ascii_alphanumeric() {
-            name.push(letter);
-        } else if !name.is_empty() && !name.ends_with('-') {
-            name.push('-');
-        }
-    }
-    name.trim_end_matches('-').to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn a_template_becomes_names_of_namespaces() {
-        let person = Person::for_tests("ada@acme.io", &["Vision", "ops"]);
-        let names = |text: &str| Template::of(text).unwrap().namespaces(&person);
-        assert_eq!(names("team-{group}"), ["team-vision", "team-ops"]);
-        assert_eq!(names("{user}"), ["ada-acme-io"]);
-        assert_eq!(names("shared"), ["shared"]);
-    }
 
     #[test]
     fn an_account_of_kubernetes_own_has_its_namespace() {
@@ -137,20 +83,5 @@ mod tests {
         assert_eq!(template("team-{group}").candidates(&account), ["team-vision"]);
         assert_eq!(template("shared").candidates(&account), ["shared", "team-vision"]);
         assert!(Namespaces::new(None, None).candidates(&account).is_empty());
-    }
-
-    #[test]
-    fn what_is_no_template_is_refused() {
-        for text in ["", "Team", "a_{user}", "{team}", "-{user}", "{user}-", "a/b"] {
-            assert!(Template::of(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_slug_is_always_a_name() {
-        for (text, name) in [("Ada Lovelace", "ada-lovelace"), ("--a..b--", "a-b"), ("äöü", ""), ("", "")]
-        {
-            assert_eq!(slug(text), name);
-        }
     }
 }

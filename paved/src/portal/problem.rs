@@ -1,12 +1,10 @@
 //! What goes wrong, as clients read it: problem details (RFC 9457), with the `error` field that older clients look at.
 
-use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 
-use super::answer::Answer;
 use crate::cluster::invalid_name;
 
 /// How many violations a problem names.
@@ -301,25 +299,6 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = self.0.status.into_response();
         response.extensions_mut().insert(self);
-        response
-    }
-}
-
-impl Problem {
-    /// The whole answer.
-    pub(super) fn answer(&self) -> Response<Body> {
-        let mut response = (self.0.status, Answer(self)).into_response();
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if self.0.status == StatusCode::UNAUTHORIZED {
-            headers
-                .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"paved-portal\""));
-        }
-        if self.0.status == StatusCode::TOO_MANY_REQUESTS || self.0.status == StatusCode::SERVICE_UNAVAILABLE
-        {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
-        }
         response
     }
 }

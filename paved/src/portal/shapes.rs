@@ -11,8 +11,6 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
-pub(super) use self::environments::REQUEST;
-pub(super) use self::stockpools::BODY;
 use super::live::Entry;
 use super::problem::Problem;
 

@@ -9,7 +9,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::Portal;
-use super::live::End;
 use super::problem::Problem;
 use super::who::{Credential, Person};
 
@@ -55,6 +54,35 @@ impl Drop for Slot {
             }
         }
         self.open.dec();
+    }
+}
+
+/// Why a stream ends. The reader is told, and comes back if it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It was too slow.
+    Slow,
+    /// The person may see more or less than before.
+    AccessChanged,
+    /// The API server does not say what the person may see.
+    Unavailable,
+    SignedOut,
+    /// The session's time is over.
+    Expired,
+    /// The portal stops.
+    Shutdown,
+}
+
+impl End {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Slow => "slow",
+            Self::AccessChanged => "access-changed",
+            Self::Unavailable => "unavailable",
+            Self::SignedOut => "signed-out",
+            Self::Expired => "expired",
+            Self::Shutdown => "shutdown",
+        }
     }
 }
 

@@ -14,9 +14,9 @@ use simulator::core::SLOT;
 
 use super::kind::{self, Target};
 use crate::Console;
-use crate::doctor;
 use crate::failure::Failure;
 use crate::files::Inputs;
+use crate::providers;
 
 const COMPOSITE: &str = "crossplane.io/composite";
 const CLAIM_NAME: &str = "crossplane.io/claim-name";
@@ -254,7 +254,7 @@ impl Whose<'_> {
             Flavour::Claims => Scope::LegacyCluster,
             Flavour::Namespaced => Scope::Namespaced,
         };
-        let composed = doctor::composed(self.target.api, self.target.flavour);
+        let composed = providers::composed(self.target.api, self.target.flavour);
         !is_providers || composed.iter().any(|(kind, _)| is(document, &kind.group(scope), kind.kind))
     }
 

@@ -8,8 +8,8 @@ use function_paved_road::settings::{API_VERSION, KIND, merge};
 use serde_json::{Value, json};
 
 use super::kind::{self, Target};
+use super::sources::Sources;
 use crate::Console;
-use crate::cli::Sources;
 use crate::failure::Failure;
 use crate::files::{Document, Inputs};
 

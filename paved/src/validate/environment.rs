@@ -6,17 +6,16 @@ use jiff::Timestamp;
 use k8s_schema::Violation;
 use serde_json::Value;
 
-use super::{Found, Grade, Problem, overlap, problem, title};
+use super::{Found, Problem, overlap, problem, title};
 use crate::Console;
-use crate::cli::Sources;
-use crate::failure::Failure;
+use crate::discreet::fatal_violation;
+use crate::failure::{Failure, Grade};
 use crate::files::Source;
 use crate::function;
 use crate::paint::harmless;
-use crate::subject::discreet::fatal_violation;
 use crate::subject::kind::Target;
 use crate::subject::observed::Observed;
-use crate::subject::{Stored, step};
+use crate::subject::{Sources, Stored, step};
 use crate::yaml::Located;
 
 /// A document to check, and where its Settings are.

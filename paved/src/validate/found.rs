@@ -5,12 +5,11 @@ use std::rc::Rc;
 
 use super::environment::Check;
 use super::sort::{self, Sort};
-use super::{Grade, Problem, Skipped, Valid, of_settings, problem, settings, title};
+use super::{Problem, Skipped, Valid, of_settings, problem, settings, title};
 use crate::Console;
-use crate::cli::Sources;
-use crate::failure::Failure;
+use crate::failure::{Failure, Grade};
 use crate::files::{Inputs, Source, shown};
-use crate::subject::kind;
+use crate::subject::{Sources, kind};
 use crate::yaml::Spot;
 
 /// What was found in all files.

@@ -8,7 +8,8 @@ use k8s_schema::{Schemas, Violation};
 use serde_json::{Map, Value, json};
 
 use super::sort::Part;
-use super::{Grade, Problem, overlap, problem};
+use super::{Problem, overlap, problem};
+use crate::failure::Grade;
 use crate::files::Source;
 use crate::subject::step::{self, CONFIG, CONFIG_VERSION};
 use crate::yaml::Located;

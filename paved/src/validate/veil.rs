@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use super::{Grade, Problem};
+use super::Problem;
+use crate::discreet::struck;
+use crate::failure::Grade;
 use crate::files::Source;
-use crate::subject::discreet::struck;
 
 /// The line of a byte as it may be shown: its number, its beginning in the file, and its text, in which a secret is covered byte by byte.
 pub(super) fn line(source: &Source, byte: usize) -> (usize, Range<usize>, String) {

@@ -18,7 +18,8 @@ use crate::portal::answer::Answer;
 use crate::portal::extract::{Json, Path, Query, location};
 use crate::portal::owner::{ANNOTATION, LABEL};
 use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
-use crate::portal::who::{Person, SignedIn};
+use crate::portal::signed_in::SignedIn;
+use crate::portal::who::Person;
 
 /// An environment as one would apply it.
 #[derive(ToSchema)]

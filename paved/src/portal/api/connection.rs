@@ -16,7 +16,8 @@ use crate::portal::answer::Answer;
 use crate::portal::extract::Path;
 use crate::portal::live::View;
 use crate::portal::problem::{Absent, Problem, Refusals};
-use crate::portal::who::{Person, SignedIn};
+use crate::portal::signed_in::SignedIn;
+use crate::portal::who::Person;
 use crate::portal::{AUDIT, Portal};
 
 /// An environment's connection details.

@@ -19,7 +19,8 @@ use crate::portal::extract::{Path, Query, name};
 use crate::portal::live::{Entry, Key, View};
 use crate::portal::owner::Owner;
 use crate::portal::problem::{Absent, Problem, Refusals};
-use crate::portal::who::{Person, SignedIn};
+use crate::portal::signed_in::SignedIn;
+use crate::portal::who::Person;
 
 /// How many a page holds where nobody says, and at most.
 const PAGE: (usize, usize) = (100, 500);

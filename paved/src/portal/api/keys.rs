@@ -19,8 +19,8 @@ use crate::portal::answer::Answer;
 use crate::portal::extract::Json;
 use crate::portal::owner::{ANNOTATION, Owner};
 use crate::portal::problem::{Problem, Refusals, Unfit};
-use crate::portal::shapes::workspaces;
-use crate::portal::who::{Person, SignedIn};
+use crate::portal::signed_in::SignedIn;
+use crate::portal::who::Person;
 
 /// The key of the ConfigMap's data, in the format of sshd.
 const DATA: &str = "authorized_keys";
@@ -99,7 +99,7 @@ async fn may_use_keys(portal: &Portal, person: &Person) -> Result<(), Problem> {
         };
     }
     let mut why = None;
-    for kind in workspaces::kinds(portal) {
+    for kind in portal.catalog.seen().workspaces() {
         match portal.namespaces.choose(&portal.access, person, &kind, None).await {
             Ok(_) => return Ok(()),
             Err(problem) if problem.status() == StatusCode::FORBIDDEN => why = Some(problem),

@@ -13,7 +13,8 @@ use crate::portal::answer::Answer;
 use crate::portal::extract::{Path, Query, name};
 use crate::portal::kinds::{SECRET, connection_keys, is_claim};
 use crate::portal::problem::{Absent, Problem, Refusals};
-use crate::portal::who::{Person, SignedIn};
+use crate::portal::signed_in::SignedIn;
+use crate::portal::who::Person;
 
 /// A kind of environment.
 // The field is what Kubernetes calls it.

@@ -7,11 +7,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::portal::Portal;
+use crate::portal::address::PublicAddress;
 use crate::portal::answer::Answer;
-use crate::portal::layers::PublicAddress;
 use crate::portal::owner::Owner;
 use crate::portal::problem::Refusals;
-use crate::portal::who::{Credential, SignedIn};
+use crate::portal::signed_in::SignedIn;
+use crate::portal::who::Credential;
 
 /// Whoever asks.
 #[derive(Serialize, ToSchema)]

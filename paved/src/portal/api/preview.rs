@@ -23,6 +23,7 @@ use super::changes::{Document, drafted};
 use super::environments::Place;
 use super::write::Draft;
 use crate::cluster::{Api, Cluster, Kind, compositions};
+use crate::discreet::without_secrets;
 use crate::failure::Failure;
 use crate::function;
 use crate::portal::Portal;
@@ -30,9 +31,8 @@ use crate::portal::answer::Answer;
 use crate::portal::extract::{Json, Path};
 use crate::portal::live::Part;
 use crate::portal::problem::{Absent, FieldError, Problem, Refusals, Unfit};
-use crate::portal::who::SignedIn;
+use crate::portal::signed_in::SignedIn;
 use crate::subject::Stored;
-use crate::subject::discreet::without_secrets;
 use crate::subject::observed::Observed;
 use crate::subject::step::{CONFIG, CONFIG_VERSION, Step, is_our_config};
 

@@ -15,9 +15,10 @@ use tokio::time::timeout;
 use tracing::Instrument as _;
 
 use crate::portal::Portal;
-use crate::portal::live::{Action, End, Next, Reader};
+use crate::portal::live::{Action, Next, Reader};
 use crate::portal::problem::{Crowded, Problem, Refusals};
-use crate::portal::who::SignedIn;
+use crate::portal::signed_in::SignedIn;
+use crate::portal::streams::End;
 
 /// How long a browser waits before it comes back.
 const RETRY: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use crate::portal::kinds::{SECRET, connection_keys};
 use crate::portal::live::Key;
 use crate::portal::owner::{ANNOTATION, LABEL, Owner};
 use crate::portal::problem::Problem;
-use crate::portal::shapes::{BODY, REQUEST};
+use crate::portal::request::{BODY, REQUEST};
 use crate::portal::who::Person;
 
 /// What a person may say of an object's metadata; everything else is the cluster's.

@@ -14,7 +14,7 @@ use super::{Action, Change, Entry};
 use crate::portal::Portal;
 use crate::portal::access::TTL;
 use crate::portal::problem::Problem;
-use crate::portal::streams::Slot;
+use crate::portal::streams::{End, Slot};
 use crate::portal::who::Person;
 
 /// How often a reader hears that the line still stands.
@@ -58,35 +58,6 @@ pub(in crate::portal) enum Next {
     /// The line still stands.
     Beat,
     End(End),
-}
-
-/// Why a stream ends. The reader is told, and comes back if it may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::portal) enum End {
-    /// It was too slow.
-    Slow,
-    /// The person may see more or less than before.
-    AccessChanged,
-    /// The API server does not say what the person may see.
-    Unavailable,
-    SignedOut,
-    /// The session's time is over.
-    Expired,
-    /// The portal stops.
-    Shutdown,
-}
-
-impl End {
-    pub(in crate::portal) fn word(self) -> &'static str {
-        match self {
-            Self::Slow => "slow",
-            Self::AccessChanged => "access-changed",
-            Self::Unavailable => "unavailable",
-            Self::SignedOut => "signed-out",
-            Self::Expired => "expired",
-            Self::Shutdown => "shutdown",
-        }
-    }
 }
 
 impl Reader {

@@ -15,16 +15,15 @@ use crate::portal::answer::Answer;
 use crate::portal::api::write::{Draft, name_fits};
 use crate::portal::extract::Json;
 use crate::portal::kinds::{api, is_claim};
-use crate::portal::namespace::slug;
 use crate::portal::owner::{Owner, hash, unique};
 use crate::portal::problem::{Conflicts, Problem, Refusals, Unfit};
-use crate::portal::who::{Person, SignedIn};
+use crate::portal::request::REQUEST;
+use crate::portal::signed_in::SignedIn;
+use crate::portal::template::slug;
+use crate::portal::who::Person;
 
 /// The claim's kind.
 const KIND: &str = "ApplicationEnvironment";
-
-/// The label with the request's id.
-pub(in crate::portal) const REQUEST: &str = "request-id";
 
 /// A new environment.
 #[derive(ToSchema)]

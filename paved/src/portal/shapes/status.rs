@@ -13,14 +13,16 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use tracing::{Instrument as _, Span};
 
-use super::environments::{REQUEST, kinds};
+use super::environments::kinds;
 use crate::cluster::Kind;
 use crate::portal::Portal;
-use crate::portal::live::{Action, End, Entry, Next, Reader};
+use crate::portal::live::{Action, Entry, Next, Reader};
 use crate::portal::owner::{LABEL, Owner};
 use crate::portal::problem::{Problem, Refusals};
-use crate::portal::streams::Stranger;
-use crate::portal::who::{Person, Token, person};
+use crate::portal::request::REQUEST;
+use crate::portal::signed_in::person;
+use crate::portal::streams::{End, Stranger};
+use crate::portal::who::{Person, Token};
 
 /// How long a client may take to send its first message, where it comes without anything else.
 const FIRST: Duration = Duration::from_secs(10);

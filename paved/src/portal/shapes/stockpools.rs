@@ -11,7 +11,6 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::environments::REQUEST;
 use super::{only, phase, text};
 use crate::cluster::Kind;
 use crate::portal::Portal;
@@ -23,13 +22,12 @@ use crate::portal::kinds::api;
 use crate::portal::live::Entry;
 use crate::portal::owner::{LABEL, Owner, hash, unique};
 use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
-use crate::portal::who::{Person, SignedIn};
+use crate::portal::request::{BODY, REQUEST};
+use crate::portal::signed_in::SignedIn;
+use crate::portal::who::Person;
 
 /// The claim's kind.
 const KIND: &str = "StockPool";
-
-/// The annotation with the hash of the body that a claim was made from.
-pub(in crate::portal) const BODY: &str = "paved-road.fn.crossplane.io/request-body";
 
 /// The header by which a client asks again for the same.
 const IDEMPOTENCY: &str = "idempotency-key";

@@ -17,14 +17,11 @@ use crate::portal::api::environments::{find, visible};
 use crate::portal::api::keys;
 use crate::portal::api::write::{self, Draft};
 use crate::portal::extract::{Json, Path, name};
-use crate::portal::kinds::api;
 use crate::portal::live::Entry;
 use crate::portal::owner::{LABEL, Owner, unique};
 use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
-use crate::portal::who::{Person, SignedIn};
-
-/// The claim's kind.
-const KIND: &str = "GpuDevWorkspaceClaim";
+use crate::portal::signed_in::SignedIn;
+use crate::portal::who::Person;
 
 /// How much of an owner stands in a workspace's name.
 const LONGEST: usize = 40;
@@ -90,8 +87,8 @@ impl Workspace {
 }
 
 /// The kinds of workspace that the cluster has: claims first.
-pub(in crate::portal) fn kinds(portal: &Portal) -> Vec<Kind> {
-    api(KIND).map(|api| portal.catalog.seen().of_api(api)).unwrap_or_default()
+fn kinds(portal: &Portal) -> Vec<Kind> {
+    portal.catalog.seen().workspaces()
 }
 
 /// Make a workspace.
