@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 use xtask::{workspace, yaml};
 
 use crate::json::{list, text};
-use crate::platform;
 use crate::store::Key;
 
 /// Group, version, kind, plural, and whether its objects live in a namespace.
@@ -202,16 +201,6 @@ impl Kinds {
     pub fn of(&self, object: &Value) -> Option<&Kind> {
         let version = text(object, "/apiVersion");
         self.all.iter().find(|one| one.name == text(object, "/kind") && one.api_version() == version)
-    }
-
-    /// Everything that is there before anybody makes anything.
-    pub fn installed(&self) -> Vec<Value> {
-        let namespace = |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "status": {"phase": "Active"}});
-        let namespaces = ["default", "crossplane-system", "team-vision", "team-shop"].map(namespace);
-        let of_recipe = |recipe: &Recipe| [platform::established(&recipe.xrd), recipe.composition.clone()];
-        let recipes = self.recipes.iter().flat_map(of_recipe);
-        let platform = platform::installed(&self.all, &self.recipes);
-        namespaces.into_iter().chain(recipes).chain([self.config.clone()]).chain(platform).collect()
     }
 }
 

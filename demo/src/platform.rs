@@ -1,19 +1,29 @@
-//! What the platform team of the fake cluster has installed: Crossplane, the function, the providers
+//! What the platform team of the fake cluster has installed: namespaces, the APIs, Crossplane, the function, the providers
 //! and their configs. `paved doctor` looks at it.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use xtask::package::providers::Package;
+use xtask::providers::Package;
 
 use crate::json::{list, text};
-use crate::kinds::{Kind, Recipe};
+use crate::kinds::{Kind, Kinds, Recipe};
 
 /// The version of Crossplane that the fake cluster behaves like.
 const CROSSPLANE: &str = "v2.3.4";
 
+/// Everything that is there before anybody makes anything.
+pub fn installed(kinds: &Kinds) -> Vec<Value> {
+    let namespace = |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "status": {"phase": "Active"}});
+    let namespaces = ["default", "crossplane-system", "team-vision", "team-shop"].map(namespace);
+    let of_recipe = |recipe: &Recipe| [established(&recipe.xrd), recipe.composition.clone()];
+    let recipes = kinds.recipes().iter().flat_map(of_recipe);
+    let platform = platform(kinds.all(), kinds.recipes());
+    namespaces.into_iter().chain(recipes).chain([kinds.config.clone()]).chain(platform).collect()
+}
+
 /// Everything that is installed for these kinds and APIs.
-pub fn installed(kinds: &[Kind], recipes: &[Recipe]) -> Vec<Value> {
+fn platform(kinds: &[Kind], recipes: &[Recipe]) -> Vec<Value> {
     let mut all = vec![crossplane()];
     all.extend(functions(recipes));
     all.extend(providers(kinds));
@@ -22,7 +32,7 @@ pub fn installed(kinds: &[Kind], recipes: &[Recipe]) -> Vec<Value> {
 }
 
 /// The XRD of an API as it is once Crossplane serves it.
-pub fn established(xrd: &Value) -> Value {
+fn established(xrd: &Value) -> Value {
     let mut xrd = xrd.clone();
     let mut conditions = vec![condition("Established", "WatchingCompositeResource")];
     if xrd["spec"]["claimNames"].is_object() {

@@ -10,6 +10,7 @@ use crate::api::admitted;
 use crate::crossplane::Crossplane;
 use crate::json::{seconds, text};
 use crate::kinds::Kinds;
+use crate::platform;
 use crate::store::{Key, Store};
 
 /// The annotation by which the portal knows whose something is.
@@ -96,7 +97,7 @@ pub fn plant(
 ) -> Result<()> {
     const STEP: SignedDuration = SignedDuration::from_secs(1);
     let now = Timestamp::now();
-    for object in kinds.installed() {
+    for object in platform::installed(kinds) {
         let kind = kinds.of(&object).with_context(|| format!("the kind {} is not served", object["kind"]))?;
         let key = kind.key(text(&object, "/metadata/namespace"), text(&object, "/metadata/name"));
         store.put(&key, now - SignedDuration::from_hours(24 * 60), |_| Some(object));

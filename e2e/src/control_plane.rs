@@ -22,6 +22,7 @@ mod providers;
 mod proxy;
 pub mod runtime;
 pub mod settings;
+mod version;
 
 use std::{
     fs,
@@ -39,7 +40,6 @@ use xtask::{package, workspace, yaml};
 pub use self::{
     breakers::Breakers,
     cluster::Cluster,
-    crossplane::CoreVersion,
     function::Function,
     ground::Ground,
     metrics::Metrics,
@@ -47,6 +47,7 @@ pub use self::{
     process::{Process, Program},
     proxy::Proxy,
     runtime::Runtime,
+    version::CoreVersion,
 };
 use self::{crossplane::Core, postgres::Postgres};
 use crate::kubeconfig;
@@ -254,7 +255,10 @@ impl ControlPlane {
     pub async fn run_providers(&self, pace: Duration) -> Result<()> {
         providers::start(&self.ground, &self.outer, &self.proxy, &self.runtime).await?;
         let clusters = self.folder().join("clusters.kubeconfig");
-        fs::write(&clusters, kubeconfig::through(&self.proxy.url, &self.inner).to_string())?;
+        fs::write(
+            &clusters,
+            kubeconfig::through(&self.proxy.url, &self.inner.authority, &self.inner.token).to_string(),
+        )?;
         clouds::start(&self.ground, &self.outer, pace, self.postgres.as_ref(), &clusters).await
     }
 }

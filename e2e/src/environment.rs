@@ -12,9 +12,9 @@ use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
 
 use self::parts::{is_in_sync, written};
+use crate::eventually::{PATIENCE, eventually};
 use crate::kubectl::Kubectl;
-use crate::objects::Objects;
-use crate::stage::{PATIENCE, eventually};
+use crate::objects::{Objects, reference, resource};
 
 /// How often to look.
 const EVERY: Duration = Duration::from_secs(1);
@@ -290,20 +290,6 @@ pub fn condition<'o>(object: &'o Value, kind: &str) -> &'o Value {
 pub fn slot(object: &Value) -> &str {
     let annotations = &object["metadata"]["annotations"];
     annotations["crossplane.io/composition-resource-name"].as_str().unwrap_or_default()
-}
-
-/// An object's kind and name, as a reference.
-pub fn reference(object: &Value) -> Value {
-    json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "name": object["metadata"]["name"]})
-}
-
-/// `Kind.version.group`, or the kind alone in the core group.
-pub fn resource(reference: &Value) -> String {
-    let kind = reference["kind"].as_str().unwrap_or_default();
-    match reference["apiVersion"].as_str().unwrap_or_default().split_once('/') {
-        Some((group, version)) => format!("{kind}.{version}.{group}"),
-        None => kind.to_owned(),
-    }
 }
 
 /// When an event was last seen.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use crate::environment::resource;
+use crate::objects::resource;
 
 /// What kubectl could not do.
 #[derive(Debug, thiserror::Error)]

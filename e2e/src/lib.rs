@@ -4,6 +4,7 @@
 pub mod control_plane;
 pub mod edge;
 pub mod environment;
+pub mod eventually;
 pub mod examples;
 pub mod kubeconfig;
 pub mod kubectl;

@@ -10,7 +10,7 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams
 use kube::core::{GroupVersionKind, ObjectMeta, TypeMeta};
 use kube::discovery::{ApiCapabilities, ApiGroup, ApiResource, Discovery, Scope, pinned_kind, verbs};
 use kube::{Client, ResourceExt};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 /// What is known of a kind, by API version and name.
@@ -217,5 +217,19 @@ impl Objects {
             .with_context(|| format!("no kind {kind} in {api_version}"))?;
         kinds.insert(key, found.clone());
         Ok(found)
+    }
+}
+
+/// An object's kind and name, as a reference.
+pub fn reference(object: &Value) -> Value {
+    json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "name": object["metadata"]["name"]})
+}
+
+/// `Kind.version.group`, or the kind alone in the core group.
+pub fn resource(reference: &Value) -> String {
+    let kind = reference["kind"].as_str().unwrap_or_default();
+    match reference["apiVersion"].as_str().unwrap_or_default().split_once('/') {
+        Some((group, version)) => format!("{kind}.{version}.{group}"),
+        None => kind.to_owned(),
     }
 }

@@ -14,8 +14,9 @@ use xtask::{workspace, yaml};
 
 use crate::control_plane::{charts, ports};
 use crate::environment::condition;
+use crate::eventually::eventually;
 use crate::openid::{Browser, Provider};
-use crate::stage::{Stage, eventually};
+use crate::stage::Stage;
 
 /// The chart's release.
 const RELEASE: &str = "paved-portal";

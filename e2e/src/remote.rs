@@ -22,7 +22,8 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::sleep;
 
-use crate::stage::{PATIENCE, Stage};
+use crate::eventually::PATIENCE;
+use crate::stage::Stage;
 use crate::stand_in::behaviour::Rule;
 
 /// Answers for as long as it is held.

@@ -5,9 +5,8 @@ mod standing;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
@@ -18,15 +17,13 @@ use serde_json::{Value, json};
 pub use self::add_ons::{AddOns, is_part};
 use crate::control_plane::ControlPlane;
 use crate::environment::{Environment, is_ready};
+use crate::eventually::eventually;
 use crate::examples;
 use crate::kubectl::Kubectl;
 use crate::objects::Objects;
 use crate::stand_in;
 use crate::stand_in::behaviour::{self, Rule};
 use crate::stand_in::cloud::External;
-
-/// The longest that anything may take on a busy machine.
-pub const PATIENCE: Duration = Duration::from_mins(8);
 
 /// The platform team's Settings, as kubectl finds them.
 const SETTINGS: [&str; 2] = ["environmentconfigs.apiextensions.crossplane.io", "paved-road"];
@@ -297,6 +294,14 @@ impl Stage {
         Ok(left)
     }
 
+    /// The Deployments of an environment's app, inside its virtual cluster.
+    pub async fn app_inside(&self, environment: &Environment) -> Result<Vec<Value>> {
+        let namespace = environment.manifest["spec"]["parameters"]["app"]["namespace"].as_str();
+        let namespace = namespace.context("the example's app has no namespace")?;
+        let inside = Objects::new(self.plane.inner.client.clone());
+        inside.list("apps/v1", "Deployment", namespace).await
+    }
+
     /// The environments that the scenario has made or looked at, with what they composed: for whoever must find out what went wrong.
     pub async fn portrait(&self) -> String {
         let own = self.portrait_of_own().await;
@@ -340,20 +345,6 @@ impl Stage {
     pub async fn put_settings(&self, data: &Value) -> Result<()> {
         let patch = json!([{"op": "replace", "path": "/data", "value": data}]).to_string();
         self.operator().run(&["patch", SETTINGS[0], SETTINGS[1], "--type=json", "-p", &patch]).await.map(drop)
-    }
-}
-
-/// Waits until `check` gives something; `what` says what was waited for.
-pub async fn eventually<T>(what: &str, mut check: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = check().await.with_context(|| what.to_owned())? {
-            return Ok(found);
-        }
-        if Instant::now() > end {
-            bail!("waited {} s, and still not: {what}", PATIENCE.as_secs());
-        }
-        tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use jiff::{Timestamp, ToSpan as _, civil::Date, tz::TimeZone};
 use serde_json::Value;
 
-use crate::package::composed;
+use crate::composed;
 
 /// Options of `eol`.
 #[derive(Debug, clap::Args)]

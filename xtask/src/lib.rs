@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod chart;
+pub mod composed;
 pub mod eol;
 pub mod forward;
 pub mod generate;
@@ -11,6 +12,7 @@ pub mod opencv;
 pub mod package;
 pub mod pages;
 pub mod prose;
+pub mod providers;
 pub mod python;
 pub mod render;
 pub mod schemas;

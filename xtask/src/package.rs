@@ -6,7 +6,7 @@
 pub mod archive;
 pub mod build;
 pub mod chart;
-pub mod composed;
+mod component;
 pub mod configuration;
 mod crates;
 pub mod function;
@@ -16,7 +16,6 @@ mod licenses;
 pub mod names;
 mod npm;
 pub mod portal;
-pub mod providers;
 pub mod rbac;
 #[cfg(test)]
 mod readme;
@@ -41,6 +40,8 @@ use crate::{eol, workspace};
 use build::Place;
 use crates::Graph;
 pub use names::Registry;
+// The tests of `paved` use these paths.
+pub use crate::{composed, providers};
 
 /// Flags of `cargo xtask package`.
 #[derive(Clone, Debug, clap::Args)]

@@ -15,6 +15,7 @@ mod manner;
 pub mod model;
 mod object;
 mod references;
+mod registry;
 mod sql;
 
 use std::collections::BTreeMap;
@@ -101,7 +102,8 @@ impl Provider {
     pub fn is_at_work(&self, world: &World) -> bool {
         self.ages.iter().any(|(slot, age)| {
             let object = world.resources().get(slot).filter(|object| !is_ready(object));
-            object.is_some_and(|object| !self.failing.contains_key(slot) && *age < manner::of(object).rounds)
+            object
+                .is_some_and(|object| !self.failing.contains_key(slot) && *age < registry::of(object).rounds)
         })
     }
 
@@ -120,7 +122,7 @@ impl Provider {
     /// Works on one resource: of the others it sees what they were when the round began.
     fn work(&mut self, slot: &str, before: &World, world: &mut World) -> State {
         let Some(mut object) = world.resources().get(slot).cloned() else { return State::Creating };
-        let manner = manner::of(&object);
+        let manner = registry::of(&object);
         let state = self.state(slot, &manner, &mut object, before);
         if state == State::Ready {
             finish(&manner, &mut object, before, world);

@@ -1,7 +1,5 @@
 //! Crossplane itself, under the rights that its own chart gives it.
 
-mod version;
-
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -16,7 +14,6 @@ use kube::Api;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-pub use self::version::CoreVersion;
 use super::{
     NAMESPACE,
     cluster::Cluster,
@@ -25,6 +22,7 @@ use super::{
     pki::{Authority, Certificate},
     ports,
     process::Program,
+    version::CoreVersion,
 };
 
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -11,8 +11,8 @@ use tempfile::TempDir;
 use xtask::tools;
 
 use super::{
-    crossplane::CoreVersion,
     process::{Process, Program},
+    version::CoreVersion,
 };
 
 /// A folder of its own, the programs, and what runs of them. Dropped, it ends them all and removes the folder.

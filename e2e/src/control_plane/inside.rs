@@ -47,7 +47,7 @@ impl Inside {
         let part = Part {
             outer: outer.client.clone(),
             inner: inner.client.clone(),
-            kubeconfig: kubeconfig::through(proxy, inner),
+            kubeconfig: kubeconfig::through(proxy, &inner.authority, &inner.token),
         };
         let task = tokio::spawn(async move {
             loop {

@@ -22,7 +22,9 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use xtask::{
-    package::{self, Args, composed, names, providers::Package},
+    composed,
+    package::{self, Args, names},
+    providers::Package,
     tools, workspace, yaml,
 };
 

@@ -6,9 +6,10 @@ use anyhow::{Result, bail};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::{EVERY, Environment, resource};
+use super::{EVERY, Environment};
+use crate::eventually::PATIENCE;
 use crate::kubectl::Kubectl;
-use crate::stage::PATIENCE;
+use crate::objects::resource;
 
 /// How long until a part of what is deleted has been told so, unless nobody ever does.
 const OVERLOOKED: Duration = Duration::from_mins(1);

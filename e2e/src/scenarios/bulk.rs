@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use super::deletion;
 use crate::environment::{Environment, is_ready};
+use crate::eventually::eventually;
 use crate::examples;
-use crate::stage::{Stage, eventually, merge};
+use crate::stage::{Stage, merge};
 
 /// How many.
 const HUNDRED: usize = 100;

@@ -13,8 +13,9 @@ use serde_json::Value;
 pub(super) use self::guest::Guest;
 use self::guest::text;
 use crate::environment::Environment;
+use crate::eventually::eventually;
 use crate::objects::Objects;
-use crate::stage::{Stage, eventually};
+use crate::stage::Stage;
 
 pub(super) async fn every_claim_becomes_ready(stage: Stage) -> Result<()> {
     all_become_ready(&stage, Flavour::Claims).await

@@ -12,8 +12,9 @@ use xtask::guide::{self, PIPELINES};
 use super::in_both_flavours;
 use crate::edge::Edge;
 use crate::environment::{Environment, condition};
+use crate::eventually::eventually;
 use crate::paved::{Paved, address};
-use crate::stage::{Stage, eventually};
+use crate::stage::Stage;
 use crate::stand_in::behaviour::Rule;
 
 const API: &str = "gpu-workspace";

@@ -14,11 +14,13 @@ pub(super) use self::order::usages;
 use self::order::{Order, is_usage};
 pub(super) use self::traces::Traces;
 use super::claims::{self, Guest};
-use super::{in_both_flavours, inside};
-use crate::environment::{Environment, condition, reference, resource, slot};
+use super::in_both_flavours;
+use crate::environment::{Environment, condition, slot};
+use crate::eventually::eventually;
 use crate::examples;
 use crate::kubectl::Refusal;
-use crate::stage::{Stage, eventually, merge};
+use crate::objects::{reference, resource};
+use crate::stage::{Stage, merge};
 use crate::stand_in::behaviour::Rule;
 
 /// They have stood until now, and seen whatever happened. Some have all that can be inside a cluster.
@@ -41,14 +43,14 @@ pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()>
         let has_app = *cluster == "eks";
         if has_app {
             ensure!(
-                !inside::app(&stage, environment).await?.is_empty(),
+                !stage.app_inside(environment).await?.is_empty(),
                 "nothing of the app is inside {cluster}"
             );
         }
         let traces = Traces::of(environment).await?;
         goes_by_its_usages(&stage, environment, &usages(cluster, *flavour)).await?;
         if has_app {
-            let left = inside::app(&stage, environment).await?;
+            let left = stage.app_inside(environment).await?;
             ensure!(left.is_empty(), "the cluster went before what was inside: {left:?}");
         }
         anyhow::Ok(traces)
@@ -122,7 +124,7 @@ pub(super) async fn nothing_is_left_when_the_composite_goes_first(stage: Stage) 
         environment.ready().await?;
         let held = held(&stage, environment).await?;
         if environment.name() == cluster.name() {
-            ensure!(!inside::app(&stage, &cluster).await?.is_empty(), "nothing of the app is inside");
+            ensure!(!stage.app_inside(&cluster).await?.is_empty(), "nothing of the app is inside");
         }
         let traces = Traces::of(environment).await?;
         let order = Order::of(&stage.objects, environment).await?;
@@ -139,7 +141,7 @@ pub(super) async fn nothing_is_left_when_the_composite_goes_first(stage: Stage) 
         nothing_is_left(&stage, &composite, &parts).await?;
         order.was_kept().await.with_context(|| environment.resource())?;
     }
-    let left = inside::app(&stage, &cluster).await?;
+    let left = stage.app_inside(&cluster).await?;
     ensure!(left.is_empty(), "the cluster went before what was inside: {left:?}");
     Ok(())
 }

@@ -9,8 +9,9 @@ use serde_json::json;
 
 use super::in_both_flavours;
 use crate::environment::{Environment, condition};
+use crate::eventually::eventually;
 use crate::paved::Paved;
-use crate::stage::{Stage, eventually};
+use crate::stage::Stage;
 use crate::stand_in::behaviour::Rule;
 
 /// The label of a claim's resources that says where the claim is.

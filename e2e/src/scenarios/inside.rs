@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use xtask::guide::{self, OPERATIONS};
 use xtask::workspace;
 
-use crate::environment::{Environment, condition, reference, resource};
-use crate::objects::Objects;
-use crate::stage::{AddOns, Stage, eventually};
+use crate::environment::{Environment, condition};
+use crate::eventually::eventually;
+use crate::objects::{reference, resource};
+use crate::stage::{AddOns, Stage};
 
 use super::{deletion, in_both_flavours, operations};
 
@@ -17,7 +18,7 @@ const API: &str = "virtual-environment";
 pub(super) async fn the_app_lands_inside(stage: Stage) -> Result<()> {
     in_both_flavours(async |flavour| {
         let environment = stage.ready(API, flavour, json!({})).await?;
-        let deployments = app(&stage, &environment).await?;
+        let deployments = stage.app_inside(&environment).await?;
         ensure!(!deployments.is_empty(), "{flavour:?}: nothing of the app is inside the virtual cluster");
         Ok(())
     })
@@ -27,10 +28,10 @@ pub(super) async fn the_app_lands_inside(stage: Stage) -> Result<()> {
 pub(super) async fn an_app_taken_out_of_a_claim_is_uninstalled(stage: Stage) -> Result<()> {
     in_both_flavours(async |flavour| {
         let environment = stage.ready(API, flavour, json!({})).await?;
-        ensure!(!app(&stage, &environment).await?.is_empty(), "{flavour:?}: the app is not there yet");
+        ensure!(!stage.app_inside(&environment).await?.is_empty(), "{flavour:?}: the app is not there yet");
         environment.edit(&json!({"spec": {"parameters": {"app": null}}})).await?;
         eventually("the app is uninstalled inside the virtual cluster", async || {
-            Ok(app(&stage, &environment).await?.is_empty().then_some(()))
+            Ok(stage.app_inside(&environment).await?.is_empty().then_some(()))
         })
         .await?;
         environment.ready().await.map(drop)
@@ -146,12 +147,4 @@ async fn stands(stage: &Stage, object: &Value) -> Result<Option<Value>> {
 
 fn is_deleted(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
-}
-
-/// The app's Deployments inside.
-pub(super) async fn app(stage: &Stage, environment: &Environment) -> Result<Vec<Value>> {
-    let namespace = environment.manifest["spec"]["parameters"]["app"]["namespace"].as_str();
-    let namespace = namespace.context("the example's app has no namespace")?;
-    let inside = Objects::new(stage.plane.inner.client.clone());
-    inside.list("apps/v1", "Deployment", namespace).await
 }

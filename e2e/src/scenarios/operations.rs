@@ -17,9 +17,10 @@ use xtask::workspace;
 use super::portrayed;
 use super::upgrade::{self, NEXT};
 use crate::control_plane::{Breakers, ControlPlane, Function, NAMESPACE, Options, packages, runtime};
-use crate::environment::{condition, reference};
-use crate::objects::Objects;
-use crate::stage::{Stage, eventually};
+use crate::environment::condition;
+use crate::eventually::eventually;
+use crate::objects::{Objects, reference};
+use crate::stage::Stage;
 use crate::{examples, kubectl, later};
 
 /// From nothing but Crossplane: first one flavour comes and goes, then the other, which finds the providers there.

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::day_two::crossplane_looks_again;
 use crate::environment::Environment;
-use crate::stage::{Stage, eventually};
+use crate::eventually::eventually;
+use crate::stage::Stage;
 
 /// How long nothing may be written.
 const SILENCE: Duration = Duration::from_mins(2);

@@ -4,9 +4,11 @@ use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::{APIS, Flavour};
 use serde_json::{Value, json};
 
-use crate::environment::{Environment, resource};
+use crate::environment::Environment;
+use crate::eventually::eventually;
 use crate::kubectl::Kubectl;
-use crate::stage::{Stage, eventually};
+use crate::objects::resource;
+use crate::stage::Stage;
 
 pub(super) async fn people_may_do_what_their_role_says(stage: Stage) -> Result<()> {
     for api in APIS {

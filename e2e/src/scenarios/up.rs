@@ -14,8 +14,9 @@ use tokio::time::timeout;
 use xtask::tools;
 
 use crate::control_plane::ports;
+use crate::eventually::{PATIENCE, eventually};
 use crate::kubectl::Kubectl;
-use crate::stage::{PATIENCE, Stage, eventually};
+use crate::stage::Stage;
 
 pub(super) async fn it_runs_until_ctrl_c(stage: Stage) -> Result<()> {
     let contributor = Contributor::new(&stage)?;

@@ -16,7 +16,8 @@ use xtask::{tools, workspace};
 
 use crate::control_plane::{ControlPlane, Function, packages};
 use crate::environment::{Desired, Environment, condition, is_ready};
-use crate::stage::{Stage, eventually};
+use crate::eventually::eventually;
+use crate::stage::Stage;
 use crate::{examples, later};
 
 /// The later release.

@@ -11,8 +11,8 @@ use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use function_paved_road::manifests;
 use serde_json::{Value, json};
 
-use super::{Args, composed, names, rbac, xpkg};
-use crate::{tools, yaml};
+use super::{Args, names, rbac, xpkg};
+use crate::{composed, tools, yaml};
 
 /// Builds the packages that the flags ask for, and the roles and policies of a company's own group; gives their files.
 pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use super::Architecture;
-use super::licenses::Component;
+use super::component::Component;
 
 /// A crate, as `cargo tree` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

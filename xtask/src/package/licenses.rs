@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
 use super::Args;
+use super::component::Component;
 use super::crates::Graph;
 use super::npm;
 
@@ -30,20 +31,6 @@ The texts that came with them are below, each once, after the packages that it c
 const WITHOUT: &str = "These came without a text:";
 
 const RULE: &str = "--------------------------------------------------------------------------------";
-
-/// A package of somebody else's that is in a program.
-pub struct Component {
-    /// Its name.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// An SPDX expression.
-    pub license: String,
-    /// The address of its sources.
-    pub source: String,
-    /// Where its files are on this machine.
-    pub folder: PathBuf,
-}
 
 /// The file about what is in a program. npm's packages are there once the pages were built, which goes before the program; a debug
 /// program has none of them in it, as it reads the pages when it is asked for them.
@@ -81,18 +68,6 @@ fn of(components: &[Component]) -> Result<String> {
 
 fn lines(all: BTreeSet<String>) -> String {
     all.into_iter().collect::<Vec<_>>().join("\n")
-}
-
-impl Component {
-    fn called(&self) -> String {
-        format!("{} {}", self.name, self.version)
-    }
-
-    /// `serde 1.0.228: MIT OR Apache-2.0, https://…`
-    fn line(&self) -> String {
-        let about = [self.license.as_str(), self.source.as_str()].into_iter().filter(|part| !part.is_empty());
-        format!("{}: {}", self.called(), about.collect::<Vec<_>>().join(", "))
-    }
 }
 
 /// The texts in a package: further down too, where parts of it are somebody else's. What npm installs there is another package.

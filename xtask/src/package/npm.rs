@@ -10,7 +10,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::licenses::Component;
+use super::component::Component;
 
 /// The packages in the pages, as a bill has them.
 #[derive(Default)]

@@ -14,8 +14,7 @@ use anyhow::{Context, Result};
 use function_paved_road::apis::Flavour;
 use serde_json::Value;
 
-use super::composed;
-use crate::{workspace, yaml};
+use crate::{composed, workspace, yaml};
 use rule::Plurals;
 
 /// What the templates of the portal's chart make its role of.

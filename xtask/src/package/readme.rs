@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use super::composed::{self, Composed};
-use super::providers::Package;
+use crate::composed::{self, Composed};
+use crate::providers::Package;
 use crate::workspace;
 
 const PAGE: &str = "docs/reference/provider-versions.md";

@@ -1,8 +1,8 @@
-//! How a kind behaves, and the table that finds it.
+//! How a kind behaves.
 
 use serde_json::{Value, json};
 
-use super::{State, addons, aws, azure, builtin, crossplane, gcp, helm, object, set_condition, sql};
+use super::{State, set_condition};
 use crate::core::{ConnectionDetails, World, naming};
 use ::crossplane::json::{at, text};
 
@@ -90,33 +90,6 @@ pub(super) const MANAGED: Manner = Manner {
     effects: |_, _, _, _| {},
     tell: tell_managed,
 };
-
-/// The manner of an object's kind.
-pub(super) fn of(object: &Value) -> Manner {
-    let group = text(object, &["apiVersion"])
-        .and_then(|version| version.split_once('/'))
-        .map_or("", |(group, _)| group);
-    let kind = text(object, &["kind"]).unwrap_or_default();
-    let mut labels = group.split('.').filter(|label| *label != "m");
-    match (labels.next().unwrap_or_default(), labels.next().unwrap_or_default()) {
-        (service, "aws") => aws::manner(service, kind),
-        (service, "gcp") => gcp::manner(service, kind),
-        (_, "azure") => azure::manner(kind),
-        ("postgresql" | "mysql" | "mssql", "sql") => sql::manner(kind),
-        _ if kind.ends_with("ProviderConfig") => crossplane::CONFIG,
-        ("helm", "crossplane") => helm::RELEASE,
-        ("kubernetes", "crossplane") => object::OBJECT,
-        ("protection" | "apiextensions", "crossplane") => crossplane::manner(kind),
-        _ if (group, kind) == ("argoproj.io", "Application") => addons::APPLICATION,
-        _ if group == "operator.knative.dev" => addons::KNATIVE,
-        _ if is_builtin(group) => builtin::manner(kind),
-        _ => MANAGED,
-    }
-}
-
-fn is_builtin(group: &str) -> bool {
-    ["", "apps", "batch", "autoscaling", "policy"].contains(&group) || group.ends_with(".k8s.io")
-}
 
 /// An ordinary kind of an upjet provider: it works in the background.
 pub(super) const UPJET: Manner = Manner { asynchronous: true, mirrors: true, ..MANAGED };

@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::manner::{self, Facts, Id, Manner, Reference};
-use super::{State, finish, identify, references};
+use super::manner::{Facts, Id, Manner, Reference};
+use super::{State, finish, identify, references, registry};
 use crate::core::World;
 use crossplane::json::{at, overlay, set};
 
@@ -14,7 +14,7 @@ pub struct Model(Manner);
 impl Model {
     /// The model of an object's kind; one that no table names is an ordinary managed resource.
     pub fn of(object: &Value) -> Self {
-        Self(manner::of(object))
+        Self(registry::of(object))
     }
 
     /// How many rounds the cloud takes to make one, at least 1.

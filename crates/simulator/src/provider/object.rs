@@ -6,13 +6,13 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::clusters::{await_config, await_kind, await_namespace, cluster, is_observe_only};
-use super::manner::{self, MANAGED, Manner};
+use super::manner::{MANAGED, Manner};
 use super::{State, condition, set_condition};
 use crate::core::{ConnectionDetails, World, naming};
 use crossplane::json::{at, set, text};
 
-/// Synced once its cluster takes the manifest; Ready as its policy says.
-pub(super) const OBJECT: Manner = Manner { waits: await_cluster, effects: create, tell, ..MANAGED };
+/// Synced once its cluster takes the manifest; Ready as its policy says. The registry adds [`create`].
+pub(super) const OBJECT: Manner = Manner { waits: await_cluster, tell, ..MANAGED };
 
 /// Its cluster must be within reach, and know the manifest's namespace and kind.
 fn await_cluster(object: &Value, world: &World) -> Result<(), String> {
@@ -40,7 +40,14 @@ fn await_maker(object: &Value, namespace: &str, world: &World) -> Result<(), Str
 }
 
 /// Puts the manifest into its cluster. It answers there as its kind does, at once where no policy looks at it.
-fn create(object: &mut Value, before: &World, world: &mut World, details: &mut ConnectionDetails) {
+/// `manner_of` finds the manner of that kind.
+pub(super) fn create(
+    object: &mut Value,
+    before: &World,
+    world: &mut World,
+    details: &mut ConnectionDetails,
+    manner_of: fn(&Value) -> Manner,
+) {
     let Some(mut inner) = at(object, &["spec", "forProvider", "manifest"]).cloned() else { return };
     if is_observe_only(object) && inner["kind"] == "Service" {
         // The manifest only names it. Nobody looks at one that is not balanced.
@@ -48,7 +55,7 @@ fn create(object: &mut Value, before: &World, world: &mut World, details: &mut C
     }
     let last = at(object, &["status", "atProvider", "manifest"]).cloned();
     let is_new = identify(&mut inner, last.as_ref());
-    let manner = manner::of(&inner);
+    let manner = manner_of(&inner);
     // It is made, or changed, in one round and seen as such in the next.
     let state = if is_new && manner.rounds > 1 { State::Creating } else { State::Ready };
     (manner.tell)(&mut inner, &state, before, &manner);

@@ -6,10 +6,12 @@ use futures::future::try_join_all;
 use serde_json::{Value, json};
 
 use super::settled;
-use crate::environment::{Environment, resource};
+use crate::environment::Environment;
+use crate::eventually::eventually;
 use crate::examples;
+use crate::objects::resource;
 use crate::scenarios::in_both_flavours;
-use crate::stage::{Stage, eventually};
+use crate::stage::Stage;
 
 /// A slot, what is patched into the parameters of what fills it, and where that is to be seen.
 type Patch = (&'static str, Value, &'static str, Value);

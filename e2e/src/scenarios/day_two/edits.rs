@@ -7,8 +7,9 @@ use futures::future::{try_join_all, try_join3};
 use serde_json::{Value, json};
 
 use crate::environment::{Desired, Environment};
+use crate::eventually::eventually;
 use crate::scenarios::claims::tells_its_status;
-use crate::stage::{Stage, eventually};
+use crate::stage::Stage;
 
 /// An edit, and what is composed after it: slots, JSON pointers into what fills them, and what is there. It is null where there is
 /// nothing, and one among others where there is a list.

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 
 use super::{desired, settled};
 use crate::environment::{Desired, Environment, is_ready, slot};
+use crate::eventually::eventually;
 use crate::examples;
 use crate::scenarios::deletion::{self, Traces};
-use crate::stage::{Stage, eventually, is_part};
+use crate::stage::{Stage, is_part};
 
 /// Whatever is changed in Settings, what runs goes on as it is, and what is new has it.
 pub(in crate::scenarios) async fn new_settings_leave_alone_what_runs(stage: Stage) -> Result<()> {

@@ -8,8 +8,8 @@ use function_paved_road::apis::Flavour;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::environment::{Environment, condition, reference, resource, slot};
-use crate::objects::{End, Objects};
+use crate::environment::{Environment, condition, slot};
+use crate::objects::{End, Objects, reference, resource};
 
 /// How long news of what has gone may take.
 const NEWS: Duration = Duration::from_mins(1);

@@ -7,8 +7,8 @@ use kube::core::ObjectMeta;
 use serde_json::Value;
 
 use crate::environment::Environment;
+use crate::eventually::eventually;
 use crate::objects::Objects;
-use crate::stage::eventually;
 
 /// The label by which Crossplane marks what it composes.
 const COMPOSITE: &str = "crossplane.io/composite";

@@ -16,7 +16,8 @@ use tokio::time::sleep;
 
 use self::listener::Listener;
 use self::world::{Known, Replica, Told, Watches, World};
-use crate::stage::{Stage, eventually};
+use crate::eventually::eventually;
+use crate::stage::Stage;
 
 /// How many people there are, each with a namespace that nobody else sees.
 const PEOPLE: usize = 10;

@@ -8,7 +8,7 @@ use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
 
 use super::rule::{Plurals, READ, Rights, WRITE, is_native};
-use crate::package::composed::{self, Composed};
+use crate::composed::{self, Composed};
 use crate::workspace;
 
 /// What Crossplane composes natively, which its own role covers in part, and what the function has it

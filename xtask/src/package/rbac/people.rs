@@ -5,7 +5,7 @@ use function_paved_road::apis::{APIS, Flavour};
 use serde_json::Value;
 
 use super::rule::{Plurals, READ, Rights, WRITE, is_native};
-use crate::package::composed::{self, Composed};
+use crate::composed::{self, Composed};
 
 /// What is done with something that exists.
 const TEND: [&str; 6] = ["get", "list", "watch", "update", "patch", "delete"];

@@ -6,7 +6,7 @@ use function_paved_road::apis::{APIS, Flavour};
 use serde_json::{Map, Value, json};
 
 use super::rule::{Plurals, READ, Rights};
-use crate::package::composed::{self, Composed};
+use crate::composed::{self, Composed};
 use crate::workspace;
 
 /// To look at what has a name already.

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use crate::package::{composed, providers::Package};
+use crate::composed;
+use crate::providers::Package;
 
 /// To look.
 pub const READ: [&str; 3] = ["get", "list", "watch"];

@@ -23,8 +23,9 @@ use tokio::time::{interval, sleep};
 use super::super::{copy_kinds, released, write_all};
 use super::{PEOPLE, Size};
 use crate::control_plane::{Metrics, Process, Program, ports};
+use crate::eventually::PATIENCE;
 use crate::objects::Objects;
-use crate::stage::{PATIENCE, Stage};
+use crate::stage::Stage;
 
 /// The kind of all of them.
 const PLURAL: &str = "stockpools";

@@ -17,7 +17,7 @@ use serde_json::Value;
 use simulator::core::World;
 use simulator::provider::{Pace, Provider};
 
-use super::providers::Package;
+use crate::providers::Package;
 use crate::{workspace, yaml};
 
 /// More calls than any environment needs.

@@ -1,0 +1,40 @@
+//! The table that finds the manner of a kind.
+
+use serde_json::Value;
+
+use super::manner::{MANAGED, Manner};
+use super::{addons, aws, azure, builtin, crossplane, gcp, helm, object, sql};
+use ::crossplane::json::text;
+
+/// The manner of an object's kind.
+pub(super) fn of(object: &Value) -> Manner {
+    let group = text(object, &["apiVersion"])
+        .and_then(|version| version.split_once('/'))
+        .map_or("", |(group, _)| group);
+    let kind = text(object, &["kind"]).unwrap_or_default();
+    let mut labels = group.split('.').filter(|label| *label != "m");
+    match (labels.next().unwrap_or_default(), labels.next().unwrap_or_default()) {
+        (service, "aws") => aws::manner(service, kind),
+        (service, "gcp") => gcp::manner(service, kind),
+        (_, "azure") => azure::manner(kind),
+        ("postgresql" | "mysql" | "mssql", "sql") => sql::manner(kind),
+        _ if kind.ends_with("ProviderConfig") => crossplane::CONFIG,
+        ("helm", "crossplane") => helm::RELEASE,
+        ("kubernetes", "crossplane") => OBJECT,
+        ("protection" | "apiextensions", "crossplane") => crossplane::manner(kind),
+        _ if (group, kind) == ("argoproj.io", "Application") => addons::APPLICATION,
+        _ if group == "operator.knative.dev" => addons::KNATIVE,
+        _ if is_builtin(group) => builtin::manner(kind),
+        _ => MANAGED,
+    }
+}
+
+/// An Object contains an object of any kind, which this table finds.
+const OBJECT: Manner = Manner {
+    effects: |object, before, world, details| object::create(object, before, world, details, of),
+    ..object::OBJECT
+};
+
+fn is_builtin(group: &str) -> bool {
+    ["", "apps", "batch", "autoscaling", "policy"].contains(&group) || group.ends_with(".k8s.io")
+}
