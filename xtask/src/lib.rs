@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod chart;
 pub mod composed;
+pub mod cycles;
 pub mod eol;
 pub mod forward;
 pub mod generate;
