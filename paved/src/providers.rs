@@ -115,8 +115,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::collections::BTreeSet;
 
-    use xtask::package::composed::{all, group};
-    use xtask::package::providers::Package;
+    use xtask::composed::{all, group};
+    use xtask::providers::Package;
 
     use super::*;
 

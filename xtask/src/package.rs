@@ -40,8 +40,6 @@ use crate::{eol, workspace};
 use build::Place;
 use crates::Graph;
 pub use names::Registry;
-// The tests of `paved` use these paths.
-pub use crate::{composed, providers};
 
 /// Flags of `cargo xtask package`.
 #[derive(Clone, Debug, clap::Args)]
