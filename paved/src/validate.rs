@@ -136,3 +136,10 @@ fn title(document: &Value) -> String {
         None => crate::paint::one_line(&crate::paint::harmless(kind)),
     }
 }
+
+/// Adds a failure to read a file, unless the same failure is there already.
+fn add_failure(unread: &mut Vec<Failure>, failure: Failure) {
+    if unread.iter().all(|known| known.to_string() != failure.to_string()) {
+        unread.push(failure);
+    }
+}

@@ -2,7 +2,7 @@
 //! understood, tested and moved together.
 //!
 //! The imports of a module include those of its children. A parent and its child may import each other. Items under
-//! `#[cfg(test)]` are left out.
+//! `#[cfg(test)]` are left out. A name that a parent re-exports from a sibling counts as the parent's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

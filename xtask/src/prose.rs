@@ -86,6 +86,7 @@ fn measure() -> Result<BTreeMap<&'static str, f64>> {
     let mut densities = BTreeMap::new();
     for folder in FOLDERS {
         let mut count = Count::default();
+        ensure!(workspace::root().join(folder).exists(), "{folder} does not exist");
         add(&workspace::root().join(folder), &mut count)?;
         densities.insert(folder, count.density());
     }

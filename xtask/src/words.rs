@@ -30,7 +30,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut changed = Vec::new();
     let mut scripts = Vec::new();
     for change in changes(&args.commit)? {
-        let Change { path, before, after } = change;
+        let Change { path, has_same_mode, before, after } = change;
         let (Some(before), Some(after)) = (before, after) else {
             if !is_text(&path) {
                 changed.push(format!("{path}: was added or deleted"));
@@ -38,6 +38,7 @@ pub fn run(args: &Args) -> Result<()> {
             continue;
         };
         match extension(&path) {
+            _ if !has_same_mode => changed.push(path),
             "ts" | "tsx" | "mjs" => scripts.push(json!({"path": path, "before": before, "after": after})),
             _ if is_same(&path, &before, &after).with_context(|| path.clone())? => {}
             _ => changed.push(path),
@@ -52,22 +53,28 @@ pub fn run(args: &Args) -> Result<()> {
 /// A file of a commit.
 struct Change {
     path: String,
+    /// Whether the file stays executable, or stays not executable.
+    has_same_mode: bool,
     before: Option<String>,
     after: Option<String>,
 }
 
 fn changes(commit: &str) -> Result<Vec<Change>> {
-    let listed = git(&["diff-tree", "--no-commit-id", "--name-status", "-r", "-M", "--root", commit])?;
+    // A merge is compared with its first parent. A renamed file counts as deleted and added.
+    let flags = ["--no-commit-id", "--raw", "-r", "--no-renames", "-m", "--first-parent", "--root"];
+    let listed = git(&[&["diff-tree"], &flags[..], &[commit]].concat())?;
     let change = |line: &str| {
-        let [status, from, ..] = line.split('\t').collect::<Vec<_>>()[..] else {
+        let (about, path) = line.split_once('\t').with_context(|| format!("unknown line of git: {line}"))?;
+        let [from, to, _, _, status] = about.trim_start_matches(':').split(' ').collect::<Vec<_>>()[..]
+        else {
             bail!("unknown line of git: {line}")
         };
-        let path = line.rsplit('\t').next().unwrap_or(from);
-        let text = |revision: &str, path: &str| git(&["show", &format!("{revision}:{path}")]);
+        let text = |revision: &str| git(&["show", &format!("{revision}:{path}")]);
         Ok(Change {
             path: path.to_owned(),
-            before: (!status.starts_with('A')).then(|| text(&format!("{commit}^"), from)).transpose()?,
-            after: (!status.starts_with('D')).then(|| text(commit, path)).transpose()?,
+            has_same_mode: from == to,
+            before: (status != "A").then(|| text(&format!("{commit}^"))).transpose()?,
+            after: (status != "D").then(|| text(commit)).transpose()?,
         })
     };
     listed.lines().map(change).collect()
@@ -98,6 +105,8 @@ fn is_text(path: &str) -> bool {
 fn is_same(path: &str, before: &str, after: &str) -> Result<bool> {
     Ok(match extension(path) {
         _ if is_text(path) => true,
+        // Templates of Helm look like YAML, and are none.
+        _ if path.contains("/templates/") => lines(before).eq(lines(after)),
         "rs" => rust(before)? == rust(after)?,
         "yaml" | "yml" => values(before)? == values(after)?,
         "json" => {
@@ -172,8 +181,10 @@ fn without_descriptions(value: Value) -> Value {
     }
 }
 
+/// Lines without comments; the first line of a script names its interpreter.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.trim_start().starts_with('#'))
+    let is_comment = |line: &str| line.trim_start().starts_with('#') && !line.starts_with("#!");
+    text.lines().map(str::trim_end).filter(move |line| !line.is_empty() && !is_comment(line))
 }
 
 /// The files among these whose tokens changed, by TypeScript's scanner.
@@ -237,5 +248,7 @@ mod tests {
     fn comments_of_scripts_may_change() {
         assert_same("a.sh", "# old\nls\n", "ls\n", true);
         assert_same("a.sh", "ls\n", "ls -l\n", false);
+        assert_same("a.sh", "#!/bin/sh\nls\n", "#!/bin/bash\nls\n", false);
+        assert_same("chart/templates/a.yaml", "{{- if .Values.a }}\n# old\n", "{{- if .Values.a }}\n", true);
     }
 }

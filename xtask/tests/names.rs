@@ -24,6 +24,7 @@ fn assert_golden(name: &str, names: &BTreeSet<String>) {
 /// `paved wait`, `paved wait --timeout`, `paved wait --for=ready`, `paved wait exits 5`.
 fn add_command(prefix: &str, command: &Command, names: &mut BTreeSet<String>) {
     names.insert(prefix.to_owned());
+    names.extend(command.get_all_aliases().map(|alias| format!("{prefix}, {alias}")));
     for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
         let flag = match (arg.get_long(), arg.get_short()) {
             (Some(long), _) => format!("{prefix} --{long}"),
@@ -35,6 +36,9 @@ fn add_command(prefix: &str, command: &Command, names: &mut BTreeSet<String>) {
         }
         if let Some(variable) = arg.get_env() {
             names.insert(format!("{flag}, ${}", variable.display()));
+        }
+        for alias in arg.get_all_aliases().into_iter().flatten() {
+            names.insert(format!("{flag}, --{alias}"));
         }
         for value in arg.get_possible_values() {
             names.insert(format!("{flag}={}", value.get_name()));

@@ -30,7 +30,7 @@ pub fn remove(value: &mut Value, path: &[&str]) -> Option<Value> {
 }
 
 /// The value as an object, made one if it is none.
-pub fn object(value: &mut Value) -> &mut Map<String, Value> {
+fn object(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_schema::Violation;
 use serde_json::Value;
 
-use super::{Found, Problem, overlap, problem, title};
+use super::{Problem, add_failure, overlap, problem, title};
 use crate::Console;
 use crate::discreet::fatal_violation;
 use crate::failure::{Failure, Grade};
@@ -33,7 +33,12 @@ pub(super) struct Check<'a> {
 
 impl Check<'_> {
     /// Everything that is wrong. What the function says counts where the schema has not said it before.
-    pub(super) fn run(&self, found: &mut Found, console: &mut Console<'_>) -> Result<Vec<Problem>, Failure> {
+    pub(super) fn run(
+        &self,
+        notes: &mut Vec<String>,
+        unread: &mut Vec<Failure>,
+        console: &mut Console<'_>,
+    ) -> Result<Vec<Problem>, Failure> {
         let graded =
             |grade| move |violation| problem(self.index, self.source, self.document, grade, violation);
         // A Composition that cannot be read is told where its Settings are looked for.
@@ -46,16 +51,16 @@ impl Check<'_> {
             Err(violation) => return Ok(vec![graded(Grade::Schema)(violation)]),
         };
         if let Some(ignored) = stored.target.ignored_namespace(self.value) {
-            found.notes.push(format!("{}: {ignored}", title(self.value)));
+            notes.push(format!("{}: {ignored}", title(self.value)));
         }
         let known = std::mem::take(&mut stored.violations);
         if !known.is_empty() && stored.object["spec"].is_object() {
             stored.make_readable();
         }
-        let mut composed = match self.composed(&stored, &mut found.notes, console) {
+        let mut composed = match self.composed(&stored, notes, console) {
             Err(Failure::Output(error)) => return Err(Failure::Output(error)),
             Err(failure) => {
-                found.could_not_read(failure);
+                add_failure(unread, failure);
                 Vec::new()
             }
             Ok(composed) => composed,

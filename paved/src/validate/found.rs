@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::environment::Check;
 use super::sort::{self, Sort};
-use super::{Problem, Skipped, Valid, of_settings, problem, settings, title};
+use super::{Problem, Skipped, Valid, add_failure, of_settings, problem, settings, title};
 use crate::Console;
 use crate::failure::{Failure, Grade};
 use crate::files::{Inputs, Source, shown};
@@ -84,12 +84,14 @@ impl Found {
                     let grade = if document.value.is_object() { Grade::Schema } else { Grade::Syntax };
                     let mut all = vec![problem(index, &source, document, grade, violation)];
                     if let Some(meant) = kind::as_meant(&document.value) {
-                        all.extend(check(&meant).run(self, console)?);
+                        all.extend(check(&meant).run(&mut self.notes, &mut self.unread, console)?);
                     }
                     all
                 }
                 Sort::Settings(part) => settings::check(index, &source, document, part),
-                Sort::Environment => check(&document.value).run(self, console)?,
+                Sort::Environment => {
+                    check(&document.value).run(&mut self.notes, &mut self.unread, console)?
+                }
             };
             ours += 1;
             if problems.is_empty() {
@@ -137,9 +139,7 @@ impl Found {
 
     /// Keeps a failure that nobody was told of yet.
     pub(super) fn could_not_read(&mut self, failure: Failure) {
-        if self.unread.iter().all(|known| known.to_string() != failure.to_string()) {
-            self.unread.push(failure);
-        }
+        add_failure(&mut self.unread, failure);
     }
 
     fn syntax(&mut self, index: usize, source: &Source) {
