@@ -19,19 +19,19 @@ use client::Figures;
 use requests::Case;
 use servers::{Kind, Server};
 
-/// Options of the benchmark.
+/// Flags of `cargo xtask bench`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Seconds per measurement.
+    /// Seconds of each measurement.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
-    /// Measurements per figure, of which the middle one counts.
+    /// Number of measurements for each figure. The figure is their median.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Serve the function that does nothing, and nothing else: what the benchmark compares with.
+    /// Address to serve only the no-op on. The benchmark compares the function with the no-op.
     #[arg(long, value_name = "ADDRESS")]
     serve_no_op: Option<SocketAddr>,
-    /// Do not build, and run where one is: what the benchmark starts itself with on the core of the client.
+    /// Run without a build on the current core. The benchmark starts itself with this flag.
     #[arg(long, hide = true)]
     inner: bool,
 }

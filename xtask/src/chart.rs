@@ -18,13 +18,13 @@ use crate::package::{self, chart};
 use crate::yaml;
 use helm::{Helm, Objects};
 
-/// Options of `chart`.
+/// Flags of `cargo xtask chart`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Print nothing; hold the chart against what it promises, with the least that has to be said and with everything said.
+    /// Check the chart with the required values only and with all values, instead of printing it.
     #[arg(long)]
     check: bool,
-    /// Render with these values (default: deploy/chart/ci/full-values.yaml).
+    /// File with the values [default: deploy/chart/ci/full-values.yaml].
     #[arg(long, short = 'f', value_name = "FILE", conflicts_with = "check")]
     values: Option<PathBuf>,
 }

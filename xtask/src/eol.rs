@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use crate::composed;
 
-/// Options of `eol`.
+/// Flags of `cargo xtask eol`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The day to look from, such as 2026-11-25 (default: today).
+    /// Day of the check, for example 2026-11-25 [default: today].
     #[arg(long, value_name = "DATE")]
     on: Option<Date>,
-    /// How many days to look ahead.
+    /// Number of days to look ahead.
     #[arg(long, value_name = "DAYS", default_value_t = DAYS)]
     within: u16,
 }

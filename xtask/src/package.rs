@@ -45,60 +45,60 @@ pub use names::Registry;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Only these parts; all of them when none is named.
+    /// Parts to build [default: all parts].
     #[arg(value_enum)]
     pub parts: Vec<Part>,
-    /// Only for this architecture; repeatable (default: both).
+    /// Architecture to build for. Repeatable [default: both].
     #[arg(long = "arch", value_enum)]
     pub architectures: Vec<Architecture>,
-    /// Where the packages will be pushed: the Configurations find the Function there, and the portal's chart its image.
+    /// Registry of the packages, for the references in the Configurations and in the chart.
     #[arg(long, default_value = Registry::DEFAULT)]
     pub registry: Registry,
-    /// The version that the packages will be tagged with.
+    /// Version to tag the packages with.
     #[arg(long, default_value = concat!("v", env!("CARGO_PKG_VERSION")), value_parser = names::release)]
     pub release: String,
-    /// Only the Configurations of this flavour.
+    /// Flavour of the Configurations [default: both].
     #[arg(long)]
     pub flavour: Option<Flavour>,
-    /// The API group of a company's own, such as platform.example.org.
+    /// API group of your company, for example platform.example.org.
     #[arg(long, requires = "flavour", value_parser = function_paved_road::manifests::group)]
     pub group: Option<String>,
-    /// The user that Crossplane runs as, for the policies of a company's own group.
+    /// User of Crossplane, for the admission policies of your company's group.
     #[arg(long, value_name = "USER", requires = "group", default_value = policy::CROSSPLANE, value_parser = policy::user)]
     pub crossplane_user: String,
-    /// Pack the ordinary debug binary of this machine: quick, for tests where something else runs the function.
+    /// Pack this machine's debug binary. This is quick, and for tests that do not run the package.
     #[arg(long)]
     pub debug: bool,
-    /// Build everything again, but for debug binaries, from a copy of the sources in another folder, and compare: minutes more.
+    /// Build again from a copy of the sources and compare all files. This takes minutes longer.
     #[arg(long)]
     pub twice: bool,
-    /// Where to write (default: target/packages). What an earlier run built there goes first.
+    /// Folder to write to. Earlier packages there are deleted [default: target/packages].
     #[arg(long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
-    /// The sources that everything is built from, but for debug binaries.
+    /// The sources of all builds, except debug binaries.
     #[arg(skip = Place::here())]
     pub place: Place,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  cargo xtask package                                  everything, for both architectures
-  cargo xtask package function --arch amd64            the Function's package, for one
+  cargo xtask package                                  build all parts for both architectures
+  cargo xtask package function --arch amd64            build the Function's package for one
   cargo xtask package configurations --registry ghcr.io/acme --flavour namespaced --group platform.example.org \\
     --output target/packages/ours";
 
-/// What can be built by itself.
+/// A part of the release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
-    /// The Function: a package per architecture.
+    /// The Function: one package for each architecture.
     Function,
-    /// The APIs: a Configuration each, in both flavours.
+    /// The APIs: one Configuration for each API and flavour.
     Configurations,
-    /// The command line: an archive per architecture.
+    /// The command line: one archive for each architecture.
     Paved,
-    /// The portal: an image for all architectures, what that is made of, and the chart that runs it.
+    /// The portal: one image for all architectures, its SBOM, and the chart.
     Portal,
-    /// What the two programs are made of.
+    /// The SBOMs of the two programs.
     Sbom,
 }
 

@@ -44,10 +44,10 @@ const WORDS: [&str; 11] = [
 ];
 const PAIRS: [(&str, &str); 4] = [("of", "which"), ("by", "which"), ("in", "which"), ("such", "as")];
 
-/// Records densities, or compares them with the record.
+/// Flags of `cargo xtask prose`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Fail where a density is higher than recorded, instead of writing the record.
+    /// Compare with the record instead of writing it. Fail if a density is higher.
     #[arg(long)]
     check: bool,
 }

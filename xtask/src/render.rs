@@ -22,7 +22,7 @@ use crate::workspace;
 /// Flags of `cargo xtask render`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only examples whose name contains one of these, such as `gpu-workspace` or `namespaced`.
+    /// Parts of example names, for example `gpu-workspace` or `namespaced` [default: all examples].
     names: Vec<String>,
 }
 

@@ -46,10 +46,10 @@ const WHOLE: &[(&str, &str)] = &[
 /// Flags of `cargo xtask schemas`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A folder of CRDs, one per file, with an INDEX.json that tells each file's kind and source.
+    /// Folder with one CRD per file, and an INDEX.json with each file's kind and source.
     #[arg(long, value_name = "DIR")]
     crds: PathBuf,
-    /// Write nothing; fail when `tests/schemas` is not what would be written.
+    /// Write no files, and fail if `tests/schemas` is outdated.
     #[arg(long)]
     check: bool,
 }

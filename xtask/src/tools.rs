@@ -252,9 +252,9 @@ const FOLDER: &str = "PAVED_ROAD_TOOLS";
 
 /// Flags of `cargo xtask tools`.
 #[derive(clap::Args)]
-#[command(after_help = "Tools are kept in target/tools, or in the folder that PAVED_ROAD_TOOLS names.")]
+#[command(after_help = "The tools are in target/tools, or in the folder that PAVED_ROAD_TOOLS names.")]
 pub struct Args {
-    /// Only these; every tool when none is named.
+    /// Tools to build [default: all tools].
     names: Vec<String>,
 }
 

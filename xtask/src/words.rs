@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use crate::{node, workspace};
 
-/// The commit to look at.
+/// Flags of `cargo xtask words`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The commit to look at.
+    /// Commit to check.
     #[arg(default_value = "HEAD")]
     commit: String,
 }
