@@ -110,7 +110,7 @@ pub(crate) struct Init {
     #[arg(short, long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
 
-    /// Field, by its path or a unique end of it, and its YAML value: backend.port=8080. Repeatable.
+    /// Field (its path or a unique end) and YAML value, for example backend.port=8080. Repeatable.
     #[arg(long, value_name = "PATH=VALUE", value_parser = path_and_value)]
     pub(crate) set: Vec<(String, String)>,
 
@@ -130,7 +130,7 @@ pub(crate) struct Platform {
     #[arg(long, value_name = "FILE")]
     pub(crate) settings: PathBuf,
 
-    /// API group of your company: platform.example.org [default: the flavour's group].
+    /// API group of your company, for example platform.example.org [default: the flavour's].
     #[arg(long, value_name = "GROUP", value_parser = manifests::group, conflicts_with = "check")]
     pub(crate) group: Option<String>,
 

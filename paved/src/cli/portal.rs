@@ -50,11 +50,11 @@ pub(crate) struct Portal {
     #[arg(long, value_name = "FILE", env = "PAVED_PORTAL_TLS_KEY")]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// URL of the portal in browsers: https://portal.example.org [default: the listen address].
+    /// URL of the portal, for example https://portal.example.org [default: the listen address].
     #[arg(long, value_name = "URL", env = "PAVED_PORTAL_PUBLIC_URL")]
     pub(crate) public_url: Option<String>,
 
-    /// Network whose X-Forwarded-For headers are trusted in the log. Repeatable.
+    /// Network of proxies whose X-Forwarded-For headers the log uses. Repeatable.
     #[arg(long, value_name = "CIDR", env = "PAVED_PORTAL_TRUSTED_PROXY", value_delimiter = ',')]
     pub(crate) trusted_proxy: Vec<String>,
 
@@ -104,7 +104,7 @@ pub(crate) struct Portal {
     #[arg(long, value_name = "FILE", env = "PAVED_PORTAL_OIDC_CA_FILE", help_heading = "Sign-in")]
     pub(crate) oidc_ca_file: Option<PathBuf>,
 
-    /// Session key of 32 or more random bytes. Repeatable: the first key encrypts, all decrypt.
+    /// Key file (32 random bytes or more). Repeatable: the first key encrypts, all keys decrypt.
     #[arg(
         long,
         value_name = "FILE",

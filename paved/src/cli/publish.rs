@@ -63,7 +63,7 @@ pub(crate) struct Publish {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Files that never change: 'assets/**'. Browsers cache them for a year. Repeatable.
+    /// Files that never change, for example 'assets/**'. Browsers cache them a year. Repeatable.
     #[arg(long, value_name = "GLOB")]
     pub(crate) immutable: Vec<Glob>,
 
