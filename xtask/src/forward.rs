@@ -1,4 +1,4 @@
-//! The tasks of the crates `e2e` and `demo`, which are programs of these crates.
+//! The tasks that are programs of the crates `e2e` and `demo`.
 
 use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
 
