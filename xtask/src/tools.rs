@@ -62,8 +62,8 @@ pub const CLI: Tool = Tool {
 };
 
 /// Crossplane: the engine of `crossplane composition render`, the control plane, and its RBAC
-/// manager. Crossplane has flags for ports, but no flags for addresses. The RBAC manager has no flag
-/// for the port of its metrics (8080), so the linker sets it.
+/// manager. Crossplane has flags for ports, but no flags for addresses. The RBAC manager has no
+/// flag for the port of its metrics (8080), so the linker sets it.
 pub const CORE: Tool = Tool {
     name: "crossplane-core",
     version: "v2.3.4",
