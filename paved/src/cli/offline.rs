@@ -12,7 +12,7 @@ use crate::names::{self, A_NAME, is_name};
 pub(super) const VALIDATE_HELP: &str = "\
 Examples:
   paved validate claim.yaml                            check all documents of a file
-  paved validate environments/                         check every claim, XR and Settings in a folder
+  paved validate environments/                         check all documents in a folder
   paved validate claims/*.yaml --settings settings.yaml
   paved validate environments/ -o github               write annotations for a pull request
 
