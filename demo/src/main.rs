@@ -1,4 +1,4 @@
-//! `demo`: the portal with its pages, before a pretended cluster.
+//! `demo`: the portal with its pages and a fake cluster.
 
 use std::net::SocketAddr;
 use std::process::{ExitCode, Stdio};
@@ -12,14 +12,14 @@ use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 use xtask::{pages, workspace};
 
-/// The portal with its pages, before a pretended cluster: nothing else is needed. Ctrl-C ends it.
+/// Serve the portal with its pages and a fake cluster, without any setup. Ctrl-C stops it.
 #[derive(Parser)]
 #[command(name = "cargo xtask demo", bin_name = "cargo xtask demo")]
 struct Args {
-    /// Where the portal listens, on loopback.
+    /// Loopback address and port to listen on.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     listen: String,
-    /// How long everything takes: 0.2 is a fifth of what it takes otherwise.
+    /// Factor for the duration of all actions. With 0.2, they take a fifth of the time.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = pace)]
     pace: f64,
 }
@@ -40,10 +40,10 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Builds the pages, starts the cluster and the portal before it, and stays until the portal ends.
+/// Builds the pages, starts the fake cluster and the portal, and waits until the portal ends.
 async fn run(args: &Args) -> Result<()> {
     tokio::task::spawn_blocking(pages::build).await.context("building the pages")??;
-    // Taken already? Then it is said before anything is started.
+    // An address that is in use is reported before any program starts.
     let listen = free(&args.listen).await?;
     let demo = Demo::start(args.pace, &seed::all()).await?;
     let folder = tempfile::tempdir().context("making a folder")?;
@@ -67,28 +67,28 @@ async fn run(args: &Args) -> Result<()> {
         }
         stopped = stopped() => {
             stopped?;
-            // Of Ctrl-C it has heard itself. Whatever is left after that ends with this program.
+            // The portal receives Ctrl-C itself. After the timeout, it ends with this program.
             let _ = tokio::time::timeout(Duration::from_secs(3), portal.wait()).await;
         }
     }
     Ok(())
 }
 
-/// The address where the portal is to listen, where nobody else does.
+/// Resolves the portal's address, and fails if the address is in use.
 async fn free(listen: &str) -> Result<SocketAddr> {
     let listener =
         TcpListener::bind(listen).await.with_context(|| format!("--listen {listen} cannot be taken"))?;
     listener.local_addr().context("taking a port")
 }
 
-/// Waits until somebody answers there.
+/// Waits until the address accepts connections.
 async fn answers(address: SocketAddr) {
     while TcpStream::connect(address).await.is_err() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Waits until somebody wants it to end.
+/// Waits for Ctrl-C or SIGTERM.
 async fn stopped() -> Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("listening for signals")?;
     tokio::select! {

@@ -1,21 +1,21 @@
-//! `e2e`: a whole control plane on this machine, and the scenarios that run on it.
+//! `e2e`: a control plane on this machine, and the scenarios that run on it.
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use e2e::{scenarios, stand_in, up};
 
-/// A control plane on this machine, and what is proven on it.
+/// Run a control plane on this machine, and scenarios on it.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
-    /// Start a whole control plane on loopback, with our packages installed; Ctrl-C ends it.
+    /// Start a control plane with our packages on loopback. Ctrl-C stops it.
     Up(up::Args),
-    /// End the control plane that `up --detach` started.
+    /// Stop the control plane that `up --detach` started.
     Down,
-    /// Play the scenarios on a control plane of their own.
+    /// Run the scenarios on a new control plane.
     E2e(scenarios::Args),
-    /// Play the providers of clouds in a cluster, until interrupted.
+    /// Run the fake providers of clouds in a cluster until Ctrl-C.
     StandIn(stand_in::Args),
 }
 

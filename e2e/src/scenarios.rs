@@ -158,25 +158,24 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(up::it_stays_in_the_background_until_down, Elsewhere),
 ];
 
-/// Which scenarios are played.
+/// Flags of `cargo xtask e2e`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only those whose names contain one of these; all of them when none is given.
+    /// Parts of scenario names [default: all scenarios].
     only: Vec<String>,
-    /// Only the core set, which CI plays for every change.
+    /// Run only the core set, which CI runs for every change.
     #[arg(long, conflicts_with = "only")]
     core: bool,
-    /// Seconds that a cloud takes for one round of its work; 0 for everything at once.
+    /// Seconds of one round of a fake cloud. 0 makes clouds instant.
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(0..=600))]
     pace: u16,
-    /// Install the packages that `cargo xtask package` has left there, for its own default registry, and run the Function's program
-    /// that is in its package [default: those of the workspace as it is].
+    /// Folder with packages of `cargo xtask package` [default: build them from the workspace].
     #[arg(long, value_name = "FOLDER")]
     packages: Option<PathBuf>,
-    /// Leave the folder with the logs where it is.
+    /// Keep the folder with the logs.
     #[arg(long)]
     keep: bool,
-    /// Copy the logs there, in folders of their own, when a scenario fails.
+    /// Folder to copy the logs to if a scenario fails.
     #[arg(long, value_name = "FOLDER")]
     logs: Option<PathBuf>,
 }

@@ -56,25 +56,25 @@ pub struct Options {
     pub clusters: Option<Value>,
 }
 
-/// The command line of the stand-in.
+/// Flags of the fake providers.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The cluster to play in.
+    /// Kubeconfig of the cluster to run in.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: PathBuf,
-    /// Make everything at once
+    /// Create all resources immediately.
     #[arg(long, conflicts_with = "round")]
     pub instant: bool,
-    /// Seconds that the clouds take for one round of a kind's model; a cluster takes four
+    /// Seconds of one round of a kind's model. A cluster takes four rounds.
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     pub round: f64,
-    /// Seconds between two looks at a resource that nothing happened to
+    /// Seconds between two observations of a resource without changes.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     pub poll: f64,
-    /// The PostgreSQL server, such as postgres://postgres:password@127.0.0.1:5432; without it PostgreSQL's kinds are not played
+    /// URL of the PostgreSQL server [default: none; PostgreSQL's kinds get no provider].
     #[arg(long, value_name = "URL", env = POSTGRES, hide_env_values = true)]
     pub postgres: Option<String>,
-    /// A kubeconfig in JSON: what clusters of EKS are reached with; without it nothing is behind them
+    /// Kubeconfig in JSON for EKS clusters [default: none; EKS clusters get no API server].
     #[arg(long, value_name = "FILE")]
     pub clusters: Option<PathBuf>,
 }

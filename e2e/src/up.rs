@@ -1,4 +1,4 @@
-//! `cargo xtask up` and `down`: a control plane for whoever works on this.
+//! `cargo xtask up` and `down`: a control plane for developers.
 
 mod background;
 
@@ -15,33 +15,33 @@ use background::State;
 #[derive(Clone, Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Args {
-    /// Return when it runs; `down` ends it.
+    /// Return when the control plane runs. `down` stops it.
     #[arg(long)]
     detach: bool,
-    /// Only Kubernetes, Crossplane and the registry: none of our packages.
+    /// Start Kubernetes, Crossplane and the registry without our packages.
     #[arg(long)]
     no_install: bool,
-    /// Which Crossplane; on 1.20 only the claims flavour is installed.
+    /// Version of Crossplane. On 1.20, only the claims API is installed.
     #[arg(long, value_name = "VERSION", value_enum, default_value_t)]
     core_version: CoreVersion,
-    /// Install the packages that `cargo xtask package` has left there [default: those of the workspace as it is].
+    /// Folder with packages of `cargo xtask package` [default: build them from the workspace].
     #[arg(long, value_name = "FOLDER", conflicts_with = "no_install")]
     packages: Option<PathBuf>,
-    /// Seconds that a cloud takes for one round of its work, of which a cluster takes four; 0 for everything at once.
+    /// Seconds of one round of a fake cloud; a cluster takes four rounds. 0 makes clouds instant.
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(0..=600))]
     pace: u16,
-    /// How many processes of the function answer.
+    /// Number of function processes.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=9))]
     replicas: u8,
-    /// Leave its folder, with all logs, where it is.
+    /// Keep the folder with all logs.
     #[arg(long)]
     keep: bool,
-    /// Be the process that `--detach` leaves behind.
+    /// Run as the background process of `--detach`.
     #[arg(long, hide = true)]
     background: bool,
 }
 
-/// Starts a control plane, and stays until it is told to end.
+/// Starts a control plane, and runs until a signal stops it.
 pub async fn up(args: &Args) -> Result<()> {
     let told = signals::told()?;
     if args.detach {
@@ -53,7 +53,7 @@ pub async fn up(args: &Args) -> Result<()> {
     }
 }
 
-/// Ends the control plane that `up --detach` started.
+/// Stops the control plane that `up --detach` started.
 pub async fn down() -> Result<()> {
     let state = State::read()?.context("no control plane was started by `cargo xtask up --detach`")?;
     state.end().await
@@ -82,7 +82,7 @@ impl Args {
     }
 }
 
-/// What to do with it. Where our packages are not installed, there are none of our kinds.
+/// The commands to use the control plane. Without our packages, our kinds do not exist.
 fn usage(plane: &ControlPlane, is_installed: bool) -> String {
     let memory: u64 = plane.processes().iter().filter_map(|process| process.memory()).sum();
     let mut text = format!(

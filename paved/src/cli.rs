@@ -1,4 +1,4 @@
-//! Flags.
+//! Flags of the command line.
 
 mod cluster;
 mod connect;
@@ -19,7 +19,7 @@ pub(crate) use offline::{Form, Init, Platform, Sources, Validate, group_of};
 pub(crate) use portal::Portal;
 pub(crate) use publish::Publish;
 
-/// Self-service environments from small claims: what a claim becomes, and what becomes of it.
+/// Preview, apply and use self-service environments, which Crossplane creates from small claims.
 #[derive(Debug, Parser)]
 #[command(
     name = "paved",
@@ -34,7 +34,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// All flags: `apply` has those of `wait`, and they say nothing where it does not wait.
+    /// All flags. Of `apply`, the flags `--timeout` and `--patience` require `--wait`.
     pub(crate) fn whole() -> clap::Command {
         let apply = |apply: clap::Command| {
             let waits = |flag: Arg| flag.requires("wait");
@@ -46,77 +46,84 @@ impl Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show what a claim or an XR becomes: no cluster, no container.
+    /// Show the resources of a claim or XR, without a cluster or a container.
     ///
-    /// The schema's defaults are applied and the input is checked as an API server would, then the function runs in
-    /// this process. YAML and JSON are what `crossplane composition render -x -r` prints; a tree has a line per
-    /// resource, and never a secret.
+    /// `paved` applies the schema's defaults, checks the input as an API server would, and runs the
+    /// function in its own process. YAML and JSON output is the same as the output of
+    /// `crossplane composition render -x -r`. A tree has one line for each resource, and never has
+    /// a secret.
     #[command(after_help = EXAMPLES)]
     Preview(Preview),
-    /// Check claims, XRs and Settings, and say everything that is wrong with them: no cluster.
+    /// Check claims, XRs and Settings, and report every error, without a cluster.
     ///
-    /// What an API server checks (syntax, unknown fields, types, bounds, CEL rules) and what the function checks, in one
-    /// go and for all documents. Documents of other kinds are left alone.
+    /// `paved` runs the checks of an API server (syntax, unknown fields, types, bounds, CEL rules)
+    /// and the checks of the function on all documents. It skips documents of other kinds.
     #[command(after_help = offline::VALIDATE_HELP)]
     Validate(Validate),
-    /// Write a claim, with every field that it could have and what is allowed there.
+    /// Write a claim with every field, its default and its allowed values.
     ///
-    /// What is required is asked for on a terminal, elsewhere it comes by --set. What can be left out stands there as a comment,
-    /// with its default. The claim is checked as by `paved validate` before it is written.
+    /// On a terminal, `paved` asks for the required fields. Otherwise, set them with --set.
+    /// Optional fields are comments with their defaults. `paved` checks the claim as
+    /// `paved validate` does, and then writes it.
     #[command(after_help = offline::INIT_HELP)]
     Init(Init),
-    /// For platform teams: write XRDs, Compositions and Settings for Git, or see what a change of Settings does.
+    /// Write XRDs, Compositions and Settings for Git, or show the effect of new Settings.
     ///
-    /// Everything that a cluster needs of Paved Road besides the function itself: the XRDs, a Composition for each, and
-    /// the EnvironmentConfig that the Compositions take the Settings from. With --check nothing is written: each
-    /// environment is composed with the old and with the new Settings, and what differs is shown.
+    /// This command is for platform teams. It writes the manifests that a cluster needs besides the
+    /// Function: the XRDs, a Composition for each XRD, the admission policies, and the
+    /// EnvironmentConfig with the Settings. With --check, it writes no manifests. It composes each
+    /// environment with the old and the new Settings, and shows the differences. Without
+    /// --observed, more fields seem to change, because running environments preserve observed
+    /// values.
     #[command(after_help = offline::PLATFORM_HELP)]
     Platform(Platform),
-    /// Apply claims to the cluster: all of them, or none where one is refused.
+    /// Check and apply claims. If one claim is rejected, none is applied.
     #[command(after_help = help::APPLY_HELP)]
     Apply(Apply),
-    /// Wait until environments are ready, fail fast and say why, or until they are gone.
+    /// Wait until environments are ready or deleted. If one fails, stop early and show the reason.
     #[command(after_help = help::WAIT_HELP)]
     Wait(Wait),
-    /// Show an environment with every part, or all environments.
+    /// Show an environment with all its resources, or list all environments.
     #[command(after_help = help::EXIT_CODES)]
     Status(Status),
-    /// List environments of every kind.
+    /// List environments of all kinds.
     #[command(visible_alias = "ls", after_help = help::EXIT_CODES)]
     List(List),
-    /// Delete environments, and watch them go.
+    /// Delete environments. With --wait, also show the progress of the deletion.
     #[command(after_help = help::EXIT_CODES)]
     Delete(Delete),
-    /// Use an environment: a shell on its machine, its cluster in your kubeconfig, the way to its database.
+    /// Open an environment: a shell on its machine, its cluster or its database.
     #[command(after_help = connect::HELP)]
     Connect(Connect),
-    /// Upload a site's build to its environment: only what has changed, pages last.
+    /// Upload the changed files of a site's build to its environment, pages last.
     #[command(after_help = publish::HELP)]
     Publish(Publish),
-    /// Serve the portal: environments by HTTP, for people who never write YAML.
+    /// Serve the portal, a web page for environments that needs no YAML.
     ///
-    /// Beside Crossplane it keeps no state. It reads under its own role, shows each person what the API server says they may
-    /// see, and writes under their rights.
+    /// The portal has no state of its own. All state is in the cluster. The portal reads with its
+    /// own role, shows each user only the objects that the API server allows, and writes with the
+    /// user's rights.
     #[command(after_help = portal::HELP)]
     Portal(Box<Portal>),
-    /// List the kinds of environment that this cluster makes.
+    /// List the kinds of environment that this cluster serves.
     #[command(after_help = help::EXIT_CODES)]
     Kinds(Kinds),
-    /// Check whether this cluster can serve environments, and you may ask for them.
+    /// Check whether this cluster can serve environments, and whether you may create them.
     ///
-    /// A line for Crossplane, the function, each provider, XRD and provider config, Settings and your rights: ✓ as it should be,
-    /// … cannot be seen or need not be, ✗ broken, with what to do about it.
+    /// `paved` prints one line for each check: Crossplane, the function, each provider, XRD and
+    /// provider config, the Settings and your rights. The mark ✓ means correct, … means not visible
+    /// or not required, and ✗ means broken. A line with ✗ has the remediation.
     #[command(after_help = help::DOCTOR_HELP)]
     Doctor(Doctor),
-    /// Print a shell's completions.
+    /// Print the completions of a shell.
     Completions {
-        /// The shell.
+        /// Name of the shell.
         shell: clap_complete::Shell,
     },
 }
 
 impl Command {
-    /// Whether there is nothing to it but what it prints: then it ends where nobody reads that.
+    /// Whether the command only prints. Such a command ends when its reader closes the pipe.
     pub(crate) fn only_prints(&self) -> bool {
         matches!(
             self,
@@ -127,60 +134,59 @@ impl Command {
 
 const EXAMPLES: &str = "\
 Examples:
-  paved preview claim.yaml                             what a claim becomes
-  paved preview examples/gpu-workspace                 every claim and XR of a folder
+  paved preview claim.yaml                             show the resources of a claim
+  paved preview examples/gpu-workspace                 show every claim and XR in a folder
   cat claim.yaml | paved preview - --settings settings.yaml
-  paved preview claim.yaml --observed cluster.yaml     with what exists already
-  paved preview claim.yaml --until-ready               round after round, until it is ready
+  paved preview claim.yaml --observed cluster.yaml     include existing resources
+  paved preview claim.yaml --until-ready               simulate rounds until all resources are ready
   paved preview claim.yaml --until-ready --fail instance='VcpuLimitExceeded: no GPUs left'
 
 Exit codes:
   0  done
-  1  usage: a bad flag, a file that is unreadable or no YAML
-  2  refused: an API server would not take the input; every reason is printed
-  3  fatal: the function would compose nothing, and says why
-  4  not ready: with --until-ready, when nothing changes any more";
+  1  usage: a bad flag, an unreadable file, or invalid YAML
+  2  rejected: an API server would reject the input; preview prints every reason
+  3  rejected by the composition: the spec or the platform's Settings are invalid
+  4  not ready: with --until-ready, the resources stop changing before all are ready";
 
 /// Flags of `paved preview`.
 #[derive(Args, Debug)]
 pub(crate) struct Preview {
-    /// Claims or XRs of either flavour: files with one or more documents, folders, or - for standard input.
+    /// Claims or XRs of both flavours: files, folders, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) sources: Sources,
 
-    /// What exists: composed resources, and the Secrets with their connection details; a file or a folder, repeatable. Each
-    /// resource is matched by group, kind, namespace and name.
+    /// Existing resources and connection Secrets: a file or a folder. Repeatable.
     #[arg(long, value_name = "FILE")]
     pub(crate) observed: Vec<PathBuf>,
 
-    /// How to print [default: tree on a terminal, else yaml].
+    /// Output format [default: tree on a terminal, otherwise yaml].
     #[arg(short, long, value_name = "FORMAT")]
     pub(crate) output: Option<Format>,
 
-    /// Print the function's results among the documents too, as a local render does with the same flag
+    /// Print the function's results too, as `crossplane composition render` does with this flag.
     #[arg(short = 'r', long)]
     pub(crate) include_function_results: bool,
 
-    /// Let simulated providers answer round after round until everything is ready.
+    /// Simulate providers, round by round, until all resources are ready.
     #[arg(long)]
     pub(crate) until_ready: bool,
 
-    /// Let the cloud refuse the resource in a slot.
+    /// Slot whose resource the simulated cloud rejects, and its error message. Repeatable.
     #[arg(long, value_name = "SLOT=MESSAGE", requires = "until_ready", value_parser = slot_and_message)]
     pub(crate) fail: Vec<(String, String)>,
 }
 
-/// How to print.
+/// Output format of `paved preview`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Documents that can be piped.
+    /// YAML documents, for pipes.
     Yaml,
     /// One List with the same documents.
     Json,
-    /// A line per resource, for people.
+    /// One line for each resource.
     Tree,
 }
 

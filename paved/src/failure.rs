@@ -1,4 +1,4 @@
-//! Why a run ends early, and with which exit code.
+//! The failures of a command and their exit codes.
 
 use std::io;
 
@@ -7,34 +7,28 @@ use k8s_schema::Violation;
 
 use crate::paint;
 
-/// What the exit codes mean: help, docs/reference/exit-codes.md and pipelines go by them.
+/// The exit codes and their meanings. A test compares docs/reference/exit-codes.md with them.
 pub(crate) const CODES: [(u8, &str); 8] = [
     (0, "done"),
-    (1, "usage: a bad flag, a file that is unreadable or no YAML, a name that does not exist"),
-    (
-        2,
-        "refused by the API server, or by validate and preview in its place; or a field belongs to another manager",
-    ),
-    (3, "refused by the composition: the spec or the platform's settings are invalid"),
-    (4, "provisioning failed, or doctor found something broken"),
+    (1, "usage: a bad flag, an unreadable file, invalid YAML, or a name that does not exist"),
+    (2, "rejected by the API server, validate or preview; or a field belongs to another manager"),
+    (3, "rejected by the composition: the spec or the platform's Settings are invalid"),
+    (4, "provisioning failed, or doctor found a broken component"),
     (5, "timed out"),
-    (6, "no access: the cluster does not answer, or does not let you"),
-    (
-        130,
-        "ended by Ctrl-C or SIGTERM: what was begun is done, unless a second one ended that; SIGTERM ends connect before it forwards, and delete before its question is answered, with 143",
-    ),
+    (6, "no access: the cluster does not answer, or denies access"),
+    (130, "stopped by Ctrl-C or SIGTERM; 143 if SIGTERM stops connect or delete before they act"),
 ];
 
-/// The same as help has it.
+/// The exit codes as a text for the help.
 pub(crate) fn codes() -> String {
     let lines = CODES.iter().map(|(code, meaning)| format!("\n  {code:<3}  {meaning}"));
     std::iter::once("Exit codes:".to_owned()).chain(lines).collect()
 }
 
-/// Who refuses it, the gravest last.
+/// The stage that rejects a document, in the order of severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Grade {
-    /// The parser: it is no YAML, or no object.
+    /// The parser: the document is invalid YAML, or is not an object.
     Syntax,
     /// An API server.
     Schema,
@@ -43,7 +37,7 @@ pub(crate) enum Grade {
 }
 
 impl Grade {
-    /// As other programs read it.
+    /// The name in JSON output.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Syntax => "syntax",
@@ -53,87 +47,87 @@ impl Grade {
     }
 }
 
-/// Why a run ends early.
+/// The failure of a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// A flag or a file is not what it should be.
+    /// A flag or a file is invalid.
     #[error("{0}")]
     Usage(String),
-    /// An API server would refuse the input.
+    /// An API server would reject the input.
     #[error("{what} is refused")]
     Refused {
         /// File, kind and name.
         what: String,
-        /// Everything that is wrong.
+        /// All errors.
         violations: Vec<Violation>,
     },
-    /// Documents are invalid; each error was told where it stands.
+    /// Documents are invalid. Each error was already printed with its line.
     #[error("{count}")]
     Invalid {
         /// `3 errors`
         count: String,
-        /// Who refuses the worst of them.
+        /// The stage that rejects the most severe error.
         by: Grade,
     },
-    /// The function would compose nothing.
+    /// The function would compose no resources.
     #[error("{what}: {message}")]
     Fatal {
         /// File, kind and name.
         what: String,
-        /// What the function, or core, says.
+        /// The message of the function or of Crossplane.
         message: String,
     },
-    /// Nothing changes any more, and it is not ready.
+    /// The environment is not ready, and no resource changes any more.
     #[error("{what} does not become ready: {message}")]
     Stuck {
         /// File, kind and name.
         what: String,
-        /// What it waits for.
+        /// The condition that the environment waits for.
         message: String,
     },
-    /// There is no environment of that name.
+    /// The environment does not exist.
     #[error("{0}")]
     Absent(String),
-    /// The API server refused a change.
+    /// The API server rejected a change.
     #[error("{what} is refused: {message}")]
     Declined {
-        /// What was to be changed.
+        /// The object of the change.
         what: String,
-        /// The API server's words.
+        /// The API server's message.
         message: String,
     },
-    /// A part was refused for good, or it goes away: it will not become ready by itself.
+    /// A resource was rejected permanently, or the environment is being deleted.
     #[error("{what} {message}")]
     Provisioning {
         /// Kind, namespace and name.
         what: String,
-        /// What happened, and what helps.
+        /// The cause and the remediation.
         message: String,
     },
-    /// It took longer than the caller is ready to wait.
+    /// The time limit was exceeded.
     #[error("timed out: {0}")]
     TimedOut(String),
-    /// The cluster does not answer, or does not let the caller.
+    /// The cluster does not answer, or denies access.
     #[error("{message}; check {check}")]
     NoAccess {
-        /// What happened.
+        /// The cause.
         message: String,
-        /// What to look at.
+        /// The flags or components to check.
         check: String,
     },
-    /// The caller ended it; what has become of it, if there is anything to say.
+    /// A signal stopped the command. The text is the state at this time, or empty.
     #[error("interrupted: {0}")]
     Interrupted(String),
-    /// Several inputs failed, each for its own reason.
+    /// Several inputs failed.
     #[error("{} inputs failed", .0.len())]
     Several(Vec<Failure>),
-    /// Nothing can be written.
+    /// The output cannot be written.
     #[error(transparent)]
     Output(#[from] io::Error),
 }
 
 impl Failure {
-    /// The exit code; of several failures the gravest, which has the highest.
+    /// The exit code. Several failures have the highest code of all.
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Absent(_) | Self::Output(_) | Self::Invalid { by: Grade::Syntax, .. } => 1,
@@ -142,13 +136,13 @@ impl Failure {
             Self::Stuck { .. } | Self::Provisioning { .. } => 4,
             Self::TimedOut(_) => 5,
             Self::NoAccess { .. } => 6,
-            // As shells count what SIGINT ended.
+            // The code that shells use for SIGINT.
             Self::Interrupted(_) => 130,
             Self::Several(failures) => failures.iter().map(Self::code).max().unwrap_or(1),
         }
     }
 
-    /// Says what is wrong: all of it.
+    /// Prints the failure with all details.
     pub(crate) fn print(&self, err: &mut dyn io::Write) -> io::Result<()> {
         const RED: Style = paint::RED.bold();
         if matches!(self, Self::Interrupted(told) if told.is_empty()) {
@@ -166,7 +160,7 @@ impl Failure {
         Ok(())
     }
 
-    /// One failure for many: none, the only one, or all of them.
+    /// Combines failures into one result.
     pub(crate) fn of_all(mut failures: Vec<Self>) -> Result<(), Self> {
         match failures.len() {
             0 => Ok(()),
@@ -176,8 +170,8 @@ impl Failure {
     }
 }
 
-/// A message without anything that a terminal obeys. Its further lines are indented, so that none of
-/// them looks like a message of its own.
+/// Removes control sequences from a message, and indents all lines after the first. So no line
+/// looks like a separate message.
 fn indented(message: &str) -> String {
     let lines = paint::harmless(message);
     let indent = |line: &str| if line.starts_with("  ") { line.to_owned() } else { format!("  {line}") };
@@ -191,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// One of each.
+    /// One failure of each kind.
     fn all() -> Vec<Failure> {
         let text = String::new;
         let invalid = |by| Failure::Invalid { count: text(), by };
@@ -269,7 +263,7 @@ mod tests {
                 "{name}: {codes:?}"
             );
             let online = command.get_arguments().any(|flag| flag.get_id() == "context");
-            // Who stops a server interrupts nothing.
+            // A signal is the normal way to stop the portal.
             let interrupted = online && name != "portal";
             assert_eq!(codes.contains(&130), interrupted, "{name}: {codes:?}");
             assert_eq!(codes.contains(&6), online, "{name}: {codes:?}");

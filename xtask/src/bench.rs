@@ -1,5 +1,5 @@
-//! The function over gRPC on one core, against a function that does nothing on the SDK's own server, in the same run;
-//! then what a hundred large requests at once do to the memory of both.
+//! Compares the function over gRPC with a no-op function on the SDK's own server, on one core in
+//! the same run. Then it measures the memory of both during a hundred large parallel requests.
 
 mod client;
 mod cpus;
@@ -19,27 +19,27 @@ use client::Figures;
 use requests::Case;
 use servers::{Kind, Server};
 
-/// Options of the benchmark.
+/// Flags of `cargo xtask bench`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Seconds per measurement.
+    /// Seconds of each measurement.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
-    /// Measurements per figure, of which the middle one counts.
+    /// Number of measurements for each figure. The figure is their median.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Serve the function that does nothing, and nothing else: what the benchmark compares with.
+    /// Address to serve only the no-op on. The benchmark compares the function with the no-op.
     #[arg(long, value_name = "ADDRESS")]
     serve_no_op: Option<SocketAddr>,
-    /// Do not build, and run where one is: what the benchmark starts itself with on the core of the client.
+    /// Run without a build on the current core. The benchmark starts itself with this flag.
     #[arg(long, hide = true)]
     inner: bool,
 }
 
-/// How many composed resources.
+/// The numbers of composed resources.
 const SIZES: [usize; 3] = [10, 30, 100];
 
-/// How many requests at once.
+/// The numbers of parallel requests.
 const IN_FLIGHT: [usize; 2] = [1, 32];
 
 /// Runs the benchmark and prints a report in Markdown.
@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<()> {
     runtime.block_on(measure(args))
 }
 
-/// Everything measured is a release build: the servers, and this client too.
+/// Builds the servers and this client in release mode, and runs the benchmark.
 fn build_and_run(args: &Args) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
@@ -85,11 +85,11 @@ struct Line {
     environment: String,
     resources: usize,
     in_flight: usize,
-    /// Bytes of the request, and of the function's answer.
+    /// The bytes of the request and of the function's response.
     bytes: (usize, usize),
     function: Figures,
     no_op: Figures,
-    /// The no-op again, which hands on what the function composed: the same bytes to read and to write.
+    /// The no-op with the function's resources, so it reads and writes the same bytes.
     carrying: Figures,
 }
 
@@ -114,7 +114,8 @@ async fn measure(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The same load on the function and on the no-op, and the function's memory before and after.
+/// Runs the same load on the function and on the no-op. Returns the function's memory before and
+/// after.
 async fn compare(args: &Args, case: &Case, in_flight: usize) -> Result<(Line, [servers::Memory; 2])> {
     let core = Some(cpus::two()?.0);
     let server = Server::start(Kind::Function, core, &[]).await?;
@@ -130,7 +131,8 @@ async fn compare(args: &Args, case: &Case, in_flight: usize) -> Result<(Line, [s
     Ok((line, [idle, server.memory()?]))
 }
 
-/// A load, measured several times on each server by turns: what else the machine does hits all of them.
+/// A load that is measured several times on each server in turn, so that other work on the machine
+/// affects all servers.
 struct Load<'a> {
     args: &'a Args,
     in_flight: usize,
@@ -154,7 +156,8 @@ impl Load<'_> {
     }
 }
 
-/// A hundred requests of nearly 4 MiB at once, on all cores: most memory, in KiB, and seconds, by server.
+/// Sends a hundred parallel requests of nearly 4 MiB on all cores. Returns the peak memory and the
+/// duration for each server.
 async fn hundred() -> Result<Vec<(&'static str, servers::Memory, Duration)>> {
     let message = requests::large()?;
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! `cargo xtask chart`: the portal's chart, as the real Helm renders it from the file that is released.
+//! `cargo xtask chart`: renders the portal's chart from its released file with the real Helm.
 
 mod config;
 pub mod helm;
@@ -18,21 +18,21 @@ use crate::package::{self, chart};
 use crate::yaml;
 use helm::{Helm, Objects};
 
-/// Options of `chart`.
+/// Flags of `cargo xtask chart`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Print nothing; hold the chart against what it promises, with the least that has to be said and with everything said.
+    /// Check the chart with the required values only and with all values, instead of printing it.
     #[arg(long)]
     check: bool,
-    /// Render with these values (default: deploy/chart/ci/full-values.yaml).
+    /// File with the values [default: deploy/chart/ci/full-values.yaml].
     #[arg(long, short = 'f', value_name = "FILE", conflicts_with = "check")]
     values: Option<PathBuf>,
 }
 
-/// What must hold, with whatever values.
+/// A check of the rendered chart that passes with all values.
 type Check = fn(&Case) -> Result<()>;
 
-/// In the order of their lines.
+/// The checks, in the order of their lines.
 const CHECKS: [(&str, Check); 5] = [
     ("objects that Kubernetes knows to the last field", shapes::check),
     ("pods without rights, watched and spread", pods::check),
@@ -41,11 +41,11 @@ const CHECKS: [(&str, Check); 5] = [
     ("rights that follow from what is composed", rights::check),
 ];
 
-/// A chart that was rendered, and what with.
+/// A rendered chart and its values.
 struct Case {
-    /// What the values are called.
+    /// The name of the values.
     name: &'static str,
-    /// All of them, the defaults included.
+    /// All values, with the defaults.
     values: Value,
     objects: Objects,
 }
@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Prints a line for each thing that holds; the first that does not is the error.
+/// Prints one line for each check that passes. The first failed check is the error.
 fn check(helm: &Helm) -> Result<()> {
     let start = Instant::now();
     for name in ["minimal", "full"] {
@@ -85,12 +85,12 @@ fn check(helm: &Helm) -> Result<()> {
     Ok(())
 }
 
-/// A file of values that are for checks.
+/// A file with values for the checks.
 fn values(name: &str) -> PathBuf {
     chart::folder().join("ci").join(format!("{name}-values.yaml"))
 }
 
-/// The values as Helm lays them over the defaults.
+/// The values merged over the defaults, as Helm merges them.
 fn merged(name: &str) -> Result<Value> {
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
@@ -113,12 +113,12 @@ fn lay(below: &mut Value, above: Value) {
 }
 
 impl Case {
-    /// A value, by its path.
+    /// The value at a path.
     fn value(&self, path: &str) -> &Value {
         self.values.pointer(path).unwrap_or(&Value::Null)
     }
 
-    /// A value that is text, empty where it is not.
+    /// The text at a path, or an empty text.
     fn text(&self, path: &str) -> &str {
         self.value(path).as_str().unwrap_or_default()
     }
@@ -128,7 +128,7 @@ impl Case {
         Ok(&self.objects.one("Deployment")?["spec"]["template"])
     }
 
-    /// Whether the portal itself ends TLS.
+    /// Whether the portal itself terminates TLS.
     fn has_tls(&self) -> bool {
         !self.text("/tls/secretName").is_empty()
     }
@@ -139,7 +139,7 @@ impl Case {
     }
 }
 
-/// Fails where two values are not the same.
+/// Fails if two values differ.
 fn same(what: &str, found: &Value, expected: &Value) -> Result<()> {
     ensure!(found == expected, "{what}: found {found}, expected {expected}");
     Ok(())

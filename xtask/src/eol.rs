@@ -1,7 +1,7 @@
-//! `cargo xtask eol`: which versions that environments get by default end their support soon.
+//! `cargo xtask eol`: lists the default versions of environments whose support ends soon.
 //!
-//! The versions are read from what the examples compose, so that a raised default is seen here at
-//! once. When their support ends is a fact of the product, and is in [`FACTS`].
+//! The versions come from the composed resources of the examples, so a new default is found
+//! immediately. [`FACTS`] has the end of support of each version.
 
 use std::collections::BTreeSet;
 
@@ -11,33 +11,32 @@ use serde_json::Value;
 
 use crate::composed;
 
-/// Options of `eol`.
+/// Flags of `cargo xtask eol`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The day to look from, such as 2026-11-25 (default: today).
+    /// Day of the check, for example 2026-11-25 [default: today].
     #[arg(long, value_name = "DATE")]
     on: Option<Date>,
-    /// How many days to look ahead.
+    /// Number of days to look ahead.
     #[arg(long, value_name = "DAYS", default_value_t = DAYS)]
     within: u16,
 }
 
-/// How many days before the end of its support a default has to be raised.
+/// The number of days before the end of support when a default must be raised.
 pub const DAYS: u16 = 60;
 
-/// When the support of a version ends.
+/// The end of support of a version.
 #[derive(Clone, Copy, Debug)]
 pub struct Fact {
-    /// The product, as in `RDS for PostgreSQL`.
+    /// The product, for example `RDS for PostgreSQL`.
     pub product: &'static str,
-    /// The version, as we write it; of charts the part of the version that counts, as in `0.36`.
+    /// The version. For charts, only its significant part, for example `0.36`.
     pub version: &'static str,
-    /// What the version brings, where that is what ends.
+    /// The component in the version, if the support of this component ends.
     pub brings: &'static str,
-    /// The last day of support: without a surcharge, where a cloud sells more.
+    /// The last day of support without a surcharge.
     pub ends: (i16, i8, i8),
-    /// Where the date is from. A date without an announcement follows from the release policy that
-    /// is named here.
+    /// The source of the date. A date without an announcement follows from the release policy here.
     pub source: &'static str,
 }
 
@@ -49,7 +48,7 @@ const KNATIVE: &str = "knative-operator";
 const EKS: &str = "EKS";
 const EKS_IMAGE: &str = "EKS machine image";
 
-/// Every version that is a default, or was one lately.
+/// All versions that are or recently were defaults.
 pub const FACTS: &[Fact] = &[
     Fact {
         product: CLOUD_SQL,
@@ -130,16 +129,16 @@ pub const FACTS: &[Fact] = &[
     },
 ];
 
-/// Charts whose version a claim chooses: the example's own.
+/// Charts whose version a claim chooses, which are the example's own.
 const CHOSEN_BY_CLAIMS: &[&str] = &["podinfo"];
 
-/// A version that environments get by default.
+/// A product and its default version.
 type Version = (&'static str, String);
 
 /// Prints the defaults whose support ends soon.
 ///
 /// # Errors
-/// There is one, or a default that no fact is known of.
+/// The support of a default ends soon, or a default has no fact.
 pub fn run(args: &Args) -> Result<()> {
     let on = args.on.unwrap_or_else(today);
     let found = ending(&defaults()?, FACTS, on, args.within)?;
@@ -153,7 +152,8 @@ pub fn run(args: &Args) -> Result<()> {
     bail!("{} of our defaults end their support within {} days of {on}", found.len(), args.within)
 }
 
-/// The same as warnings, for whoever builds a release: an older release can be built at any time.
+/// Prints the same lines as warnings during the build of a release. The build does not fail, so
+/// that an older release can be built at any time.
 pub fn warn() -> Result<()> {
     for line in ending(&defaults()?, FACTS, today(), DAYS)? {
         eprintln!("warning: {line}");
@@ -165,7 +165,7 @@ fn today() -> Date {
     Timestamp::now().to_zoned(TimeZone::UTC).date()
 }
 
-/// A line for each version whose support has ended, or ends within so many days.
+/// Returns one line for each version whose support has ended, or ends within the days.
 fn ending(versions: &BTreeSet<Version>, facts: &[Fact], on: Date, days: u16) -> Result<Vec<String>> {
     let until = on.checked_add(i64::from(days).days())?;
     let mut lines = Vec::new();
@@ -186,7 +186,7 @@ fn ending(versions: &BTreeSet<Version>, facts: &[Fact], on: Date, days: u16) -> 
     Ok(lines)
 }
 
-/// The fact about a version: of that version itself, or of the release that it is a part of.
+/// Returns the fact about a version, or about the release that contains the version.
 fn fact<'f>(facts: &'f [Fact], product: &str, version: &str) -> Option<&'f Fact> {
     let version = version.trim_start_matches('v');
     facts.iter().filter(|fact| fact.product == product).find(|fact| {
@@ -195,8 +195,8 @@ fn fact<'f>(facts: &'f [Fact], product: &str, version: &str) -> Option<&'f Fact>
     })
 }
 
-/// Every version that the examples compose. Clouds choose the version of what has none: GKE and AKS
-/// by their channels.
+/// All versions that the examples compose. GKE and AKS clusters have no version, because a channel
+/// chooses it.
 fn defaults() -> Result<BTreeSet<Version>> {
     let mut found = BTreeSet::new();
     for object in composed::all()?.iter().flat_map(composed::Composed::objects) {
@@ -215,7 +215,7 @@ fn defaults() -> Result<BTreeSet<Version>> {
     Ok(found)
 }
 
-/// The product that a chart installs; none where a claim chooses it.
+/// The product that a chart installs, or `None` if a claim chooses the chart.
 fn chart(name: Option<&str>) -> Result<Option<&'static str>> {
     let name = name.unwrap_or_default();
     match [VCLUSTER, ARGO_CD, KNATIVE].into_iter().find(|ours| *ours == name) {
@@ -233,7 +233,7 @@ mod tests {
         text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
-    /// On a day long ago nothing ends: every default has a fact, whatever today is.
+    /// The date is long ago, so only a default without a fact can fail.
     #[test]
     fn every_default_has_a_fact() -> Result<()> {
         let defaults = defaults()?;

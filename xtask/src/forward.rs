@@ -1,4 +1,4 @@
-//! Tasks of the crates `e2e` and `demo`, which have what they need.
+//! The tasks that are programs of the crates `e2e` and `demo`.
 
 use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::workspace;
 
-/// What is handed on.
+/// The flags of another program.
 #[derive(clap::Args)]
 pub struct Args {
     /// Flags of the task.
@@ -14,7 +14,8 @@ pub struct Args {
     flags: Vec<OsString>,
 }
 
-/// Builds a crate's program and those that it starts, and becomes the first of them: Ctrl-C and the exit code are its own.
+/// Builds the programs, and replaces this process with the first of them. So Ctrl-C and the exit
+/// code belong to that program.
 pub fn run(programs: &[&str], task: Option<&str>, args: &Args) -> Result<()> {
     let folder = workspace::build(programs)?;
     let program = programs.first().map(|program| folder.join(program)).context("no program is named")?;

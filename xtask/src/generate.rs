@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::package::rbac;
 
-/// Options of `generate`.
+/// Flags of `cargo xtask generate`.
 #[derive(Debug, ClapArgs)]
 pub struct Args {
-    /// Write nothing; fail when a file is not what the types say.
+    /// Write no files, and fail if a generated file is outdated.
     #[arg(long)]
     check: bool,
 }

@@ -1,4 +1,4 @@
-//! Developer's tasks: `cargo xtask --help` lists them.
+//! The developer tasks. `cargo xtask --help` lists them.
 
 use std::process::ExitCode;
 
@@ -8,48 +8,48 @@ use xtask::{
     workspace,
 };
 
-/// The program of whole control planes, and those that it starts.
+/// The program `e2e` and the programs that it starts.
 const E2E: [&str; 4] = ["e2e", "function", "function-later", "paved"];
 
-/// Developer's tasks of Paved Road.
+/// Run a developer task of Paved Road.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
-    /// Write everything that follows from the types: XRDs, Compositions, the input's CRD, the reference.
+    /// Generate XRDs, Compositions, the input's CRD and the reference from the Rust types.
     Generate(generate::Args),
-    /// Build the tools that tests need and registries of crates do not have, from source with Go.
+    /// Build the test tools that are not Rust crates, from source with Go.
     Tools(tools::Args),
-    /// Cut the providers' CRDs to what our resources touch: `tests/schemas/`.
+    /// Cut the providers' CRDs to the fields of our resources, in `tests/schemas/`.
     Schemas(schemas::Args),
-    /// Compare the table of OpenCV releases with PyPI, by pip.
+    /// Compare the table of OpenCV releases with PyPI, using pip.
     Opencv,
-    /// Build what is released: packages for Crossplane, the command line, what they are made of.
+    /// Build the release: Crossplane packages, the command line, the portal and the SBOMs.
     Package(package::Args),
-    /// Build the portal's pages, where they are older than their sources; install what drives them in a browser.
+    /// Build the portal's pages if their sources are newer, and install the browser test tools.
     Pages,
-    /// Render the portal's chart with the real Helm, or hold it against what it promises.
+    /// Render the portal's chart with the real Helm, or check it.
     Chart(chart::Args),
-    /// Serve the portal with its pages before a pretended cluster, to click through everything: `demo --help`.
+    /// Serve the portal with a fake cluster, without any setup: see `demo --help`.
     #[command(disable_help_flag = true)]
     Demo(forward::Args),
-    /// Start a whole control plane on this machine, with our packages installed: `up --help`.
+    /// Start a control plane with our packages on this machine: see `up --help`.
     #[command(disable_help_flag = true)]
     Up(forward::Args),
-    /// End the control plane that `up --detach` started.
+    /// Stop the control plane that `up --detach` started.
     #[command(disable_help_flag = true)]
     Down(forward::Args),
-    /// Prove the product on a control plane of its own: `e2e --help`.
+    /// Run the scenarios on a new control plane: see `e2e --help`.
     #[command(disable_help_flag = true)]
     E2e(forward::Args),
-    /// Render every example with the real Crossplane and compare with `paved preview`.
+    /// Render every example with the real Crossplane, and compare it with `paved preview`.
     Render(render::Args),
-    /// List the default versions that end their support soon; fail where there is one.
+    /// List default versions whose support ends soon. Fail if the list is not empty.
     Eol(eol::Args),
-    /// Record how many indirect words documents and comments have; `--check` fails where there are more than recorded.
+    /// Record the number of indirect words in documents and comments, or check the record.
     Prose(prose::Args),
-    /// Check that a commit changes comments and strings only.
+    /// Check that a commit changes only comments and strings.
     Words(words::Args),
-    /// Measure the function over gRPC against a no-op on the SDK's server: speed, latency, memory.
+    /// Compare the function with a no-op on the SDK's server: speed, latency and memory.
     Bench(bench::Args),
 }
 

@@ -1,7 +1,7 @@
-//! `cargo xtask package`: everything that is released, without a container engine.
+//! `cargo xtask package`: builds the release without a container engine.
 //!
-//! The same sources, whatever folder they lie in, give the same bytes: no file holds a time, a path or a random
-//! number.
+//! The same sources give the same bytes in every folder, because no file has a time, a path or a
+//! random number.
 
 pub mod archive;
 pub mod build;
@@ -45,64 +45,64 @@ pub use names::Registry;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Only these parts; all of them when none is named.
+    /// Parts to build [default: all parts].
     #[arg(value_enum)]
     pub parts: Vec<Part>,
-    /// Only for this architecture; repeatable (default: both).
+    /// Architecture to build for. Repeatable [default: both].
     #[arg(long = "arch", value_enum)]
     pub architectures: Vec<Architecture>,
-    /// Where the packages will be pushed: the Configurations find the Function there, and the portal's chart its image.
+    /// Registry of the packages, for the references in the Configurations and in the chart.
     #[arg(long, default_value = Registry::DEFAULT)]
     pub registry: Registry,
-    /// The version that the packages will be tagged with.
+    /// Version to tag the packages with.
     #[arg(long, default_value = concat!("v", env!("CARGO_PKG_VERSION")), value_parser = names::release)]
     pub release: String,
-    /// Only the Configurations of this flavour.
+    /// Flavour of the Configurations [default: both].
     #[arg(long)]
     pub flavour: Option<Flavour>,
-    /// The API group of a company's own, such as platform.example.org.
+    /// API group of your company, for example platform.example.org.
     #[arg(long, requires = "flavour", value_parser = function_paved_road::manifests::group)]
     pub group: Option<String>,
-    /// The user that Crossplane runs as, for the policies of a company's own group.
+    /// User of Crossplane, for the admission policies of your company's group.
     #[arg(long, value_name = "USER", requires = "group", default_value = policy::CROSSPLANE, value_parser = policy::user)]
     pub crossplane_user: String,
-    /// Pack the ordinary debug binary of this machine: quick, for tests where something else runs the function.
+    /// Pack this machine's debug binary. This is quick, and for tests that do not run the package.
     #[arg(long)]
     pub debug: bool,
-    /// Build everything again, but for debug binaries, from a copy of the sources in another folder, and compare: minutes more.
+    /// Build again from a copy of the sources and compare all files. This takes minutes longer.
     #[arg(long)]
     pub twice: bool,
-    /// Where to write (default: target/packages). What an earlier run built there goes first.
+    /// Folder to write to. Earlier packages there are deleted [default: target/packages].
     #[arg(long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
-    /// The sources that everything is built from, but for debug binaries.
+    /// The sources of all builds, except debug binaries.
     #[arg(skip = Place::here())]
     pub place: Place,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  cargo xtask package                                  everything, for both architectures
-  cargo xtask package function --arch amd64            the Function's package, for one
+  cargo xtask package                                  build all parts for both architectures
+  cargo xtask package function --arch amd64            build the Function's package for one
   cargo xtask package configurations --registry ghcr.io/acme --flavour namespaced --group platform.example.org \\
     --output target/packages/ours";
 
-/// What can be built by itself.
+/// A part of the release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
-    /// The Function: a package per architecture.
+    /// The Function: one package for each architecture.
     Function,
-    /// The APIs: a Configuration each, in both flavours.
+    /// The APIs: one Configuration for each API and flavour.
     Configurations,
-    /// The command line: an archive per architecture.
+    /// The command line: one archive for each architecture.
     Paved,
-    /// The portal: an image for all architectures, what that is made of, and the chart that runs it.
+    /// The portal: one image for all architectures, its SBOM, and the chart.
     Portal,
-    /// What the two programs are made of.
+    /// The SBOMs of the two programs.
     Sbom,
 }
 
-/// A processor that packages are built for; the names are those of OCI.
+/// A processor architecture, with its name in OCI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Architecture {
     /// x86_64
@@ -111,7 +111,7 @@ pub enum Architecture {
     Arm64,
 }
 
-/// Builds the parts; prints a line per file.
+/// Builds the parts and prints one line for each file.
 pub fn run(args: &Args) -> Result<()> {
     let start = Instant::now();
     if !args.debug {
@@ -126,8 +126,8 @@ pub fn run(args: &Args) -> Result<()> {
     if args.twice { again(args, &built) } else { Ok(()) }
 }
 
-/// Builds the parts that the flags ask for; gives their files. What takes the fewest programs comes first: only the last of them take
-/// Node.js.
+/// Builds the chosen parts and returns their files. Parts that need the fewest programs are first,
+/// and only the last parts need Node.js.
 fn build(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     if args.wants(Part::Configurations) {
@@ -156,7 +156,7 @@ fn build(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Builds all of it once more, elsewhere, and fails unless every file is the same.
+/// Builds all parts again in another folder, and fails if a file differs.
 fn again(args: &Args, built: &[PathBuf]) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let second = folder.path().join("packages");
@@ -169,7 +169,7 @@ fn again(args: &Args, built: &[PathBuf]) -> Result<()> {
 }
 
 impl Default for Args {
-    /// What the command line does without flags.
+    /// The defaults of the flags.
     fn default() -> Self {
         Self {
             parts: Vec::new(),
@@ -192,12 +192,12 @@ impl Args {
         self.parts.is_empty() || self.parts.contains(&part)
     }
 
-    /// How hard to compress.
+    /// The compression effort.
     fn effort(&self) -> image::Effort {
         if self.debug { image::Effort::Quick } else { image::Effort::Best }
     }
 
-    /// The architectures that packages are wanted for.
+    /// The chosen architectures.
     pub fn architectures(&self) -> Vec<Architecture> {
         match (self.debug, self.architectures.as_slice()) {
             (true, _) => vec![Architecture::of_this_machine()],
@@ -206,12 +206,12 @@ impl Args {
         }
     }
 
-    /// The flavours whose Configurations are wanted.
+    /// The chosen flavours.
     pub fn flavours(&self) -> Vec<Flavour> {
         self.flavour.map_or_else(|| Flavour::ALL.to_vec(), |flavour| vec![flavour])
     }
 
-    /// The folder for what is built; it is there.
+    /// The output folder, which is created if it does not exist.
     pub fn output(&self) -> Result<PathBuf> {
         let folder = self.output.clone().unwrap_or_else(|| workspace::target().join("packages"));
         fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
@@ -220,7 +220,7 @@ impl Args {
 }
 
 impl Architecture {
-    /// As OCI calls it.
+    /// The name in OCI.
     pub fn name(self) -> &'static str {
         match self {
             Self::Amd64 => "amd64",
@@ -252,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    /// Or building twice would compare what is read in one place.
+    /// Otherwise `--twice` would compare files that come from one place.
     #[test]
     fn what_is_packed_comes_from_the_sources_of_the_build() {
         let folder = tempfile::tempdir().unwrap();

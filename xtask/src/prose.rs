@@ -1,5 +1,5 @@
-//! Measures indirect words in documents and comments: words that stand for a noun that the sentence does not name. Their
-//! number per 1,000 words may only fall.
+//! Measures indirect words in documents and comments. An indirect word replaces a noun that the
+//! sentence does not name. Their number per 1,000 words may only fall.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,11 @@ use anyhow::{Context, Result, ensure};
 
 use crate::workspace;
 
-/// Where the densities are recorded: a folder and its indirect words per 1,000 words, in each line.
+/// The record. Each line has a folder and its number of indirect words per 1,000 words.
 const RECORD: &str = "xtask/prose.tsv";
 
-/// The folders whose comments and documents are measured. `docs/reference` is generated or made of tables.
+/// The folders whose comments and documents are measured. `docs/reference` is generated or has
+/// tables.
 const FOLDERS: [&str; 13] = [
     "README.md",
     "docs",
@@ -44,10 +45,10 @@ const WORDS: [&str; 11] = [
 ];
 const PAIRS: [(&str, &str); 4] = [("of", "which"), ("by", "which"), ("in", "which"), ("such", "as")];
 
-/// Records densities, or compares them with the record.
+/// Flags of `cargo xtask prose`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Fail where a density is higher than recorded, instead of writing the record.
+    /// Compare with the record instead of writing it. Fail if a density is higher.
     #[arg(long)]
     check: bool,
 }
@@ -55,7 +56,7 @@ pub struct Args {
 /// Writes or checks the record.
 ///
 /// # Errors
-/// A file is unreadable, or a density rose.
+/// A file is unreadable, or a density is higher than recorded.
 pub fn run(args: &Args) -> Result<()> {
     let record = workspace::root().join(RECORD);
     let now = measure()?;
@@ -93,7 +94,7 @@ fn measure() -> Result<BTreeMap<&'static str, f64>> {
     Ok(densities)
 }
 
-/// Words, and indirect ones among them.
+/// The number of words, and of indirect words among them.
 #[derive(Default)]
 struct Count {
     words: u32,
@@ -101,7 +102,7 @@ struct Count {
 }
 
 impl Count {
-    /// Indirect words per 1,000.
+    /// The number of indirect words per 1,000 words.
     fn density(&self) -> f64 {
         f64::from(self.indirect) * 1000.0 / f64::from(self.words.max(1))
     }
@@ -140,7 +141,7 @@ fn add(path: &Path, count: &mut Count) -> Result<()> {
     Ok(())
 }
 
-/// Prose of a document: without code, tables and the targets of links.
+/// Counts the prose of a document, without code, tables and the targets of links.
 fn document(text: &str, count: &mut Count) {
     let mut is_code = false;
     for line in text.lines() {

@@ -1,7 +1,8 @@
-//! `cargo xtask render`: every example through the real Crossplane, beside `paved preview`.
+//! `cargo xtask render`: renders every example with the real Crossplane and with `paved preview`.
 //!
-//! Crossplane's own engine calls the function's own binary over gRPC. What it renders must satisfy our XRDs and the
-//! providers' schemas, and be what `paved preview` shows for the same files, field by field.
+//! Crossplane's own engine calls the function's binary over gRPC. The rendered resources must be
+//! valid by our XRDs and the providers' schemas. Each field must equal the output of
+//! `paved preview` for the same files.
 
 mod compare;
 mod crossplane;
@@ -22,11 +23,11 @@ use crate::workspace;
 /// Flags of `cargo xtask render`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only examples whose name contains one of these, such as `gpu-workspace` or `namespaced`.
+    /// Parts of example names, for example `gpu-workspace` or `namespaced` [default: all examples].
     names: Vec<String>,
 }
 
-/// Renders the examples, prints a line for each, fails at the end if any of them differed.
+/// Renders the examples and prints one line for each. Fails at the end if an example differs.
 pub fn run(args: &Args) -> Result<()> {
     let binaries = workspace::build(&["function", "paved"])?;
     let paved = Paved { program: binaries.join("paved") };
@@ -70,7 +71,7 @@ impl Args {
     }
 }
 
-/// What a proof needs.
+/// The inputs of a proof.
 struct Bench<'a> {
     example: &'a Example,
     crossplane: &'a Crossplane,
@@ -84,12 +85,12 @@ impl<'a> Bench<'a> {
         Self { example, crossplane, paved, once: OnceCell::new(), again: OnceCell::new() }
     }
 
-    /// What Crossplane renders of the example: seconds, the first time.
+    /// Crossplane's rendering of the example. The first call takes seconds.
     fn once(&self) -> Result<&[Value]> {
         self.rendered(&self.once)
     }
 
-    /// The same once more: what is generated differs.
+    /// A second rendering, in which generated values differ.
     fn again(&self) -> Result<&[Value]> {
         self.rendered(&self.again)
     }
@@ -103,7 +104,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The differences found, or nothing when the proof does not apply to the example.
+/// Returns the differences, or `None` if the proof does not apply to the example.
 type Proof = fn(&Bench<'_>) -> Result<Option<Vec<String>>>;
 
 const PROOFS: &[(&str, Proof)] = &[
@@ -112,7 +113,7 @@ const PROOFS: &[(&str, Proof)] = &[
     ("by settingsFrom", by_settings_from),
 ];
 
-/// Crossplane renders what `paved preview` shows, and it is valid.
+/// Crossplane's rendering is valid and equals `paved preview`.
 fn as_previewed(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
     let rendered = bench.once()?;
     let mut problems = bench.crossplane.validate(rendered)?;
@@ -120,7 +121,8 @@ fn as_previewed(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
     Ok(Some(problems))
 }
 
-/// The XR that Crossplane makes of the example's claim is rendered as the example's XR is.
+/// The XR that Crossplane creates from the example's claim has the same rendering as the example's
+/// XR.
 fn from_its_claim(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
     let Bench { example, crossplane, .. } = bench;
     let (Some(claim), None) = (&example.claim, &example.observed) else { return Ok(None) };
@@ -131,7 +133,7 @@ fn from_its_claim(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
     Ok(Some(differences(("the XR", once), ("the claim", &from_claim), &generated)))
 }
 
-/// Settings that come by an EnvironmentConfig give what they give in the Composition.
+/// Settings in an EnvironmentConfig have the same effect as Settings in the Composition.
 fn by_settings_from(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
     let Bench { example, crossplane, .. } = bench;
     if example.observed.is_some() {

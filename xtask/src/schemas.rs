@@ -1,8 +1,9 @@
-//! `cargo xtask schemas`: slices of the providers' CRDs, cut to what our resources touch.
+//! `cargo xtask schemas`: slices of the providers' CRDs, cut to the fields of our resources.
 //!
-//! The CRDs of the providers are large and not ours to keep. The slices hold the fields that stand in our
-//! models, with everything that validates them; tests hold our resources against them, and an API server
-//! takes them as CRDs. A slice is never laxer than its CRD: what the provider requires stays in, modelled or not.
+//! The CRDs of the providers are large, and we do not copy them. The slices have the fields of our
+//! models with all their validation. Tests validate our resources by the slices, and an API server
+//! accepts the slices as CRDs. A slice is never laxer than its CRD: it keeps all fields that the
+//! provider requires, also fields that we do not model.
 
 mod cut;
 mod shape;
@@ -25,7 +26,7 @@ use self::{
 };
 use crate::workspace;
 
-/// What we compose, or show people how to write, without a model: group and kind.
+/// The groups and kinds that we compose or document without a model.
 const WHOLE: &[(&str, &str)] = &[
     ("apiextensions.crossplane.io", "Usage"),
     ("protection.crossplane.io", "Usage"),
@@ -46,10 +47,10 @@ const WHOLE: &[(&str, &str)] = &[
 /// Flags of `cargo xtask schemas`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A folder of CRDs, one per file, with an INDEX.json that tells each file's kind and source.
+    /// Folder with one CRD per file, and an INDEX.json with each file's kind and source.
     #[arg(long, value_name = "DIR")]
     crds: PathBuf,
-    /// Write nothing; fail when `tests/schemas` is not what would be written.
+    /// Write no files, and fail if `tests/schemas` is outdated.
     #[arg(long)]
     check: bool,
 }
@@ -86,7 +87,7 @@ fn check(folder: &Path, files: &BTreeMap<String, String>) -> Result<()> {
     Ok(())
 }
 
-/// The names of the slices that lie in the folder.
+/// The names of the slices in the folder.
 fn present(folder: &Path) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
@@ -111,7 +112,8 @@ fn slices(snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
     Ok(files)
 }
 
-/// The slices of one model's two CRDs. Its fields must stand in one of them; a reference's namespace stands in one only.
+/// The slices of a model's two CRDs. Each field of the model must exist in one of the CRDs. The
+/// namespace of a reference exists in only one of them.
 fn both_flavours(snapshot: &Snapshot, model: &KindInfo) -> Result<[(String, String); 2]> {
     let kind = &model.kind;
     let spec = Shape::of((model.for_provider)().as_value());
@@ -134,7 +136,7 @@ fn both_flavours(snapshot: &Snapshot, model: &KindInfo) -> Result<[(String, Stri
     Ok([cluster, namespaced])
 }
 
-/// A CRD with one version, whose schema is what `cut` makes of it.
+/// A CRD with one version, whose schema `cut` has reduced.
 fn slice(
     snapshot: &Snapshot,
     entry: &Entry,
@@ -172,12 +174,12 @@ mod tests {
 
     use super::*;
 
-    /// The project of which a slice's second line tells: `… in crossplane-contrib/provider-sql, cut to …`.
+    /// The project in a slice's second line: `… in crossplane-contrib/provider-sql, cut to …`.
     fn project(slice: &str) -> String {
         let line = slice.lines().nth(1).unwrap();
         let (_, source) = line.split_once(" in ").unwrap();
         let (source, _) = source.split_once(", cut to ").unwrap();
-        // Where no owner is told, a version is: `crossplane v2.3.4`.
+        // A project without an owner has a version: `crossplane v2.3.4`.
         let name = source.rsplit('/').next().unwrap();
         name.split(' ').next().unwrap().to_owned()
     }

@@ -1,8 +1,9 @@
 //! `cargo xtask tools`: programs of the Crossplane project, built from source with Go.
 //!
-//! Some of them cannot be had by `go install module@version`: their modules hold `replace` lines, or lack a
-//! list of versions. So each gets a wrapper module that requires it as a tool, and is built in there. What was
-//! built is kept under a name that tells the recipe, and is moved there only once it is whole.
+//! `go install module@version` cannot install some of them, because their modules have `replace`
+//! lines or no list of versions. So each program is built in a wrapper module that requires the
+//! program as a tool. The name of the built file has a hash of the recipe. The file is moved to the
+//! tools' folder only when it is complete.
 
 use std::{
     env, fs,
@@ -19,26 +20,26 @@ use sha2::{Digest, Sha256};
 
 use crate::workspace;
 
-/// A program and its recipe. Any change of it gives another file in the tools' folder.
+/// A program and its recipe. If the recipe changes, the name of the built file changes too.
 #[derive(Clone, Copy, Debug)]
 pub struct Tool {
-    /// What the program is called here.
+    /// The name of the program in this repository.
     pub name: &'static str,
-    /// The version, as its module is tagged.
+    /// The version, which is the tag of its module.
     pub version: &'static str,
     /// The Go package of its `main`.
     package: &'static str,
-    /// Modules that must be taken at a version of their own, as `module@version`.
+    /// Modules with a version different from the program's requirement, as `module@version`.
     modules: &'static [&'static str],
-    /// Modules that the program's own module takes from folders beside it, and the version they are published as.
+    /// Modules that the program's module replaces with local folders, and their published version.
     staging: (&'static [&'static str], &'static str),
-    /// Flags for the linker, such as the version that the program reports.
+    /// Flags for the linker, for example the version that the program reports.
     ldflags: &'static str,
-    /// What must be said otherwise in a dependency's source.
+    /// Edits of the source of dependencies.
     edits: &'static [Edit],
 }
 
-/// A line of a dependency's source, and what the build takes instead.
+/// A line of a dependency's source, and its replacement.
 #[derive(Clone, Copy, Debug)]
 struct Edit {
     module: &'static str,
@@ -47,11 +48,12 @@ struct Edit {
     to: &'static str,
 }
 
-/// A program that needs nothing but its package.
+/// A recipe with only a package.
 const PLAIN: Tool =
     Tool { name: "", version: "", package: "", modules: &[], staging: (&[], ""), ldflags: "", edits: &[] };
 
-/// The command line: renders compositions, validates resources, makes XRs of claims, builds and pushes packages.
+/// Crossplane's command line: renders compositions, validates resources, converts claims to XRs,
+/// builds and pushes packages.
 pub const CLI: Tool = Tool {
     name: "crossplane",
     version: "v2.5.0",
@@ -59,8 +61,9 @@ pub const CLI: Tool = Tool {
     ..PLAIN
 };
 
-/// The core: the engine that `crossplane composition render` runs, the control plane itself, and its RBAC manager,
-/// which would serve its metrics on port 8080 whatever it is told. It has flags for ports, and none for addresses.
+/// Crossplane: the engine of `crossplane composition render`, the control plane, and its RBAC
+/// manager. Crossplane has flags for ports, but no flags for addresses. The RBAC manager has no
+/// flag for the port of its metrics (8080), so the linker sets it.
 pub const CORE: Tool = Tool {
     name: "crossplane-core",
     version: "v2.3.4",
@@ -74,8 +77,8 @@ pub const CORE: Tool = Tool {
     ..PLAIN
 };
 
-/// The oldest core that the claims flavour supports. It has no flags for where `core init` finds what it installs: here it looks in
-/// the folder where it was started.
+/// The oldest Crossplane that the claims API supports. It has no flags for the folders of
+/// `core init`. With our edit, it uses the folder where it was started.
 pub const OLD_CORE: Tool = Tool {
     name: "old-crossplane-core",
     version: "v1.20.11",
@@ -103,7 +106,7 @@ pub const OLD_CORE: Tool = Tool {
     ..PLAIN
 };
 
-/// Kubernetes' store.
+/// Kubernetes' database.
 pub const ETCD: Tool =
     Tool { name: "etcd", version: "v3.6.14", package: "go.etcd.io/etcd/server/v3", ..PLAIN };
 
@@ -132,11 +135,11 @@ const KUBERNETES: Tool = Tool {
     ..PLAIN
 };
 
-/// Nodes that run nothing and say that they do.
+/// Fake nodes, which report pods as running.
 pub const KWOK: Tool =
     Tool { name: "kwok", version: "v0.7.0", package: "sigs.k8s.io/kwok/cmd/kwok", ..PLAIN };
 
-/// A registry for packages, and how to look into one.
+/// A registry for packages, and a client of registries.
 pub const CRANE: Tool = Tool {
     name: "crane",
     version: "v0.21.9",
@@ -144,11 +147,11 @@ pub const CRANE: Tool = Tool {
     ..PLAIN
 };
 
-/// Renders charts: Crossplane's own, whose roles the control plane runs under.
+/// Helm, which renders Crossplane's own chart. The control plane uses the roles of this chart.
 pub const HELM: Tool =
     Tool { name: "helm", version: "v3.19.0", package: "helm.sh/helm/v3/cmd/helm", ..PLAIN };
 
-/// Kubernetes objects as managed resources. It has no flags for the ports of its metrics and its webhook.
+/// The provider for Kubernetes objects. It has no flags for the ports of metrics and webhook.
 pub const PROVIDER_KUBERNETES: Tool = Tool {
     name: "provider-kubernetes",
     version: "v1.2.1",
@@ -161,8 +164,9 @@ pub const PROVIDER_KUBERNETES: Tool = Tool {
     ..PLAIN
 };
 
-/// Helm releases as managed resources. It has no flags for the port of its metrics and for the folder that keeps charts,
-/// which is one for the whole machine: here it lies where the provider was started.
+/// The provider for Helm releases. It has no flags for the port of its metrics and for the folder
+/// of charts, which is the same for the whole machine. With our edit, the charts are in the folder
+/// where the provider was started.
 pub const PROVIDER_HELM: Tool = Tool {
     name: "provider-helm",
     version: "v1.0.6",
@@ -177,11 +181,11 @@ pub const PROVIDER_HELM: Tool = Tool {
     ..PLAIN
 };
 
-/// Metrics on a free port of loopback.
+/// Serves metrics on a free port of loopback.
 const ANY_METRICS_PORT: &str =
     "-X=sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0";
 
-/// Whoever serves webhooks would do so on all of the machine's addresses.
+/// Serves webhooks on loopback. Without the edit, they use all addresses of the machine.
 const WEBHOOKS_OF_LOOPBACK: Edit = Edit {
     module: "sigs.k8s.io/controller-runtime",
     file: "pkg/webhook/server.go",
@@ -189,7 +193,7 @@ const WEBHOOKS_OF_LOOPBACK: Edit = Edit {
     to: "net.JoinHostPort(\"127.0.0.1\", ",
 };
 
-/// So would core serve its probes and metrics; `module` is that of its version.
+/// Serves Crossplane's probes and metrics on loopback. `module` is the module of its version.
 const fn probes_and_metrics_of_loopback(module: &'static str) -> Edit {
     let file = "cmd/crossplane/core/core.go";
     Edit { module, file, from: "fmt.Sprintf(\":%d\", ", to: "fmt.Sprintf(\"127.0.0.1:%d\", " }
@@ -230,7 +234,7 @@ const STAGING: &[&str] = &[
     "k8s.io/sample-controller",
 ];
 
-/// Every tool; a later one is one entry more.
+/// All tools.
 const TOOLS: &[&Tool] = &[
     &CLI,
     &CORE,
@@ -252,13 +256,14 @@ const FOLDER: &str = "PAVED_ROAD_TOOLS";
 
 /// Flags of `cargo xtask tools`.
 #[derive(clap::Args)]
-#[command(after_help = "Tools are kept in target/tools, or in the folder that PAVED_ROAD_TOOLS names.")]
+#[command(after_help = "The tools are in target/tools, or in the folder that PAVED_ROAD_TOOLS names.")]
 pub struct Args {
-    /// Only these; every tool when none is named.
+    /// Tools to build [default: all tools].
     names: Vec<String>,
 }
 
-/// Builds what is not there yet; prints a line per tool. Each is found by its plain name, too.
+/// Builds the missing tools and prints one line for each tool. Each tool also has a link with its
+/// plain name.
 pub fn run(args: &Args) -> Result<()> {
     if let Some(unknown) = args.names.iter().find(|name| TOOLS.iter().all(|tool| tool.name != *name)) {
         let names: Vec<_> = TOOLS.iter().map(|tool| tool.name).collect();
@@ -272,7 +277,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The tool's path; builds it first when it is not there. Prints a line either way.
+/// Returns the tool's path, and builds the tool if it does not exist. Prints a line in both cases.
 pub fn ensure(tool: &Tool) -> Result<PathBuf> {
     let Tool { name, version, .. } = tool;
     let program = folder()?.join(tool.key());
@@ -283,13 +288,13 @@ pub fn ensure(tool: &Tool) -> Result<PathBuf> {
     path(tool)
 }
 
-/// The tool's path where it was built already.
+/// Returns the tool's path if the tool is already built.
 pub fn built(tool: &Tool) -> Option<PathBuf> {
     let program = folder().ok()?.join(tool.key());
     program.is_file().then_some(program)
 }
 
-/// The tool's path; builds it first, and says so, when it is not there.
+/// Returns the tool's path. If the tool does not exist, prints a line and builds it.
 pub fn path(tool: &Tool) -> Result<PathBuf> {
     let Tool { name, version, .. } = tool;
     let folder = folder()?;
@@ -305,7 +310,7 @@ pub fn path(tool: &Tool) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// The folder with the source of a tool's module, downloaded when it is not there.
+/// Returns the folder with the source of a tool's module, and downloads it if it does not exist.
 pub fn source(module: &str, tool: &Tool) -> Result<PathBuf> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
@@ -318,7 +323,7 @@ pub fn source(module: &str, tool: &Tool) -> Result<PathBuf> {
     Ok(download.dir)
 }
 
-/// The folder that keeps tools; it is there.
+/// Returns the folder of the tools, which is created if it does not exist.
 pub fn folder() -> Result<PathBuf> {
     let folder = env::var_os(FOLDER).map_or_else(|| workspace::target().join("tools"), PathBuf::from);
     fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
@@ -334,7 +339,7 @@ impl Tool {
         format!("{}-{}-{start:08x}", self.name, self.version)
     }
 
-    /// Makes the tool's plain name, which people type, a link to the program that is kept; at no moment is there none.
+    /// Links the tool's plain name to the program. The link is replaced atomically.
     fn link(&self, folder: &Path) -> Result<()> {
         let aside = tempfile::Builder::new().prefix(".linking-").tempdir_in(folder)?;
         let (new, link) = (aside.path().join(self.name), folder.join(self.name));
@@ -359,7 +364,7 @@ impl Tool {
         fs::rename(&built, program).with_context(|| format!("moving it to {}", program.display()))
     }
 
-    /// Takes the modules with edits from copies in the wrapper: Go lets nobody change its cache.
+    /// Replaces the edited modules with copies in the wrapper, because Go's cache is read-only.
     fn edit(&self, wrapper: &Path) -> Result<()> {
         for edit in self.edits {
             let original = go(wrapper, &["list", "-m", "-f", "{{.Dir}}", edit.module])?;
@@ -377,7 +382,7 @@ impl Tool {
     }
 }
 
-/// Copies a folder of Go's cache, all of which is read-only, to one that can be changed.
+/// Copies a read-only folder of Go's cache to a writable folder.
 fn copy_module(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
@@ -392,7 +397,7 @@ fn copy_module(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs `go`; what it prints.
+/// Runs `go` and returns its output.
 fn go(folder: &Path, args: &[&str]) -> Result<String> {
     let answer = Command::new("go")
         .args(args)
@@ -426,7 +431,7 @@ mod tests {
             tool.link(folder.path()).unwrap();
             assert_eq!(fs::read_to_string(folder.path().join("crossplane-core")).unwrap(), tool.key());
         }
-        // Two programs and the link: nothing else is left.
+        // Only two programs and the link remain.
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
     }
 

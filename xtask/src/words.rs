@@ -1,7 +1,8 @@
-//! Compares a commit with its parent: whether it changes comments and strings only.
+//! Compares a commit with its parent, and checks that it changes only comments and strings.
 //!
-//! Rust is compared by its tokens, TypeScript by the tokens of its compiler, YAML and JSON by their values without
-//! descriptions. Other programs are compared by their lines without comments. Prose and golden files may change at will.
+//! Rust is compared by its tokens, TypeScript by the tokens of its compiler, YAML and JSON by their
+//! values without descriptions. Other programs are compared by their lines without comments. Prose
+//! and golden files are not compared.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -14,10 +15,10 @@ use serde_json::{Value, json};
 
 use crate::{node, workspace};
 
-/// The commit to look at.
+/// Flags of `cargo xtask words`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The commit to look at.
+    /// Commit to check.
     #[arg(default_value = "HEAD")]
     commit: String,
 }
@@ -25,7 +26,7 @@ pub struct Args {
 /// Lists the files in which more than comments and strings changed.
 ///
 /// # Errors
-/// There is such a file, the commit does not exist, or a version of a file is unreadable.
+/// Such a file exists, the commit does not exist, or a version of a file is unreadable.
 pub fn run(args: &Args) -> Result<()> {
     let mut changed = Vec::new();
     let mut scripts = Vec::new();
@@ -80,7 +81,8 @@ fn changes(commit: &str) -> Result<Vec<Change>> {
     listed.lines().map(change).collect()
 }
 
-/// What git prints. Bytes that are not UTF-8 are replaced: such a file is no text.
+/// Runs git and returns its output. Bytes that are not UTF-8 are replaced, because such a file is
+/// not text.
 fn git(args: &[&str]) -> Result<String> {
     let output =
         Command::new("git").args(args).current_dir(workspace::root()).output().context("starting git")?;
@@ -117,8 +119,8 @@ fn is_same(path: &str, before: &str, after: &str) -> Result<bool> {
     })
 }
 
-/// Tokens without comments. Each string is the empty string, and a comma before a closing bracket is left out, as the
-/// formatter decides about it.
+/// Tokens without comments. Each string is the empty string. A comma before a closing bracket is
+/// left out, because the formatter adds and removes it.
 fn rust(text: &str) -> Result<Vec<String>> {
     let stream: TokenStream = text.parse().map_err(|error| anyhow::anyhow!("not Rust: {error}"))?;
     let mut tokens = Vec::new();
@@ -187,7 +189,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim_end).filter(move |line| !line.is_empty() && !is_comment(line))
 }
 
-/// The files among these whose tokens changed, by TypeScript's scanner.
+/// Returns the files whose tokens changed, by TypeScript's scanner.
 fn changed_scripts(scripts: &[Value]) -> Result<Vec<String>> {
     if scripts.is_empty() {
         return Ok(Vec::new());

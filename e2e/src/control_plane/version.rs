@@ -10,14 +10,14 @@ use xtask::tools::{self, Tool};
 /// How the operator's guide begins to install Crossplane.
 const INSTALLING: &str = "helm upgrade --install crossplane crossplane-stable/crossplane ";
 
-/// Which core a control plane has.
+/// The version of Crossplane in a control plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum CoreVersion {
-    /// The newest.
+    /// The newest version.
     #[default]
     #[value(name = "2.3")]
     New,
-    /// The oldest that we support. It knows claims, and no composites in namespaces.
+    /// The oldest supported version. It supports claims, but no namespaced composites.
     #[value(name = "1.20")]
     Old,
 }

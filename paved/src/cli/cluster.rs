@@ -1,4 +1,4 @@
-//! Flags of the commands that talk to a cluster.
+//! Flags of the commands that need a cluster.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,55 +9,55 @@ use clap::builder::OsStringValueParser;
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
 
-/// How to reach the cluster.
+/// Flags that select the cluster and the user.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Access {
-    /// The kubeconfig [default: $KUBECONFIG, ~/.kube/config, else the service account of this pod].
+    /// Kubeconfig [default: $KUBECONFIG, ~/.kube/config, or the service account of the pod].
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// The kubeconfig's context [default: the current one].
+    /// Context of the kubeconfig [default: the current context].
     #[arg(long, value_name = "NAME", help_heading = "Cluster")]
     pub(crate) context: Option<String>,
 
-    /// The namespace [default: the context's].
+    /// Namespace [default: the context's namespace].
     #[arg(short, long, value_name = "NAME", help_heading = "Cluster")]
     pub(crate) namespace: Option<String>,
 
-    /// Act as this user.
+    /// User to impersonate.
     #[arg(long = "as", value_name = "USER", help_heading = "Cluster")]
     pub(crate) impersonate: Option<String>,
 }
 
-/// How to print environments.
+/// Output format of environments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Listing {
-    /// A table, or a tree, with more columns.
+    /// A table or a tree with more columns.
     Wide,
-    /// One object, or a List.
+    /// One object, or a List of objects.
     Json,
-    /// The same in YAML.
+    /// The same objects in YAML.
     Yaml,
-    /// `kind.group/name`, a line for each.
+    /// `kind.group/name`, one line for each environment.
     Name,
 }
 
 /// Flags of `paved list`.
 #[derive(Args, Debug)]
 pub(crate) struct List {
-    /// In all namespaces.
+    /// List environments in all namespaces.
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     pub(crate) all_namespaces: bool,
 
-    /// Only this kind: its name, plural or abbreviation.
+    /// Kind to list: its name, plural or abbreviation [default: all kinds].
     #[arg(value_name = "KIND")]
     pub(crate) kind: Option<String>,
 
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_name = "FORMAT")]
     pub(crate) output: Option<Listing>,
 
-    /// Go on, and print a line whenever one changes.
+    /// Keep running, and print a line for each changed environment.
     #[arg(short, long)]
     pub(crate) watch: bool,
 
@@ -68,15 +68,15 @@ pub(crate) struct List {
 /// Flags of `paved status`.
 #[derive(Args, Debug)]
 pub(crate) struct Status {
-    /// The environment: NAME, or KIND/NAME where the name alone is not enough [default: list all].
+    /// Environment: NAME, or KIND/NAME if the name is ambiguous [default: list all].
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
 
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_name = "FORMAT")]
     pub(crate) output: Option<Listing>,
 
-    /// Go on, and show every change.
+    /// Keep running, and show every change.
     #[arg(short, long)]
     pub(crate) watch: bool,
 
@@ -101,11 +101,11 @@ pub(crate) struct Doctor {
 /// Flags of `paved wait`.
 #[derive(Args, Debug)]
 pub(crate) struct Wait {
-    /// The environments: NAME, or KIND/NAME where the name alone is not enough.
+    /// Environments: NAME, or KIND/NAME if a name is ambiguous.
     #[arg(required = true, value_name = "NAME")]
     pub(crate) names: Vec<String>,
 
-    /// What to wait for: ready, deleted, or condition=TYPE or condition=TYPE=STATUS.
+    /// Goal of the wait: ready, deleted, condition=TYPE or condition=TYPE=STATUS.
     #[arg(long = "for", value_name = "WHAT", default_value = "ready")]
     pub(crate) goal: Goal,
 
@@ -119,43 +119,43 @@ pub(crate) struct Wait {
     pub(crate) access: Access,
 }
 
-/// How long to wait.
+/// Time limits of a wait.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// The longest to wait, as in 90s, 30m or 1h30m.
+    /// Time limit of the wait, for example 90s, 30m or 1h30m.
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = duration)]
     pub(crate) timeout: Duration,
 
-    /// How long a part may be refused, while nothing moves, before that counts as failed.
+    /// Time after which a rejected resource counts as failed, if no other resource changes.
     #[arg(long, value_name = "TIME", default_value = "3m", value_parser = duration)]
     pub(crate) patience: Duration,
 }
 
-/// Where to leave what the next step of a pipeline needs.
+/// Files for the outputs of a pipeline step.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Outputs {
-    /// Write the status fields there: PAVED_PUBLIC_IP=… (dotenv), or JSON where the name ends in .json.
+    /// File for the status fields: PAVED_PUBLIC_IP=… (dotenv), or JSON if the name ends in .json.
     #[arg(long, value_name = "FILE")]
     pub(crate) output_file: Option<PathBuf>,
 
-    /// Append the status fields there as outputs of a step of GitHub Actions.
+    /// File to append the status fields to, as outputs of a GitHub Actions step.
     #[arg(long, value_name = "FILE", env = "GITHUB_OUTPUT", hide_env_values = true, value_parser = OsStringValueParser::new())]
     pub(crate) github_output: Option<OsString>,
 }
 
 impl Outputs {
-    /// Where outputs of a step of GitHub Actions go: a variable that is empty means nowhere.
+    /// The file for outputs of a GitHub Actions step, or `None` if the variable is empty.
     pub(crate) fn github_output(&self) -> Option<&Path> {
         self.github_output.as_deref().filter(|path| !path.is_empty()).map(Path::new)
     }
 }
 
-/// What to wait for.
+/// Goal of a wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Goal {
-    /// Ready, for its newest spec.
+    /// The environment is ready, and has its newest spec.
     Ready,
-    /// Gone, with all that it made.
+    /// The environment and all its resources are deleted.
     Deleted,
     /// A condition has this status.
     Condition { kind: String, status: String },
@@ -183,35 +183,35 @@ impl FromStr for Goal {
 #[derive(Args, Debug)]
 #[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Apply {
-    /// Claims, or composites in a namespace: files with one or more documents, folders, or - for standard input.
+    /// Claims or namespaced composites: files, folders, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Take over fields that another manager has set.
+    /// Take over fields that another manager set.
     #[arg(long)]
     pub(crate) force_conflicts: bool,
 
-    /// Change nothing: let the API server, and the function in this program, check everything and say what would be done.
+    /// Check everything and print the planned actions, without any change.
     #[arg(long, value_name = "WHERE", num_args = 0..=1, default_missing_value = "server", require_equals = true)]
     pub(crate) dry_run: Option<DryRun>,
 
-    /// Show what changes, in the claim and, by a preview, in what is composed of it.
+    /// Show the changes of the claim and, from a preview, of its resources.
     #[arg(long)]
     pub(crate) diff: bool,
 
-    /// Do not ask the function in this program first: the one in the cluster, which may be newer, refuses what it does not take.
+    /// Skip the check by the function in `paved`. The function in the cluster may be newer.
     #[arg(long)]
     pub(crate) no_validate: bool,
 
-    /// The platform's Settings, for what is checked and for --diff [default: the cluster's].
+    /// Settings for the check and for --diff [default: the cluster's Settings].
     #[arg(long, value_name = "FILE")]
     pub(crate) settings: Option<PathBuf>,
 
-    /// The Composition, for what is checked and for --diff [default: the cluster's].
+    /// Composition for the check and for --diff [default: the cluster's Composition].
     #[arg(long, value_name = "FILE")]
     pub(crate) composition: Option<PathBuf>,
 
-    /// Wait until everything is ready, or has failed.
+    /// Wait until every environment is ready or has failed.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) wait: bool,
 
@@ -225,7 +225,7 @@ pub(crate) struct Apply {
     pub(crate) access: Access,
 }
 
-/// Who is asked in a dry run.
+/// Server that checks a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DryRun {
     /// The API server.
@@ -235,23 +235,23 @@ pub(crate) enum DryRun {
 /// Flags of `paved delete`.
 #[derive(Args, Debug)]
 pub(crate) struct Delete {
-    /// The environments: NAME, or KIND/NAME where the name alone is not enough.
+    /// Environments: NAME, or KIND/NAME if a name is ambiguous.
     #[arg(required = true, value_name = "NAME")]
     pub(crate) names: Vec<String>,
 
-    /// Do not ask.
+    /// Delete without confirmation.
     #[arg(short, long)]
     pub(crate) yes: bool,
 
-    /// Take what is not there for what is gone already, as whoever runs a step again needs it.
+    /// Treat environments that do not exist as deleted.
     #[arg(long)]
     pub(crate) ignore_not_found: bool,
 
-    /// Wait until they are gone, and show what holds them.
+    /// Wait until the environments are deleted, and show the reasons for remaining resources.
     #[arg(long)]
     pub(crate) wait: bool,
 
-    /// The longest to wait, as in 90s, 30m or 1h30m.
+    /// Time limit of the wait, for example 90s, 30m or 1h30m.
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = duration, requires = "wait")]
     pub(crate) timeout: Duration,
 
@@ -259,7 +259,7 @@ pub(crate) struct Delete {
     pub(crate) access: Access,
 }
 
-/// A time as people write it: `90s`, `30m`, `1h30m`; a number alone is seconds.
+/// Parses a duration, for example `90s`, `30m` or `1h30m`. A number without a unit is in seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     const LONGEST: Duration = Duration::from_hours(30 * 24);
     let seconds = text.parse::<u64>().map(Duration::from_secs).ok();

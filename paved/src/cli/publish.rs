@@ -9,66 +9,69 @@ use super::{Access, Patience};
 
 pub(super) const HELP: &str = "\
 Examples:
-  paved publish dist ada                      upload what is new or has changed
-  paved publish dist ada --dry-run            only say what would be done
-  paved publish dist ada --delete             and delete what is no longer there
+  paved publish dist ada                      upload new and changed files
+  paved publish dist ada --dry-run            show the changes without an upload
+  paved publish dist ada --delete             also delete stale files from the bucket
   paved publish dist ada --immutable 'assets/**'
 
-Files that carry a hash in their names, as bundlers write it, are kept by browsers for a year; all others are asked for anew
-each time, also where a name leaves a doubt: --immutable settles it. What pages name is uploaded before the pages, and stale
-files go last. A run that was broken off is simply begun again.
+Browsers cache files with a content hash in their names, as bundlers write them, for a year. They
+revalidate all other files. A file also counts as unhashed if its name is ambiguous. Use --immutable
+and --revalidate to choose yourself. For files that are already in the bucket, also use --all.
 
-Credentials are those of the AWS CLI: variables, profiles and single sign-on, web identity, the machine's role.
+paved uploads pages after the files that they refer to, and deletes stale files at the end. If a run
+failed, run the command again.
+
+paved finds credentials as the AWS CLI does: variables, profiles and single sign-on, web identity,
+the machine's role.
 
 Exit codes:
   0    done
-  1    usage: a bad flag, an unreadable folder, a link out of it, an environment without a site
-  3    refused by the composition: the spec or the platform's settings are invalid
-  4    failed: the environment, or an upload; begin it again for the rest
+  1    usage: a bad flag, an unreadable folder, a link out of the folder, or an environment without
+       a site
+  3    rejected by the composition: the spec or the platform's Settings are invalid
+  4    failed: provisioning or an upload; run the command again for the remaining files
   5    timed out
-  6    no access: the cluster or AWS does not answer, or does not let you
-  130  ended by Ctrl-C or SIGTERM";
+  6    no access: the cluster or AWS does not answer, or denies access
+  130  stopped by Ctrl-C or SIGTERM";
 
 /// Flags of `paved publish`.
 #[derive(Args, Debug)]
-// Each is a flag of its own.
+// Each bool is a separate flag.
 #[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Publish {
-    /// The folder with the site as it was built.
+    /// Folder with the site's build.
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 
-    /// The environment: NAME, or KIND/NAME where the name alone is not enough.
+    /// Environment: NAME, or KIND/NAME if the name is ambiguous.
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
-    /// Delete what the bucket has and the folder has not.
+    /// Delete files from the bucket that the folder does not have.
     #[arg(long)]
     pub(crate) delete: bool,
 
-    /// Let CloudFront forget what it keeps, although it was told of all that is there.
+    /// Invalidate CloudFront even if no file changed.
     #[arg(long)]
     pub(crate) invalidate: bool,
 
-    /// Upload what has not changed too, with its headers.
+    /// Upload unchanged files too, with their headers.
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Change nothing: say what would be done.
+    /// Show the changes, without an upload or a deletion.
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Files that never change under one name, such as 'assets/**': kept for a year, whatever they are called. With --all this
-    /// counts for what is there already.
+    /// Files that never change, for example 'assets/**'. Browsers cache them a year. Repeatable.
     #[arg(long, value_name = "GLOB")]
     pub(crate) immutable: Vec<Glob>,
 
-    /// Files that do change although their names look as if they carried a hash: asked for anew each time. With --all this counts
-    /// for what is there already.
+    /// Files that change although their names seem to contain a hash. Repeatable.
     #[arg(long, value_name = "GLOB")]
     pub(crate) revalidate: Vec<Glob>,
 
-    /// Another server that speaks S3 [default: $AWS_ENDPOINT_URL, else AWS].
+    /// URL of another S3 server [default: $AWS_ENDPOINT_URL, otherwise AWS].
     #[arg(long, value_name = "URL", value_parser = url)]
     pub(crate) endpoint_url: Option<String>,
 
