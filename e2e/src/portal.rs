@@ -29,7 +29,7 @@ pub struct Portal {
     _provider: Provider,
     _folder: TempDir,
     release: Value,
-    /// Each listens at a URL of its own, as there is no proxy.
+    /// Each replica listens at its own URL, because the scenarios have no proxy.
     pub replicas: Vec<Replica>,
 }
 

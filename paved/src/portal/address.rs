@@ -33,8 +33,8 @@ pub(super) fn is_public(address: &IpAddr) -> bool {
     }
 }
 
-/// Who sent it: what trusted proxies say, the last address that is none of theirs. Behind an entry that is no address nothing is believed:
-/// a client can write there what it likes.
+/// The address of the client: the last address that trusted proxies report and that is not the address of a trusted proxy.
+/// An entry that is not an address ends the search, because a client can write any text before it.
 pub(super) fn client(trusted: &[IpNet], request: &Request) -> Option<IpAddr> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip())?;
     let is_trusted = |address: &IpAddr| trusted.iter().any(|network| network.contains(address));
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(from("10.0.0.1", "nonsense"), "10.0.0.1");
         assert_eq!(from("10.0.0.1", "203.0.113.9, 198.51.100.7:4711"), "198.51.100.7");
         assert_eq!(from("10.0.0.1", "203.0.113.9, [2001:db8::7]:4711, 10.0.0.2"), "2001:db8::7");
-        assert_eq!(from("10.0.0.1", "203.0.113.9, unknown"), "10.0.0.1", "the first is whoever's word");
+        assert_eq!(from("10.0.0.1", "203.0.113.9, unknown"), "10.0.0.1", "a client wrote the first entry");
     }
 
     #[test]

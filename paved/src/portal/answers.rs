@@ -1,4 +1,4 @@
-//! Answers of the API server, which count for a moment. Where many want to know the same at once, one of them asks.
+//! A short-lived cache of the API server's answers. Concurrent equal questions cause one request.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,20 +9,20 @@ use tokio::time::timeout;
 
 use super::problem::Problem;
 
-/// How long one waits for whoever asks the same, for one's turn to ask, and for the answer.
+/// Time limit for an equal question that another caller asks, for a turn to ask, and for the answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Held by whoever asks.
+/// The caller that sends the request holds the lock.
 type Turn = tokio::sync::Mutex<()>;
 
 /// Answers by their questions.
 pub(super) struct Answers<Q, A> {
-    /// How long an answer counts.
+    /// Lifetime of an answer.
     ttl: Duration,
-    /// How many are kept.
+    /// The largest number of cached answers.
     many: usize,
     known: Mutex<HashMap<Q, (A, Instant)>>,
-    /// What is being asked.
+    /// The questions with a request in progress.
     turns: Mutex<HashMap<Q, Weak<Turn>>>,
 }
 
@@ -31,7 +31,7 @@ impl<Q: Clone + Eq + Hash, A: Clone> Answers<Q, A> {
         Self { ttl, many, known: Mutex::default(), turns: Mutex::default() }
     }
 
-    /// The answer that still counts.
+    /// The cached answer, unless it has expired.
     pub(super) fn known(&self, question: &Q) -> Option<A> {
         locked(&self.known)
             .get(question)
@@ -51,8 +51,8 @@ impl<Q: Clone + Eq + Hash, A: Clone> Answers<Q, A> {
         known.insert(question, (answer, Instant::now()));
     }
 
-    /// The answer that still counts, or the one that somebody else is being given, or else what `ask` says. A failure is told to whoever
-    /// has asked alone: the next one asks again.
+    /// Returns the cached answer, the answer to a concurrent equal question, or the result of `ask`. A failure is returned
+    /// only to the caller that asked: the next caller asks again.
     pub(super) async fn of(
         &self,
         question: &Q,
@@ -71,7 +71,7 @@ impl<Q: Clone + Eq + Hash, A: Clone> Answers<Q, A> {
         Ok(answer)
     }
 
-    /// The turn to ask a question, which there is while somebody wants to know.
+    /// The lock for a question. It exists while a caller waits for the answer.
     fn turn(&self, question: &Q) -> Arc<Turn> {
         let mut turns = locked(&self.turns);
         if let Some(turn) = turns.get(question).and_then(Weak::upgrade) {
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(at_once(&answers, Ok(false)).await, (1, 50));
         assert_eq!(at_once(&answers, Ok(false)).await, (0, 50), "it is known");
         let old = Answers::new(Duration::ZERO, 10);
-        assert_eq!(at_once(&old, Ok(true)).await, (50, 50), "nobody is given what counts no more");
+        assert_eq!(at_once(&old, Ok(true)).await, (50, 50), "expired answers are not returned");
     }
 
     #[tokio::test]
@@ -137,7 +137,7 @@ mod tests {
         assert!(answers.of(&"question", pending()).now_or_never().is_none());
         assert!(answers.of(&"question", async { Ok(true) }).await.unwrap());
         answers.turn(&"another");
-        assert_eq!(locked(&answers.turns).len(), 1, "what nobody asks any more is forgotten");
+        assert_eq!(locked(&answers.turns).len(), 1, "finished questions are removed");
     }
 
     #[test]

@@ -48,5 +48,5 @@ impl FromRequestParts<Arc<Portal>> for SignedIn {
     }
 }
 
-/// Whoever asks; nobody gets any further.
+/// The authenticated user. A request without one is rejected.
 pub(super) struct SignedIn(pub(super) Arc<Person>);
