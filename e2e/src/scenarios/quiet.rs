@@ -1,4 +1,4 @@
-//! An environment that is ready and left alone causes no writes, though everybody looks at it.
+//! An environment that is ready and left alone causes no writes, although every controller looks at it again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::environment::Environment;
 use crate::eventually::eventually;
 use crate::stage::Stage;
 
-/// How long nothing may be written.
+/// How long there may be no write.
 const SILENCE: Duration = Duration::from_mins(2);
 
 /// How long late writes of what has just become ready may take.
@@ -20,32 +20,44 @@ const SETTLING: Duration = Duration::from_secs(15);
 
 pub(super) async fn nothing_is_written_while_nothing_happens(stage: Stage) -> Result<()> {
     let environments = stage.standing().await?;
+    // A change that a provider has not seen yet is written at its next look, which may be minutes away.
+    every_controller_looks_again(&stage).await?;
     let before = try_join_all(environments.iter().map(settled)).await?;
     let silent = tokio::time::sleep(SILENCE);
-    everybody_looks_again(&stage).await?;
+    every_controller_looks_again(&stage).await?;
     silent.await;
     for (environment, before) in environments.iter().zip(before) {
-        let after = versions(environment).await?;
-        let written: Vec<_> =
-            after.iter().filter(|(name, version)| before.get(*name) != Some(version)).collect();
-        ensure!(written.is_empty(), "written in {} s: {written:?}", SILENCE.as_secs());
-        ensure!(after.len() == before.len(), "something came or went: {before:?}, {after:?}");
+        let after = objects(environment).await?;
+        let written: Vec<_> = after
+            .iter()
+            .filter(|(name, object)| before.get(*name).map(version) != Some(version(object)))
+            .map(|(name, object)| format!("{name}, before: {:?}, after: {object}", before.get(name)))
+            .collect();
+        ensure!(written.is_empty(), "written in {} s: {}", SILENCE.as_secs(), written.join("; "));
+        let names = |objects: &Objects| objects.keys().cloned().collect::<Vec<_>>();
+        let (before, after) = (names(&before), names(&after));
+        ensure!(after == before, "objects were created or deleted: {before:?}, {after:?}");
     }
     Ok(())
 }
 
-/// Where an environment stands once nothing is written any more.
-async fn settled(environment: &Environment) -> Result<BTreeMap<String, String>> {
-    eventually("nothing is written any more", async || {
-        let before = versions(environment).await?;
+/// Objects of an environment by kind and name.
+type Objects = BTreeMap<String, Value>;
+
+/// The objects of an environment after a time without any write.
+async fn settled(environment: &Environment) -> Result<Objects> {
+    eventually("no more writes", async || {
+        let before = objects(environment).await?;
         tokio::time::sleep(SETTLING).await;
-        Ok((versions(environment).await? == before).then_some(before))
+        let after = objects(environment).await?;
+        let is_quiet = before.values().map(version).eq(after.values().map(version));
+        Ok(is_quiet.then_some(after))
     })
     .await
 }
 
 /// Crossplane and the providers look seldom at what does not change; but each looks at everything when it is started.
-async fn everybody_looks_again(stage: &Stage) -> Result<()> {
+async fn every_controller_looks_again(stage: &Stage) -> Result<()> {
     let providers =
         ["stand-in", "provider-kubernetes", "provider-helm"].map(|name| stage.plane.process(name));
     let providers = providers.into_iter().collect::<Result<Vec<_>>>()?;
@@ -54,13 +66,15 @@ async fn everybody_looks_again(stage: &Stage) -> Result<()> {
     crossplane_looks_again(stage).await
 }
 
-/// The resourceVersion of everything that belongs to an environment.
-async fn versions(environment: &Environment) -> Result<BTreeMap<String, String>> {
+/// Each write changes it.
+fn version(object: &Value) -> &Value {
+    &object["metadata"]["resourceVersion"]
+}
+
+/// Everything that belongs to an environment.
+async fn objects(environment: &Environment) -> Result<Objects> {
     let mut objects = environment.composed().await?;
     objects.extend([environment.object().await?, environment.composite().await?]);
-    let version = |object: &Value| {
-        let (kind, metadata) = (&object["kind"], &object["metadata"]);
-        (format!("{kind} {}", metadata["name"]), metadata["resourceVersion"].to_string())
-    };
-    Ok(objects.iter().map(version).collect())
+    let name = |object: &Value| format!("{} {}", object["kind"], object["metadata"]["name"]);
+    Ok(objects.into_iter().map(|object| (name(&object), object)).collect())
 }
