@@ -1,12 +1,11 @@
 //! When a cloud refuses something, the owner is told which part and why, and need do nothing once the cloud takes it.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::json;
 
 use super::in_both_flavours;
-use crate::environment::Environment;
 use crate::paved::Paved;
 use crate::stage::Stage;
 use crate::stand_in::behaviour::Rule;
