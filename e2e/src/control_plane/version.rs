@@ -17,6 +17,9 @@ pub enum CoreVersion {
     #[default]
     #[value(name = "2.3")]
     New,
+    /// The newest version with a shorter wait for Usages. Only tests use it.
+    #[value(skip)]
+    Fast,
     /// The oldest supported version. It supports claims, but no namespaced composites.
     #[value(name = "1.20")]
     Old,
@@ -26,7 +29,7 @@ impl CoreVersion {
     /// The one of our flavours that it can serve; nothing where it serves both.
     pub fn flavour(self) -> Option<Flavour> {
         match self {
-            Self::New => None,
+            Self::New | Self::Fast => None,
             Self::Old => Some(Flavour::Claims),
         }
     }
@@ -35,6 +38,7 @@ impl CoreVersion {
     pub fn tool(self) -> &'static Tool {
         match self {
             Self::New => &tools::CORE,
+            Self::Fast => &tools::FAST_CORE,
             Self::Old => &tools::OLD_CORE,
         }
     }
@@ -42,7 +46,7 @@ impl CoreVersion {
     /// The folder of its Go module with the chart, the CRDs and the webhooks.
     pub(super) fn source(self) -> Result<PathBuf> {
         let module = match self {
-            Self::New => "github.com/crossplane/crossplane/v2",
+            Self::New | Self::Fast => "github.com/crossplane/crossplane/v2",
             Self::Old => "github.com/crossplane/crossplane",
         };
         Ok(tools::source(module, self.tool())?.join("cluster"))
@@ -51,7 +55,7 @@ impl CoreVersion {
     /// Flags of `core init`. Only the newer one has kinds of managed resources that nobody wants yet: here all are wanted.
     pub(super) fn init_flags(self) -> &'static [&'static str] {
         match self {
-            Self::New => &["--activation=*"],
+            Self::New | Self::Fast => &["--activation=*"],
             Self::Old => &[],
         }
     }
