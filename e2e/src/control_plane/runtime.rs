@@ -14,7 +14,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use futures::StreamExt;
+use futures::{Stream, StreamExt, stream};
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{Secret, ServiceAccount},
@@ -23,16 +23,13 @@ use kube::{
     Api, Client, ResourceExt,
     api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams},
     core::GroupVersionKind,
-    runtime::{Controller, controller::Action, watcher},
+    runtime::{Controller, WatchStreamExt, controller::Action, watcher},
 };
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
+use tokio::{sync::watch, task::JoinSet};
 use xtask::{workspace, yaml};
 
 use super::{NAMESPACE, pki::Authority};
-
-/// How often a revision is looked at, besides when it changes.
-pub const PERIOD: Duration = Duration::from_secs(5);
 
 /// Plays the package runtime's part until it is dropped.
 pub struct Runtime {
@@ -46,6 +43,8 @@ struct Part {
     /// Where functions are reached, by the end of their package's address: `:v0.2.0`.
     endpoints: Mutex<BTreeMap<String, String>>,
     default_endpoint: String,
+    /// Notifies of each change of the endpoints.
+    moved: watch::Sender<()>,
     log: PathBuf,
 }
 
@@ -53,13 +52,23 @@ impl Runtime {
     /// Begins: functions are reached at `endpoint` (host:port) unless something else is said of them.
     pub fn start(client: Client, authority: Authority, endpoint: String, logs: &Path) -> Self {
         let log = logs.join("package-runtime.log");
-        let part = Part { client, authority, endpoints: Mutex::default(), default_endpoint: endpoint, log };
+        let part = Part {
+            client,
+            authority,
+            endpoints: Mutex::default(),
+            default_endpoint: endpoint,
+            moved: watch::Sender::default(),
+            log,
+        };
         let part = Arc::new(part);
         let mut tasks = JoinSet::new();
         for kind in ["FunctionRevision", "ProviderRevision"] {
-            let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", "v1", kind));
+            let resource = resource("v1", kind);
             let revisions = Api::all_with(part.client.clone(), &resource);
-            let controller = Controller::new_with(revisions, watcher::Config::default(), resource);
+            let deployments: Api<Deployment> = Api::namespaced(part.client.clone(), NAMESPACE);
+            let controller = Controller::new_with(revisions, watcher::Config::default(), resource)
+                .owns(deployments, watcher::Config::default())
+                .reconcile_all_on(changes(&part));
             let work = controller.run(revision, |one, error, part| again(&one, error, &part), part.clone());
             tasks.spawn(work.for_each(|_| std::future::ready(())));
         }
@@ -70,6 +79,7 @@ impl Runtime {
     pub fn serve(&self, package: &str, endpoint: &str) {
         let mut endpoints = self.part.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         endpoints.insert(package.to_owned(), endpoint.to_owned());
+        self.part.moved.send_replace(());
     }
 
     /// Who signs for functions and providers.
@@ -81,6 +91,24 @@ impl Runtime {
     pub fn is_running(&self) -> bool {
         !self.tasks.is_empty()
     }
+}
+
+/// A kind of Crossplane's packages.
+fn resource(version: &str, kind: &str) -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", version, kind))
+}
+
+/// An item for each change that can matter to any revision.
+fn changes(part: &Part) -> impl Stream<Item = ()> + Send + 'static {
+    let kinds = [("v1", "Function"), ("v1", "Provider"), ("v1beta1", "DeploymentRuntimeConfig")];
+    let objects = kinds.map(|(version, kind)| {
+        let all: Api<DynamicObject> = Api::all_with(part.client.clone(), &resource(version, kind));
+        watcher(all, watcher::Config::default()).default_backoff().map(drop).boxed()
+    });
+    let moved = stream::unfold(part.moved.subscribe(), async |mut moved| {
+        moved.changed().await.ok().map(|()| ((), moved))
+    });
+    stream::select(stream::select_all(objects), moved)
 }
 
 /// The service account of a package's provider: the one that its runtime config names, or else one called like the revision. All whose
@@ -143,7 +171,7 @@ async fn revision(revision: Arc<DynamicObject>, part: Arc<Part>) -> Result<Actio
     if is_active && revision.metadata.deletion_timestamp.is_none() {
         part.play(&revision).await?;
     }
-    Ok(Action::requeue(PERIOD))
+    Ok(Action::await_change())
 }
 
 impl Part {
@@ -171,10 +199,8 @@ impl Part {
     /// The runtime config that a revision's package names.
     async fn config(&self, revision: &DynamicObject) -> Result<Config> {
         let kind = revision.types.as_ref().map_or("", |types| types.kind.trim_end_matches("Revision"));
-        let api = |version, kind| {
-            let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", version, kind));
-            Api::<DynamicObject>::all_with(self.client.clone(), &resource)
-        };
+        let api =
+            |version, kind| Api::<DynamicObject>::all_with(self.client.clone(), &resource(version, kind));
         let Some(package) = revision.labels().get("pkg.crossplane.io/package") else {
             return Ok(Config::None);
         };
@@ -270,8 +296,7 @@ impl Part {
         // The version makes a write of core's between our reading and our writing an error, after which we look again.
         let patch = json!({"metadata": {"resourceVersion": revision.resource_version()}, "status": status});
         let kind = revision.types.as_ref().map_or("", |types| &types.kind);
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", "v1", kind));
-        let revisions: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+        let revisions: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource("v1", kind));
         let patch = Patch::Merge(patch);
         revisions.patch_status(&revision.name_any(), &PatchParams::default(), &patch).await?;
         Ok(())

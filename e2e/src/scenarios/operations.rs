@@ -16,7 +16,7 @@ use xtask::workspace;
 
 use super::portrayed;
 use super::upgrade::{self, NEXT};
-use crate::control_plane::{Breakers, ControlPlane, Function, NAMESPACE, Options, packages, runtime};
+use crate::control_plane::{Breakers, ControlPlane, Function, NAMESPACE, Options, packages};
 use crate::environment::condition;
 use crate::eventually::eventually;
 use crate::objects::{Objects, reference};
@@ -50,6 +50,9 @@ pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
 
 /// The namespace of the guide's team.
 const TEAM: &str = "team-vision";
+
+/// The time in which the package runtime reports a missing runtime config. It watches them.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Who has the guide, and a cluster.
 struct Team {
@@ -283,7 +286,7 @@ impl Team {
 
     /// The package runtime has had the time to find out what it lacks.
     async fn providers_stay_healthy(&self) -> Result<()> {
-        sleep(2 * runtime::PERIOD).await;
+        sleep(GRACE).await;
         let providers = self.objects.list("pkg.crossplane.io/v1", "Provider", "").await?;
         ensure!(!providers.is_empty(), "the providers are gone");
         for provider in providers {
