@@ -8,7 +8,6 @@ pub mod virtual_environment;
 pub mod world;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +19,7 @@ use function_sdk_rust::proto::v1::{
     Capability, Ready, RequestMeta, Resource, Resources, RunFunctionRequest, RunFunctionResponse, State,
     resource_selector::Match,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// An example of one API in one flavour, in one state of the world.
 pub struct Example {
@@ -32,7 +31,7 @@ pub struct Example {
 }
 
 impl Example {
-    /// `gpu-workspace/namespaced/ready`
+    /// `gpu-workspace__namespaced__ready`
     pub fn name(&self) -> String {
         let flavour = match self.flavour {
             Flavour::Claims => "claims",
@@ -213,50 +212,4 @@ pub fn is_now_deleted(slot: &str, change: &str) -> bool {
     change == ".spec.deletionPolicy: \"Orphan\" became null"
         || change.starts_with(".spec.managementPolicies: [\"Observe\",\"Create\",\"Update\"")
             && change.ends_with(" became null")
-}
-
-/// A response as documents, one after another: what a golden file shows.
-pub fn documents(response: &RunFunctionResponse) -> String {
-    let mut text = String::new();
-    let results: Vec<Value> = response
-        .results
-        .iter()
-        .map(|result| json!({"severity": result.severity().as_str_name(), "reason": result.reason, "message": result.message}))
-        .collect();
-    let conditions: Vec<Value> = response
-        .conditions
-        .iter()
-        .map(|c| json!({"type": c.r#type, "status": c.status().as_str_name(), "reason": c.reason, "message": c.message}))
-        .collect();
-    let desired = response.desired.clone().unwrap_or_default();
-    let composite = desired.composite.unwrap_or_default();
-    let mut details: Vec<String> = composite.connection_details.keys().cloned().collect();
-    details.sort();
-    document(
-        &mut text,
-        "answer",
-        &json!({
-            "conditions": conditions,
-            "results": results,
-            "ttlSeconds": response.meta.as_ref().and_then(|meta| meta.ttl.as_ref()).map(|ttl| ttl.seconds),
-            "connectionKeys": details,
-            "ready": ready(composite.ready),
-        }),
-    );
-    let object = composite.resource.map(value::object).unwrap_or_default();
-    document(&mut text, "composite", &object.into());
-    let resources: BTreeMap<_, _> = desired.resources.into_iter().collect();
-    for (slot, resource) in resources {
-        let title = format!("{slot} (ready: {})", ready(resource.ready));
-        document(&mut text, &title, &resource.resource.map(value::object).unwrap_or_default().into());
-    }
-    text
-}
-
-fn ready(ready: i32) -> &'static str {
-    Ready::try_from(ready).unwrap().as_str_name().trim_start_matches("READY_")
-}
-
-fn document(text: &mut String, title: &str, value: &Value) {
-    write!(text, "--- # {title}\n{}", serde_saphyr::to_string(value).unwrap()).unwrap();
 }

@@ -6,7 +6,8 @@ import { readPairs, writePairs } from '../src/kinds/pairs';
 import { nameOf, treeOf, type Node } from '../src/kinds/tree';
 import { faultsOf } from '../src/kinds/validate';
 import { ago, count, exactly, humane } from '../src/kinds/words';
-import { APIS, goldenOf } from './data';
+import { APIS } from './data';
+import { goldenOf } from './golden';
 import { World } from './world';
 
 const drawn = (nodes: Node[], depth = 0): string[] => nodes.flatMap(({ name, part, children }) => [`${'  '.repeat(depth)}${part ? name : `(${name})`}`, ...drawn(children, depth + 1)]);

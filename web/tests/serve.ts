@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import type { Environment } from '../src/api/schema';
-import { goldenOf, type Api } from './data.ts';
+import type { Api } from './data.ts';
+import { goldenOf } from './golden.ts';
 import { progressOf } from './stored.ts';
 import { World } from './world.ts';
 

@@ -1,5 +1,6 @@
 import type { Environment, OnDeletion, Part, Whole } from '../src/api/schema';
-import { goldenOf, type Api, type Stage } from './data.ts';
+import type { Api, Stage } from './data.ts';
+import { goldenOf } from './golden.ts';
 
 /** An environment in the world: what the portal says of it, and its spec. */
 export interface Stored {

@@ -2,7 +2,8 @@ import type { Problem } from '../src/api/problem';
 import type { Document, Environment, Kind, Me, Page, Previewed, PreviewedChange } from '../src/api/schema';
 import { violations } from './admission.ts';
 import { json, Line, problem, Refusal } from './answers.ts';
-import { APIS, exampleOf, goldenOf, kindOf, type Api, type Stage } from './data.ts';
+import { APIS, exampleOf, kindOf, type Api, type Stage } from './data.ts';
+import { goldenOf } from './golden.ts';
 import { place, secretOf, staged, whole, type Stored } from './stored.ts';
 
 /** What the portal says of a machine that no network may reach. */
