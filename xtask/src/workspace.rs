@@ -23,19 +23,19 @@ pub fn target() -> PathBuf {
 pub fn built(program: &str) -> Result<PathBuf> {
     let own = env::current_exe().context("where this program is")?;
     let path = own.with_file_name(program);
-    ensure!(path.is_file(), "there is no {}: `cargo build --workspace --bins` makes it", path.display());
+    ensure!(path.is_file(), "there is no {}: `cargo build --workspace --bins` builds it", path.display());
     Ok(path)
 }
 
-/// Builds binaries of the workspace; gives the folder they are in. Where `PAVED_ROAD_PROGRAMS` names a folder, they were built before:
-/// CI builds them once, with its tests.
+/// Builds binaries of the workspace with the optimizations of tests, and returns their folder. If
+/// `PAVED_ROAD_PROGRAMS` names a folder, they are already there: CI builds them with its tests.
 pub fn build(binaries: &[&str]) -> Result<PathBuf> {
     if let Some(folder) = env::var_os("PAVED_ROAD_PROGRAMS") {
         return Ok(folder.into());
     }
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "--workspace"]).current_dir(root());
+    command.args(["build", "--quiet", "--profile=test", "--workspace"]).current_dir(root());
     command.args(binaries.iter().flat_map(|binary| ["--bin", binary]));
     let status = command.status().context("starting cargo")?;
     ensure!(status.success(), "cargo build: {status}");
