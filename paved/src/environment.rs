@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use function_paved_road::apis::{self, Info};
 use function_paved_road::compose::{Deleted, Kept, OnDeletion, ResourceStatus, spec_hash};
-use function_paved_road::diagnosis::{Cause, Code, Line, causes};
+use function_paved_road::diagnosis::{Cause, Code};
 use function_paved_road::function::CONDITION;
 use jiff::Timestamp;
 use kube::api::DynamicObject;
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub(crate) use age::{age, spell};
-pub(crate) use diagnosis::{Blocker, Diagnosis};
+pub(crate) use diagnosis::{Blocker, Diagnosis, with_causes};
 pub(crate) use show::{outcome, tree};
 
 use crate::paint::{Mark, harmless, harmless_name};
@@ -129,7 +129,7 @@ impl Environment {
                 .or_else(|| text("/spec/crossplane/compositionRef/name")),
             phase: text("/status/phase").unwrap_or_default(),
             progress: text("/status/progress").unwrap_or_default(),
-            parts: with_causes(parts, kind),
+            parts: with_causes(parts, apis::of_environment(kind).map(|api| api.info().name)),
             on_deletion: data
                 .pointer("/status/onDeletion")
                 .and_then(|plan| OnDeletion::deserialize(plan).ok())
@@ -295,17 +295,6 @@ pub(crate) fn is_refused(part: &ResourceStatus) -> bool {
 fn lenient<'v, T: Deserialize<'v>>(data: &'v Value, path: &str) -> impl Iterator<Item = T> {
     let list = data.pointer(path).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(|entry| T::deserialize(entry).ok())
-}
-
-/// The parts with the causes that an older function did not write: the function's own table finds
-/// them.
-fn with_causes(mut parts: Vec<ResourceStatus>, kind: &str) -> Vec<ResourceStatus> {
-    let lines: Vec<Line<'_>> = parts.iter().map(ResourceStatus::line).collect();
-    let found = causes(&lines, apis::of_environment(kind).map(|api| api.info().name));
-    for (part, cause) in parts.iter_mut().zip(found) {
-        part.cause = part.cause.take().or(cause);
-    }
-    parts
 }
 
 fn harmless_part(part: ResourceStatus) -> ResourceStatus {

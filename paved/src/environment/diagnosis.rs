@@ -1,11 +1,12 @@
 //! Why an environment is not ready: decided here for the command line and the portal.
 
 use function_paved_road::compose::ResourceStatus;
-use function_paved_road::diagnosis::{Cause, Code, of_composite};
+use function_paved_road::diagnosis::{Cause, Code, Line, causes, of_composite};
 use function_paved_road::function::CONDITION;
 use jiff::Timestamp;
 
 use super::{COMPOSING, Environment, is_refused};
+use crate::paint::Mark;
 
 /// Something that stands in the way of an environment, and may continue to do so.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,8 +50,8 @@ impl Diagnosis {
 }
 
 impl Environment {
-    /// Everything that stands in the way: the parts that were refused, else Crossplane's own trouble
-    /// with the whole.
+    /// Everything that stands in the way: the parts that were refused, else Crossplane's own
+    /// trouble with the whole.
     pub(crate) fn blockers(&self) -> Vec<Blocker> {
         // A refusal of an older spec says nothing of the newest one.
         let tried = self.parts.iter().filter(|_| !self.is_overdue);
@@ -108,6 +109,9 @@ impl Environment {
             Some(Blocker::Uncomposed(cause)) => {
                 of_whole(cause, "", after_patience(self.edited.max(self.created)))
             }
+            Some(Blocker::Part(_)) | None if self.mark() == Mark::Bad => {
+                of_whole(Cause::new(Code::Unknown, [("kind", &self.kind)]), self.sentence(), None)
+            }
             Some(Blocker::Part(_)) | None => {
                 let is_waiting = self.condition(CONDITION).is_some_and(|ours| ours.reason == "Waiting");
                 let first = self.parts.iter().find(|part| !part.ready && part.cause.is_some());
@@ -127,11 +131,22 @@ impl Environment {
     /// Whether Crossplane has never called the function for it, as far as its status shows: of a
     /// claim, only the composite says why.
     fn is_uncomposed(&self) -> bool {
-        self.parts.is_empty() && self.condition(CONDITION).is_none()
+        self.phase.is_empty() && self.parts.is_empty() && self.condition(CONDITION).is_none()
     }
 }
 
 /// When a cause counts that has been there since then.
 fn after_patience(since: Option<Timestamp>) -> Option<Timestamp> {
     since?.checked_add(COMPOSING).ok()
+}
+
+/// The parts with the causes that an older function did not write: the function's own table finds
+/// them. `api` is the name of the environment's API.
+pub(crate) fn with_causes(mut parts: Vec<ResourceStatus>, api: Option<&str>) -> Vec<ResourceStatus> {
+    let lines: Vec<Line<'_>> = parts.iter().map(ResourceStatus::line).collect();
+    let found = causes(&lines, api);
+    for (part, cause) in parts.iter_mut().zip(found) {
+        part.cause = part.cause.take().or(cause);
+    }
+    parts
 }

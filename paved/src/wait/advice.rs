@@ -1,5 +1,5 @@
-//! One paragraph on why a wait failed: the part, its kind and its id in the cloud; the cause and what
-//! helps; the message.
+//! One paragraph on why a wait failed: the part, its kind and its id in the cloud; the cause and
+//! what helps; the message.
 
 use std::time::Duration;
 

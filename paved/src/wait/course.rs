@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(play.after(0, &object), None);
         assert_eq!(play.after(179, &object), None);
         let (code, told) = play.look(1, &object, false);
-        assert!(code == Some(4) && told.contains("has not composed its newest spec"), "{told}");
+        assert!(code == Some(4) && told.contains("has not composed the newest spec"), "{told}");
         // Also where it has not been seen at all: a reconcile that nobody answers goes on for minutes.
         let mut unseen = object.clone();
         unseen["metadata"]["generation"] = json!(99);

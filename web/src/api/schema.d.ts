@@ -631,8 +631,8 @@ export interface components {
         /** @description A kind of environment. */
         Kind: {
             /**
-             * @description The name of its API in this repository, for example gpu-workspace. Absent for an API that this
-             *     portal does not know, as are the title, the suffix and the endpoints.
+             * @description The name of its API in this repository, for example gpu-workspace. Absent for an API that
+             *     this portal does not know, as are the title, the suffix and the endpoints.
              */
             api?: string | null;
             apiVersion: string;
@@ -643,8 +643,8 @@ export interface components {
             /** @description What it is, as its schema says. */
             description: string;
             /**
-             * @description The status fields with the address of an environment, the best one first. Empty: no environment
-             *     of this kind has an address.
+             * @description The status fields with the address of an environment, the best one first. Empty: no
+             *     environment of this kind has an address.
              */
             endpoints?: string[] | null;
             kind: string;

@@ -27,8 +27,8 @@ pub(in crate::portal) struct Kind {
     api_version: String,
     /// As it stands in paths.
     plural: String,
-    /// The name of its API in this repository, for example gpu-workspace. Absent for an API that this
-    /// portal does not know, as are the title, the suffix and the endpoints.
+    /// The name of its API in this repository, for example gpu-workspace. Absent for an API that
+    /// this portal does not know, as are the title, the suffix and the endpoints.
     #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<&'static str>,
     /// What people call it.
@@ -37,8 +37,8 @@ pub(in crate::portal) struct Kind {
     /// What suggested names of new environments end in.
     #[serde(skip_serializing_if = "Option::is_none")]
     suffix: Option<&'static str>,
-    /// The status fields with the address of an environment, the best one first. Empty: no environment
-    /// of this kind has an address.
+    /// The status fields with the address of an environment, the best one first. Empty: no
+    /// environment of this kind has an address.
     #[serde(skip_serializing_if = "Option::is_none")]
     endpoints: Option<Vec<&'static str>>,
     /// The keys of its connection details.

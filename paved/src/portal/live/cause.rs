@@ -39,8 +39,8 @@ pub(in crate::portal) struct Diagnosis {
 }
 
 impl Cause {
-    /// A cause with its words. `message` is where it was found, and `names` are the names in it that
-    /// are of one environment only.
+    /// A cause with its words. `message` is where it was found, and `names` are the names in it
+    /// that are of one environment only.
     pub(in crate::portal) fn of(cause: diagnosis::Cause, message: &str, names: &[&str]) -> Self {
         let (headline, remediation) = (cause.headline(), cause.remediation().to_owned());
         let diagnosis::Cause { code, params } = cause;
