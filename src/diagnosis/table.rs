@@ -78,6 +78,7 @@ pub(super) static TABLE: &[Row] = &[
         &[
             "insufficientinstancecapacity",
             "insufficient capacity",
+            "insufficient-capacity",
             "resource_pool_exhausted",
             "stockout",
             "skunotavailable",
@@ -139,6 +140,7 @@ pub(super) static TABLE: &[Row] = &[
             "already own",
             "alreadyown",
             "bucket name is not available",
+            "name that is still in use",
             "duplicate",
         ],
     ),

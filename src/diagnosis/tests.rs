@@ -56,6 +56,8 @@ fn provider_messages_lead_to_codes() {
         ("InvalidPermission.Duplicate: the specified rule already exists", Code::NameTaken),
         ("InsufficientInstanceCapacity: We currently do not have sufficient p4d capacity", Code::NoCapacity),
         ("ZONE_RESOURCE_POOL_EXHAUSTED", Code::NoCapacity),
+        ("its cloud reports the state insufficient-capacity", Code::NoCapacity),
+        ("failed to install release: cannot re-use a name that is still in use", Code::NameTaken),
         (
             "InsufficientDBInstanceCapacity: Cannot create a db.t2.micro database instance because there are no \
              availability zones with sufficient capacity for non-VPC and storage type : gp2",
