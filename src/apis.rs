@@ -39,6 +39,12 @@ pub fn find(kind: &str) -> Option<&'static dyn AnyApi> {
     })
 }
 
+/// The API of the environments of a kind: of a claim, else of a composite. The group does not
+/// matter.
+pub fn of_environment(kind: &str) -> Option<&'static dyn AnyApi> {
+    APIS.iter().copied().find(|api| api.info().claim.kind == kind).or_else(|| find(kind))
+}
+
 /// The kinds of composite that there are, in both flavours.
 pub fn kinds() -> Vec<&'static str> {
     let mut kinds: Vec<_> =
@@ -127,6 +133,11 @@ pub struct Info {
     pub claim: Names,
     /// The composite of the namespaced flavour.
     pub namespaced: Names,
+    /// What suggested names of new environments end in: `gpu`, as in `ada-gpu`.
+    pub suffix: &'static str,
+    /// The status fields with the address of an environment, the best one first. Empty: no
+    /// environment of this API has an address.
+    pub endpoints: &'static [&'static str],
     /// Keys of the connection details.
     pub connection_keys: &'static [&'static str],
     /// Printer columns before the common ones: name, JSON path, type.
@@ -135,6 +146,14 @@ pub struct Info {
     pub first_slots: &'static [&'static str],
     /// What the schema revisions after the first added to the API's own status.
     pub since_revision: &'static [Addition],
+}
+
+impl Info {
+    /// The title at the beginning of a line: `Application environment`.
+    pub fn heading(&self) -> String {
+        let mut letters = self.title.chars();
+        letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
+    }
 }
 
 /// The names of a kind.

@@ -5,6 +5,7 @@
 //! | [`function`] | `RunFunction`: from a request to a response |
 //! | [`apis`] | one file per API, and the list of them |
 //! | [`compose`] | the engine: the verbs an API uses; it knows no API |
+//! | [`diagnosis`] | why something is not ready, and what to do about it |
 //! | [`models`] | managed resources, cut to the fields we set and read |
 //! | [`catalog`] | facts as data: machine types, releases |
 //! | [`settings`] | what the platform team decides |
@@ -17,6 +18,7 @@ pub mod apis;
 pub mod catalog;
 pub mod check;
 pub mod compose;
+pub mod diagnosis;
 pub mod error;
 pub mod function;
 pub mod manifests;

@@ -2,11 +2,15 @@
 //! are needed.
 
 mod age;
+mod diagnosis;
 mod show;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use function_paved_road::apis::{self, Info};
 use function_paved_road::compose::{Deleted, Kept, OnDeletion, ResourceStatus, spec_hash};
+use function_paved_road::diagnosis::{Cause, Code};
 use function_paved_road::function::CONDITION;
 use jiff::Timestamp;
 use kube::api::DynamicObject;
@@ -14,13 +18,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub(crate) use age::{age, spell};
+pub(crate) use diagnosis::{Blocker, Diagnosis, with_causes};
 pub(crate) use show::{outcome, tree};
 
 use crate::paint::{Mark, harmless, harmless_name};
-
-/// Reasons of `Provisioned` for which the function composes nothing until somebody changes the spec or the settings.
-const REFUSED: [&str; 5] =
-    ["InvalidSpec", "InvalidSettings", "WouldDelete", "UnsupportedKind", "NamespaceTaken"];
 
 /// Status fields that are not the API's own outcome.
 const COMMON: [&str; 10] = [
@@ -36,10 +37,6 @@ const COMMON: [&str; 10] = [
     "lastSyncTime",
 ];
 
-/// Where people reach an environment: the first of these status fields that it has.
-const ENDPOINTS: [&str; 8] =
-    ["connection", "frontendUrl", "url", "endpoint", "gkeEndpoint", "backendUrl", "publicIp", "privateIp"];
-
 /// The label with the owner, as far as a label can hold one.
 pub(crate) const OWNER_LABEL: &str = "owner";
 
@@ -49,13 +46,9 @@ pub(crate) const OWNER: &str = "paved-road.fn.crossplane.io/owner";
 /// The annotation by which somebody told Crossplane to leave an object alone.
 const PAUSED: &str = "crossplane.io/paused";
 
-/// What there is to say of a claim whose composite has come to nothing: only the composite has the words for it.
-const UNCOMPOSED: &str = "Crossplane has composed nothing of it: no Composition suits its compositionRef or compositionSelector, or a \
-                          step of the Composition does not answer; `paved doctor`, and the conditions of its composite, say which";
-
-/// The same of a newer spec than the one that was composed.
-const OVERDUE: &str = "Crossplane has not composed its newest spec: a step of the Composition does not answer, or other environments come \
-                       first; `paved doctor`, and the conditions of its composite, say which";
+/// How long Crossplane may leave a spec uncomposed before that counts as a fault: if many
+/// environments are created at once, Crossplane comes to one of them after minutes.
+pub(crate) const COMPOSING: Duration = Duration::from_mins(3);
 
 /// The managers that write to an environment on Crossplane's behalf begin so.
 const CROSSPLANES: [&str; 2] = ["apiextensions.crossplane.io", "crossplane"];
@@ -87,8 +80,6 @@ pub(crate) struct Environment {
     /// The API's own status fields.
     pub(crate) fields: BTreeMap<String, Value>,
     paused: bool,
-    /// Whether it is a claim that has a composite.
-    is_bound: bool,
     /// Whether status is that of another spec, by what the function noted of the one that it composed.
     is_overdue: bool,
     generation: i64,
@@ -120,6 +111,7 @@ impl Environment {
         let annotation = |key| metadata.annotations.as_ref()?.get(key);
         let label = || metadata.labels.as_ref()?.get(OWNER_LABEL);
         let owner = || text("/spec/parameters/owner").or_else(|| text("/spec/owner"));
+        let parts = lenient::<ResourceStatus>(data, "/status/resources").map(harmless_part).collect();
         Self {
             kind: kind.to_owned(),
             group: api_version.split_once('/').map_or("", |(group, _)| group).to_owned(),
@@ -137,7 +129,7 @@ impl Environment {
                 .or_else(|| text("/spec/crossplane/compositionRef/name")),
             phase: text("/status/phase").unwrap_or_default(),
             progress: text("/status/progress").unwrap_or_default(),
-            parts: lenient::<ResourceStatus>(data, "/status/resources").map(harmless_part).collect(),
+            parts: with_causes(parts, apis::of_environment(kind).map(|api| api.info().name)),
             on_deletion: data
                 .pointer("/status/onDeletion")
                 .and_then(|plan| OnDeletion::deserialize(plan).ok())
@@ -151,7 +143,6 @@ impl Environment {
                 .collect(),
             paused: annotation(PAUSED).is_some_and(|value| value == "true"),
             is_overdue: text("/status/specHash").is_some_and(|composed| composed != spec_hash(&data["spec"])),
-            is_bound: data.pointer("/spec/resourceRef/name").is_some(),
             generation: metadata.generation.unwrap_or_default(),
             was_edited: false,
         }
@@ -187,7 +178,7 @@ impl Environment {
     /// What the function refused to compose, and why: the spec or the settings must change.
     pub(crate) fn refused(&self) -> Option<&Condition> {
         self.condition(CONDITION)
-            .filter(|ours| ours.status == "False" && REFUSED.contains(&ours.reason.as_str()))
+            .filter(|ours| ours.status == "False" && Code::rejection(&ours.reason).is_some())
     }
 
     /// Whether Crossplane says so, and the function too, of this very spec: a claim is synced as soon as its composite has the spec,
@@ -265,9 +256,15 @@ impl Environment {
         told.map_or("", |condition| &condition.message)
     }
 
+    /// What its API says of itself.
+    pub(crate) fn api(&self) -> Option<&'static Info> {
+        apis::of_environment(&self.kind).map(|api| api.info())
+    }
+
     /// Where people reach it.
     pub(crate) fn endpoint(&self) -> Option<String> {
-        ENDPOINTS.iter().find_map(|field| self.fields.get(*field)?.as_str()).map(harmless)
+        let fields = self.api()?.endpoints;
+        fields.iter().find_map(|field| self.fields.get(*field)?.as_str()).map(harmless)
     }
 
     /// The command that connects from here, where the endpoint is an address inside the cluster.
@@ -286,54 +283,6 @@ impl Environment {
         let exist =
             self.parts.iter().filter(|part| part.external_name.is_some() || part.name.is_some()).count();
         (ready, exist)
-    }
-
-    /// What stands in the way and may go on doing so: parts that were refused, else Crossplane's own trouble with the whole.
-    pub(crate) fn blockers(&self) -> Vec<Blocker> {
-        // One that was ready before stays so while a change of it is refused.
-        let refused = |part: &&ResourceStatus| is_refused(part);
-        // What was refused of an older spec says nothing of the newest.
-        let tried = self.parts.iter().filter(|_| !self.is_overdue);
-        let parts: Vec<Blocker> = tried.filter(refused).cloned().map(Blocker::Part).collect();
-        if !parts.is_empty() {
-            return parts;
-        }
-        let whole =
-            self.condition("Synced").filter(|synced| synced.status == "False" && !synced.message.is_empty());
-        match whole {
-            _ if self.paused => vec![Blocker::Whole(self.sentence().to_owned())],
-            Some(synced) => vec![Blocker::Whole(format!("Crossplane cannot compose it: {}", synced.message))],
-            None if self.is_uncomposed() => vec![Blocker::Uncomposed(UNCOMPOSED)],
-            None if self.is_overdue => vec![Blocker::Uncomposed(OVERDUE)],
-            None => Vec::new(),
-        }
-    }
-
-    /// Whether it is a claim of which the function has never been asked: what keeps Crossplane from that is told in the composite alone,
-    /// and the claim's own `Synced` is true.
-    fn is_uncomposed(&self) -> bool {
-        self.is_bound && self.parts.is_empty() && self.condition(CONDITION).is_none()
-    }
-}
-
-/// What stands in the way.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Blocker {
-    /// A part that was refused.
-    Part(ResourceStatus),
-    /// Something about the environment as a whole.
-    Whole(String),
-    /// The spec has not been composed yet, which takes a while even where nothing is wrong.
-    Uncomposed(&'static str),
-}
-
-impl Blocker {
-    /// What it is called as long as it is the same.
-    pub(crate) fn key(&self) -> &str {
-        match self {
-            Self::Part(part) => &part.slot,
-            Self::Whole(_) | Self::Uncomposed(_) => "",
-        }
     }
 }
 
@@ -356,8 +305,14 @@ fn harmless_part(part: ResourceStatus) -> ResourceStatus {
         external_name: part.external_name.map(|name| harmless(&name)),
         reason: part.reason.map(|reason| harmless(&reason)),
         message: part.message.map(|message| harmless(&message)),
+        cause: part.cause.map(harmless_cause),
         ..part
     }
+}
+
+fn harmless_cause(Cause { code, params }: Cause) -> Cause {
+    let params = params.into_iter().map(|(name, value)| (harmless_name(&name), harmless_name(&value)));
+    Cause { code, params: params.collect() }
 }
 
 fn harmless_plan(plan: OnDeletion) -> OnDeletion {

@@ -131,7 +131,7 @@ impl Place {
 
 async fn tabulate(place: &Place, mut table: Table, console: &mut Console<'_>) -> Result<(), Failure> {
     let now = Timestamp::now();
-    let lines = place.all(console, |_, object| Line::of(&Environment::of(&object))).await?;
+    let lines = place.all(console, |_, object| Line::of(&Environment::of(&object), now)).await?;
     if lines.is_empty() {
         writeln!(console.err, "{}", place.nothing())?;
         return Ok(());

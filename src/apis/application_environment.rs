@@ -125,6 +125,8 @@ impl Api for ApplicationEnvironment {
             singular: "applicationenvironment",
             short: &["appenv"],
         },
+        suffix: "app",
+        endpoints: &["gkeEndpoint"],
         connection_keys: &[
             "db_address",
             "db_host",

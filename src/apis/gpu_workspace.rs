@@ -118,6 +118,8 @@ impl Api for GpuDevWorkspace {
             singular: "gpudevworkspace",
             short: &["gpuws"],
         },
+        suffix: "gpu",
+        endpoints: &["connection", "publicIp", "privateIp"],
         connection_keys: &["host", "instanceId", "user"],
         columns: &[
             ("Machine", ".spec.parameters.instanceType", "string"),

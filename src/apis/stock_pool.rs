@@ -95,6 +95,8 @@ impl Api for StockPool {
             singular: "stockpool",
             short: &["pool"],
         },
+        suffix: "pool",
+        endpoints: &[],
         connection_keys: &[],
         columns: &[
             ("Spec", ".spec.specName", "string"),

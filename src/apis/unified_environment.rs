@@ -157,6 +157,8 @@ impl Api for UnifiedEnvironment {
             singular: "unifiedenvironment",
             short: &["uenv"],
         },
+        suffix: "site",
+        endpoints: &["frontendUrl", "backendUrl"],
         connection_keys: &["database", "endpoint", "password", "port", "username"],
         columns: &[
             ("App", ".spec.frontend.appName", "string"),

@@ -231,6 +231,8 @@ impl Api for VirtualEnvironment {
             singular: "environment",
             short: &["venv"],
         },
+        suffix: "cluster",
+        endpoints: &["url", "endpoint"],
         connection_keys: &[KUBECONFIG],
         columns: &[("Type", ".status.type", "string"), ("Endpoint", ".status.endpoint", "string")],
         first_slots: &["host-namespace", "cluster"],

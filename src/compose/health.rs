@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use crate::diagnosis::is_not_there_yet;
 use crate::value::{Object, at, text};
 
 /// What a resource is doing.
@@ -182,7 +183,7 @@ fn by_conditions(object: &Object) -> Health {
     let last = condition(object, "LastAsyncOperation").filter(|last| last.status == "False");
     let mut health = match (last, synced, condition(object, "Ready")) {
         (Some(last), _, _) => last.health(State::Failed),
-        (None, Some(synced), _) if synced.reason == "ReconcilePaused" || waits(synced.message) => {
+        (None, Some(synced), _) if synced.reason == "ReconcilePaused" || is_not_there_yet(synced.message) => {
             synced.health(State::Waiting)
         }
         (None, Some(synced), _) => synced.health(State::Failed),
@@ -221,23 +222,6 @@ fn is_stale(object: &Object) -> bool {
     let synced = conditions.into_iter().flatten().find(|entry| entry["type"] == "Synced");
     let observed = synced.and_then(|synced| synced["observedGeneration"].as_i64());
     generation.zip(observed).is_some_and(|(generation, observed)| observed < generation)
-}
-
-/// What providers say, as a ReconcileError, of something that is merely not there yet.
-fn waits(message: &str) -> bool {
-    const NOT_YET: [&str; 9] = [
-        "cannot resolve references",
-        "cannot resolve reference",
-        "referenced field was empty",
-        "cannot get referenced resource",
-        "cannot get credentials secret",
-        "cannot get connection secret",
-        "cannot get secret",
-        "connection refused",
-        "no such host",
-    ];
-    NOT_YET.iter().any(|words| message.contains(words))
-        || (message.contains("ecret") && message.contains("not found"))
 }
 
 fn core(kind: &str, object: &Object) -> Health {

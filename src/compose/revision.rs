@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::value::Object;
 
 /// What the schema revisions after the first added to [`CommonStatus`](super::CommonStatus).
-pub const COMMON: &[Addition] = &[Addition::field("onDeletion", 2)];
+pub const COMMON: &[Addition] = &[Addition::field("onDeletion", 2), Addition::field("resources[].cause", 2)];
 
 /// A field, or a value of an enumeration, that a schema revision added to a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

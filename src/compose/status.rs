@@ -12,6 +12,7 @@ use super::deletion::OnDeletion;
 use super::health::{Health, State};
 use super::observed::{EXTERNAL_NAME, lenient};
 use super::{Composition, Desired, Scope};
+use crate::diagnosis::{self, Cause, Code, Line};
 use crate::value::{Object, at, text};
 
 /// Status fields that every environment has.
@@ -72,6 +73,24 @@ pub struct ResourceStatus {
     /// What there is to say of it: where its provider refused something, in the provider's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Why it is not ready, or why a change of it failed: a code, and what the code is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+}
+
+impl ResourceStatus {
+    /// The resource as the diagnosis looks at it.
+    pub fn line(&self) -> Line<'_> {
+        Line {
+            slot: &self.slot,
+            kind: &self.kind,
+            name: self.name.as_deref(),
+            external_name: self.external_name.as_deref(),
+            ready: self.ready,
+            reason: self.reason.as_deref(),
+            message: self.message.as_deref(),
+        }
+    }
 }
 
 /// A resource's line, with what status does not show.
@@ -96,21 +115,25 @@ impl Composition<'_> {
         }));
         leaves.sort_by(|a, b| a.status.slot.cmp(&b.status.slot));
         excuse(&mut leaves);
+        diagnose(&mut leaves, self.api);
         for leaf in &mut leaves {
             leaf.status.since = since(&leaf.status, before.get(&leaf.status.slot), self.now);
-            if let Some(config) = self.unanswered(leaf) {
+            if let Some(cause) = self.unanswered(leaf) {
                 leaf.status.message = Some(format!(
-                    "its provider has not answered for more than a minute: check that the {config} exists, \
-                     and that the provider runs"
+                    "its provider has not answered for more than a minute: check that the {} exists, \
+                     and that the provider runs",
+                    cause.provider_config()
                 ));
+                leaf.status.cause = Some(cause);
             }
         }
         leaves
     }
 
-    /// The provider config of a cloud's resource that exists for a minute, and to which its provider has written nothing at all: the
-    /// providers of the clouds do not say that a provider config is missing, they are silent. Reason and time stay as they are.
-    fn unanswered(&self, leaf: &Leaf) -> Option<String> {
+    /// The cause of a cloud's resource that exists for a minute, and to which its provider has
+    /// written nothing at all: the providers of the clouds do not say that a provider config is
+    /// missing, they are silent. Reason and time stay as they are.
+    fn unanswered(&self, leaf: &Leaf) -> Option<Cause> {
         const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
         let object = &self.observed.get(&leaf.status.slot)?.object;
         let group = text(object, &["apiVersion"])?.split_once('/')?.0;
@@ -126,7 +149,9 @@ impl Composition<'_> {
         let default = if is_namespaced { "ClusterProviderConfig" } else { "ProviderConfig" };
         let kind = text(object, &["spec", "providerConfigRef", "kind"]).unwrap_or(default);
         let family = family.split_once('.').map_or(family, |(_, family)| family);
-        Some(format!("{kind} {name} ({family}.upbound.io)"))
+        let group = format!("{family}.upbound.io");
+        let params = [("config", name), ("kind", kind), ("group", group.as_str())];
+        Some(Cause::new(Code::ProviderConfigMissing, params))
     }
 
     fn leaf(&self, slot: &str, desired: &Desired, refused: &BTreeSet<&str>) -> Leaf {
@@ -172,6 +197,7 @@ impl Composition<'_> {
             since: String::new(),
             reason: Some(health.reason.to_owned()).filter(|_| !quiet),
             message: Some(message).filter(|message| !quiet && !message.is_empty()),
+            cause: None,
         };
         Leaf { status, state: health.state, counted }
     }
@@ -202,35 +228,29 @@ fn count<'k>(kinds: impl Iterator<Item = &'k str>) -> BTreeMap<&'k str, usize> {
     counts
 }
 
-/// Who was refused because something is missing merely waits, as long as another resource is not ready: a name that we
-/// gave is known, and referred to, before what it names exists.
+/// A resource that was refused because something is missing merely waits, as long as another
+/// resource is not ready: a name that we gave is known, and referred to, before the resource
+/// exists.
 fn excuse(leaves: &mut [Leaf]) {
-    const MISSING: [&str; 8] = [
-        "NoSuchEntity",
-        "NotFound",
-        "not found",
-        "notFound",
-        "DoesNotExist",
-        "does not exist",
-        "Invalid IAM Instance Profile",
-        "no matches for kind",
-    ];
-    // These no sibling will ever bring: they come from Settings.
-    const FOREIGN: [&str; 5] =
-        ["InvalidAMIID", "InvalidSubnetID", "InvalidVpcID", "DBSubnetGroupNotFound", "global/networks"];
-    let says = |leaf: &Leaf, words: &[&str]| {
-        let message = leaf.status.message.as_deref().unwrap_or_default();
-        words.iter().any(|words| message.contains(words))
-    };
-    // What Helm or Argo CD do not find, a chart or a repository, is nobody's sibling.
+    // A chart or a repository that Helm or Argo CD do not find is not a resource of ours.
     let named = |leaf: &Leaf| !["Release", "Application"].contains(&leaf.status.kind.as_str());
     let blames = |leaf: &Leaf| {
-        leaf.state == State::Failed && named(leaf) && says(leaf, &MISSING) && !says(leaf, &FOREIGN)
+        let message = leaf.status.message.as_deref().unwrap_or_default();
+        leaf.state == State::Failed && named(leaf) && diagnosis::may_miss_a_sibling(message)
     };
     let to_blame = leaves.iter().any(|leaf| leaf.counted && !leaf.status.ready && !blames(leaf));
     for leaf in leaves.iter_mut().filter(|leaf| to_blame && blames(leaf)) {
         leaf.state = State::Waiting;
         leaf.status.reason = Some("Waiting".to_owned());
+    }
+}
+
+/// Writes the cause of each resource into its line.
+fn diagnose(leaves: &mut [Leaf], api: &str) {
+    let lines: Vec<Line<'_>> = leaves.iter().map(|leaf| leaf.status.line()).collect();
+    let causes = diagnosis::causes(&lines, Some(api));
+    for (leaf, cause) in leaves.iter_mut().zip(causes) {
+        leaf.status.cause = cause;
     }
 }
 

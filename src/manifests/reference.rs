@@ -26,7 +26,7 @@ pub fn reference() -> String {
 fn describe(page: &mut String, api: &dyn AnyApi) {
     let info = api.info();
     let (claims, namespaced) = (Flavour::Claims.default_group(), Flavour::Namespaced.default_group());
-    let title: String = info.title[..1].to_uppercase() + &info.title[1..];
+    let title = info.heading();
     // Writing to a String cannot fail.
     let _ = writeln!(
         page,

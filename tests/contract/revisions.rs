@@ -156,6 +156,16 @@ fn tables_name_what_there_is() {
     }
 }
 
+#[test]
+fn endpoints_are_fields_of_the_status() {
+    for api in APIS {
+        let today = fields(&manifests::xrd(*api, Flavour::Claims, Flavour::Claims.default_group()));
+        for endpoint in api.info().endpoints {
+            assert!(today.contains_key(*endpoint), "{}: no such field: {endpoint}", api.info().name);
+        }
+    }
+}
+
 /// Every field of a status by its path, with the values of an enumeration.
 type Fields = BTreeMap<String, Option<BTreeSet<String>>>;
 
@@ -180,7 +190,11 @@ fn collect(schema: &Value, path: &str, found: &mut Fields) {
     if schema["items"].is_object() {
         collect(&schema["items"], &format!("{path}[]"), found);
     }
-    assert!(!schema["additionalProperties"].is_object(), "{path}: no path leads into a map");
+    // No path leads into a map, so its values must be plain.
+    let values = &schema["additionalProperties"];
+    let is_plain =
+        ["properties", "items", "enum", "additionalProperties"].iter().all(|key| values[key].is_null());
+    assert!(is_plain, "{path}: a map of more than plain values");
 }
 
 /// What today's schema has, an earlier one lacks, and no table names; and what got lost.

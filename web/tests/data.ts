@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import type { Kind } from '../src/api/schema';
+import type { Cause, Diagnosis, Kind, Part } from '../src/api/schema';
+import { moodOfPart } from '../src/kinds/mood.ts';
+import { humane } from '../src/kinds/words.ts';
 
 /** The repository: what it holds is what the pages are tested with. */
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -18,6 +20,7 @@ interface Definition {
     group: string;
     names: Names;
     claimNames?: Names;
+    connectionSecretKeys?: string[];
     versions: { name: string; schema: { openAPIV3Schema: { properties: { spec: Kind['schema'] & { description: string } } } } }[];
   };
 }
@@ -38,6 +41,26 @@ export function once<T>(name: string, make: () => T): T {
   return structuredClone(known.get(name)) as T;
 }
 
+/** What an API says of itself, from its own source. */
+export function infoOf(api: Api): { title: string; suffix: string; endpoints: string[] } {
+  const source = read('src', 'apis', `${api.replace('-', '_')}.rs`);
+  const text = (name: string) => new RegExp(`^ +${name}: "(.+)",$`, 'm').exec(source)![1]!;
+  const title = text('title');
+  const endpoints = /^ +endpoints: &\[(.*?)\],$/ms.exec(source)![1]!;
+  return { title: title.charAt(0).toUpperCase() + title.slice(1), suffix: text('suffix'), endpoints: [...endpoints.matchAll(/"(.+?)"/g)].map(([, field]) => field!) };
+}
+
+/** A cause as the portal words it. */
+export function causeOf(code: string, params: Record<string, string> = {}): Cause {
+  return { code, params, headline: humane(code), remediation: `What helps: ${humane(code)}.`, group: JSON.stringify([code, params]) };
+}
+
+/** What the portal diagnoses from parts: the first that fails. */
+export function diagnosisOf(parts: readonly Part[]): Diagnosis | undefined {
+  const failing = parts.find((part) => part.cause && moodOfPart(part) === 'bad');
+  return failing?.cause ? { cause: failing.cause, slot: failing.slot } : undefined;
+}
+
 /** What the portal says of an API's kind, from the XRD itself. */
 export function kindOf(api: Api, flavour: 'claims' | 'namespaced' = 'claims'): Kind {
   const path = flavour === 'claims' ? ['xrd'] : ['namespaced', 'xrd'];
@@ -46,7 +69,7 @@ export function kindOf(api: Api, flavour: 'claims' | 'namespaced' = 'claims'): K
   const version = spec.versions[0]!;
   const schema = version.schema.openAPIV3Schema.properties.spec;
   const apiVersion = `${spec.group}/${version.name}`;
-  return { kind: names.kind, apiVersion, plural: names.plural, description: schema.description, claim: flavour === 'claims', mayCreate: true, schema };
+  return { ...infoOf(api), api, connectionKeys: spec.connectionSecretKeys ?? [], kind: names.kind, apiVersion, plural: names.plural, description: schema.description, claim: flavour === 'claims', mayCreate: true, schema };
 }
 
 /** An API's example, as one would apply it. */

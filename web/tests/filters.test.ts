@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Me } from '../src/api/schema';
+import { knowledgeOf } from '../src/kinds/known';
 import type { Row } from '../src/state/environments';
 import { filtersOf, isMine, listed } from '../src/state/filters';
 
@@ -18,9 +19,9 @@ describe('owner filter', () => {
 
   it('finds environments without an owner', () => {
     const row = (name: string, owner: string) =>
-      ({ name, owner, ownerLabel: '', namespace: 'n', kind: 'StockPool', createdAt: '', key: name }) as Row;
+      ({ name, owner, ownerLabel: '', namespace: 'n', kind: 'StockPool', apiVersion: 'a/v1', plural: 'stockpools', createdAt: '', key: name }) as Row;
     const rows = [row('a', ''), row('b', 'grace'), row('c', 'ada@acme.io')];
-    const names = (search: string) => listed(rows, filtersOf(new URLSearchParams(search)), me).map(({ name }) => name);
+    const names = (search: string) => listed(rows, filtersOf(new URLSearchParams(search)), me, knowledgeOf([])).map(({ name }) => name);
     expect(names('owner=-&sort=name')).toEqual(['a']);
     expect(names('sort=name')).toEqual(['c']);
     expect(names('owner=*&sort=name')).toEqual(['a', 'b', 'c']);

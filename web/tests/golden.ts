@@ -1,6 +1,7 @@
 import { parse } from 'yaml';
-import type { Part, Resource } from '../src/api/schema';
-import { once, read, type Api, type Stage } from './data.ts';
+import type { Cause, Part, Resource } from '../src/api/schema';
+import { moodOfPart } from '../src/kinds/mood.ts';
+import { causeOf, once, read, type Api, type Stage } from './data.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -14,15 +15,19 @@ export interface Golden {
 
 interface Document extends Fields {
   kind?: string;
-  status?: Fields & { resources?: Part[] };
+  status?: Fields & { resources?: StatusPart[] };
   conditions?: { message: string }[];
 }
+
+/** A part as the status has it: its cause has no words. */
+type StatusPart = Omit<Part, 'cause'> & { cause?: Pick<Cause, 'code' | 'params'> };
 
 /** The answer of the claims API at a stage, from its golden files. */
 export function goldenOf(api: Api, stage: Stage): Golden {
   return once(`golden ${api} ${stage}`, () => {
     const documents = documentsOf(api, stage);
-    const { resources: parts = [], ...status } = documents.get('composite')?.status ?? {};
+    const { resources: found = [], ...status } = documents.get('composite')?.status ?? {};
+    const parts = found.map(worded);
     const message = documents.get('answer')?.conditions?.[0]?.message ?? '';
     const resources = [...documents.keys()].sort().flatMap((slot) => {
       const manifest = documents.get(slot)!;
@@ -31,6 +36,12 @@ export function goldenOf(api: Api, stage: Stage): Golden {
     });
     return { status, message, parts, resources };
   });
+}
+
+/** A part as the portal reports it. A failed part always has a cause. */
+function worded({ cause, ...part }: StatusPart): Part {
+  if (cause) return { ...part, cause: causeOf(cause.code, cause.params) };
+  return moodOfPart(part) === 'bad' ? { ...part, cause: causeOf('Unknown', { kind: part.kind }) } : part;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { act, screen, waitFor, within } from '@testing-library/react';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { expectAccessible, open } from './app';
+import { kindOf } from './data';
 import { World } from './world';
 
 const G = 'platform.acme.io';
@@ -55,6 +56,7 @@ describe('my environments', () => {
   it('tells two kinds apart that are called alike', async () => {
     const world = new World();
     world.add('stock-pool', { name: 'render', namespace: 'team-vision' });
+    world.others.push(kindOf('stock-pool', 'namespaced'));
     world.add('stock-pool', { name: 'nightly', namespace: 'team-shop', apiVersion: 'platform.m.acme.io/v1alpha1' });
     world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision' });
     const { user } = open('/', world);
@@ -87,6 +89,9 @@ describe('one environment', () => {
     open(`/environments/team-vision/gpudevworkspaceclaims.${G}/broken`, peopled());
     const parts = await screen.findByRole('region', { name: 'What it is made of' });
     expect(within(parts).getByText(/VcpuLimitExceeded: You have requested more vCPU capacity/)).toBeVisible();
+    // The cause heads the page, and the part.
+    expect(screen.getAllByText(/^What helps: /)).not.toHaveLength(0);
+    expect(within(parts).getByText(/What helps: /)).toBeVisible();
     await expectAccessible();
   });
 
@@ -424,6 +429,7 @@ describe('operations', () => {
     const failing = await screen.findByRole('region', { name: 'What fails now' });
     expect(await within(failing).findByText('2 environments')).toBeVisible();
     expect(within(failing).getAllByText(/VcpuLimitExceeded/)).toHaveLength(1);
+    expect(within(failing).getAllByText(/What helps: /)).toHaveLength(1);
     expect(within(failing).getByRole('link', { name: 'team-robotics/grace' })).toBeVisible();
     const tenants = screen.getByRole('region', { name: 'Table of tenants' });
     expect(within(tenants).getByRole('row', { name: /team-vision 2 × GPU workspace 1 0 1 0 0/ })).toBeVisible();

@@ -1,5 +1,5 @@
 import type { Environment, OnDeletion, Part, Whole } from '../src/api/schema';
-import type { Api, Stage } from './data.ts';
+import { diagnosisOf, infoOf, type Api, type Stage } from './data.ts';
 import { goldenOf } from './golden.ts';
 
 /** An environment in the world: what the portal says of it, and its spec. */
@@ -13,13 +13,14 @@ export interface Stored {
 export function staged(api: Api, stage: Stage, base: Omit<Environment, 'parts' | 'status' | 'phase' | 'ready' | 'failed' | 'message' | 'progress'> & Partial<Environment>): Environment {
   const { status, message, parts } = goldenOf(api, stage);
   const { phase = 'Pending', progress = '', onDeletion, ...fields } = status as { phase?: string; progress?: string; onDeletion?: OnDeletion } & Record<string, unknown>;
-  const endpoint = ['connection', 'frontendUrl', 'url', 'endpoint', 'gkeEndpoint', 'backendUrl', 'publicIp'].map((field) => fields[field]).find((value) => typeof value === 'string');
+  const endpoint = infoOf(api).endpoints.map((field) => fields[field]).find((value) => typeof value === 'string');
   return {
     phase,
     progress,
     ready: stage === 'ready',
     failed: stage === 'failing',
     message,
+    diagnosis: diagnosisOf(parts),
     parts: parts.map((part) => ({ ...part, since: base.createdAt ?? part.since })),
     status: fields,
     onDeletion,

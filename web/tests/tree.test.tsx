@@ -5,7 +5,7 @@ import type { Part } from '../src/api/schema';
 import { kindPath } from '../src/kinds/known';
 import { Tree } from '../src/parts/Tree';
 import { open } from './app';
-import { kindOf } from './data';
+import { causeOf, kindOf } from './data';
 import { World } from './world';
 
 it('a tree unfolds helpers of which one fails, and leaves them so when that is mended', async () => {
@@ -44,4 +44,9 @@ it('a part keeps its lines as it comes up, and only what fails takes more room',
   expect(lines()).toEqual([['words', 'no such role']]);
   rerender(tree({ ...role, externalName: 'ada-5f0c9', reason: 'Failed', message: 'no such role' }));
   expect(lines()).toEqual([['leaf-line', 'ada-5f0c9'], ['words', 'no such role']]);
+  const failed = { ...role, reason: 'Failed', message: 'no such role', cause: causeOf('AccessDenied') };
+  rerender(tree(failed));
+  expect(lines()).toEqual([['cause-words', 'Access denied. What helps: Access denied.'], ['words', 'no such role']]);
+  rerender(tree({ ...failed, reason: 'Waiting', cause: causeOf('WaitsFor') }));
+  expect(lines()).toEqual([['leaf-line', 'Waits for']]);
 });

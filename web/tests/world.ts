@@ -12,6 +12,8 @@ const CLOSED = 'Nobody can connect by SSH: no network is allowed.';
 /** Test equipment: a portal that lives in memory, with the repository's own schemas and golden files behind it. */
 export class World {
   readonly kinds = new Map<Api, Kind>(APIS.map((api) => [api, kindOf(api)]));
+  /** Further kinds that the portal lists. */
+  readonly others: Kind[] = [];
   readonly environments = new Map<string, Stored>();
   keys: string[] = ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop'];
   me: Me | undefined = {
@@ -185,7 +187,7 @@ export class World {
       case 'GET /api/v1/me':
         return json(this.me);
       case 'GET /api/v1/kinds':
-        return json(this.knows ? [...this.kinds.values()].map((one) => this.shown(one, namespace)) : []);
+        return json(this.knows ? [...this.kinds.values(), ...this.others].map((one) => this.shown(one, namespace)) : []);
       case 'GET /api/v1/environments':
         return json(this.page(url.searchParams));
       case 'POST /api/v1/environments':

@@ -57,7 +57,7 @@ const CAUSES: [Cause; 4] = [
         slot: "instance",
         kind: "Instance",
         says: REFUSAL,
-        helps: "have the quota raised",
+        helps: "ask the platform team for a higher quota",
     },
     Cause {
         name: "permissions",
@@ -67,14 +67,14 @@ const CAUSES: [Cause; 4] = [
                arn:aws:sts::123456789012:assumed-role/crossplane/provider-aws is not authorized to perform: ec2:RunInstances on \
                resource: arn:aws:ec2:us-east-1:123456789012:instance/* because no identity-based policy allows the \
                ec2:RunInstances action.",
-        helps: "The provider's identity may not do this: the platform team has to grant it.",
+        helps: "denied ec2:RunInstances. Ask the platform team to grant the permission to the provider's identity.",
     },
     Cause {
         name: "taken",
         slot: "role",
         kind: "Role",
         says: "EntityAlreadyExists: Role with name ada already exists.",
-        helps: "The name is taken: name the environment otherwise",
+        helps: "The name is already taken. Choose another name",
     },
     Cause {
         name: "capacity",
@@ -84,7 +84,7 @@ const CAUSES: [Cause; 4] = [
                you requested (us-east-1a). Our system will be working on provisioning additional capacity. You can currently \
                get g4dn.xlarge capacity by not specifying an Availability Zone in your request or choosing us-east-1b, \
                us-east-1c.",
-        helps: "The cloud has none left there just now: try again later",
+        helps: "has no capacity. Try again later",
     },
 ];
 

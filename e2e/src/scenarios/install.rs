@@ -190,7 +190,10 @@ pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) ->
     let claim =
         stage.example("stock-pool", Flavour::Claims, examples::selecting(Flavour::Claims, "nobody"))?;
     let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
-    Paved::of(&stage)?.apply(&claim, &flags).await?.is(4, &["no Composition suits its compositionRef"])?;
+    Paved::of(&stage)?
+        .apply(&claim, &flags)
+        .await?
+        .is(4, &["Crossplane does not compose this environment"])?;
     claim.delete().await?;
     claim.gone().await?;
     let nobody = stage.example(

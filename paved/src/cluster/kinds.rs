@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use function_paved_road::apis::{APIS, AnyApi, Flavour};
+use function_paved_road::apis::{AnyApi, Flavour};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
 use kube::core::ApiResource;
@@ -65,8 +65,7 @@ impl Kind {
 
     /// The API that it is, whatever its group.
     pub(crate) fn paved_api(&self) -> Option<&'static dyn AnyApi> {
-        let claim = APIS.iter().copied().find(|api| api.info().claim.kind == self.name());
-        claim.or_else(|| function_paved_road::apis::find(self.name()))
+        function_paved_road::apis::of_environment(self.name())
     }
 
     /// `Kind.group`, which is never ambiguous.

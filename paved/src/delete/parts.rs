@@ -10,7 +10,7 @@ use kube::api::{DynamicObject, ObjectMeta};
 use serde_json::Value;
 
 use crate::cluster::{Api, Cluster, Found, Reference, Served, is_denied};
-use crate::environment::age;
+use crate::environment::{age, with_causes};
 use crate::failure::Failure;
 use crate::paint::{Leaf, Mark, harmless, one_line};
 
@@ -247,9 +247,10 @@ impl Parts {
                 since: deleted.map(|time| time.to_string()).unwrap_or_default(),
                 reason: Some(reason.to_owned()),
                 message: Some(holds.told()).filter(|told| !told.is_empty()),
+                cause: None,
             })
         };
-        self.left().filter_map(status).collect()
+        with_causes(self.left().filter_map(status).collect(), None)
     }
 
     fn left(&self) -> impl Iterator<Item = &Part> {

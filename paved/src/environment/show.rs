@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 
 use function_paved_road::compose::ResourceStatus;
+use function_paved_road::diagnosis::Cause;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Environment, age};
+use super::{Diagnosis, Environment, age};
 use crate::paint::{self, BOLD, DIM, Leaf, Mark, harmless, one_line};
 
 /// Prints it. `wide` shows names in the cluster too, and messages whole.
@@ -22,7 +23,8 @@ pub(crate) fn tree(seen: &Environment, now: Timestamp, wide: bool, out: &mut dyn
     outcome(seen, out)
 }
 
-/// Kind, name, phase, progress and age; below it what it waits for, or what failed.
+/// Kind, name, phase, progress and age. Below: the cause and what helps, then what it waits for or
+/// what failed, in its own words.
 fn head(seen: &Environment, now: Timestamp, out: &mut dyn Write) -> io::Result<()> {
     let style = seen.mark().style();
     let word = seen.word();
@@ -32,6 +34,15 @@ fn head(seen: &Environment, now: Timestamp, out: &mut dyn Write) -> io::Result<(
     }
     let since = seen.deleted.or(seen.created);
     writeln!(out, "  {DIM}{}{DIM:#}", age(since, now))?;
+    let diagnosis = seen.diagnosis().filter(|diagnosis| diagnosis.counts(now));
+    if let Some(Diagnosis { cause, slot, .. }) = &diagnosis {
+        let slot = slot.as_ref().map(|slot| format!("{slot}: ")).unwrap_or_default();
+        writeln!(out, "│ {BOLD}{slot}{}{BOLD:#}", cause.headline())?;
+        if cause.code.is_waiting() {
+            return Ok(());
+        }
+        writeln!(out, "│ {}", cause.remediation())?;
+    }
     match seen.sentence() {
         "" => Ok(()),
         sentence => writeln!(out, "│ {}", sentence.replace('\n', " ")),
@@ -55,7 +66,9 @@ fn leaves(seen: &Environment, now: Timestamp, wide: bool) -> Vec<Leaf> {
             cells.push(part.name.clone().unwrap_or_default());
         }
         // A wide tree has the messages below, whole.
-        let note = part.message.as_deref().filter(|_| !wide).map(one_line).unwrap_or_default();
+        let message = || part.message.as_deref().map(one_line);
+        let note = part.cause.as_ref().map(Cause::headline).or_else(message);
+        let note = note.filter(|_| !wide).unwrap_or_default();
         Leaf { mark, cells, note }
     };
     seen.parts.iter().map(leaf).collect()

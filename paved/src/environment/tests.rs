@@ -184,7 +184,7 @@ fn what_is_ready_as_an_older_spec_asked_is_not_ready() {
     object["spec"]["parameters"]["diskGB"] = json!(200);
     let seen = environment(&object);
     assert!(!seen.is_ready() && seen.is_current(), "the claim's own Synced is of no help");
-    assert!(matches!(&seen.blockers()[..], [Blocker::Uncomposed(why)] if why.contains("newest spec")));
+    assert!(matches!(&seen.blockers()[..], [Blocker::Uncomposed(why)] if why.code == Code::Overdue));
     object["status"]["resources"] = json!([refused_leaf()]);
     assert_eq!(environment(&object).blockers(), seen.blockers(), "the newest spec was not refused");
     object["status"].as_object_mut().unwrap().remove("specHash");
@@ -249,14 +249,68 @@ fn what_was_refused_stands_in_the_way_and_what_is_made_does_not() {
     assert_eq!(blockers.iter().map(Blocker::key).collect::<Vec<_>>(), ["instance"]);
     let whole = environment(&unsynced()).blockers();
     assert!(
-        matches!(&whole[..], [Blocker::Whole(why)] if why.contains("cannot select a Composition")),
+        matches!(&whole[..], [Blocker::Whole(why, words)]
+            if why.code == Code::Uncomposed && words == "cannot select a Composition"),
         "{whole:?}"
     );
-    let whole = environment(&uncomposed()).blockers();
-    assert!(
-        matches!(&whole[..], [Blocker::Uncomposed(why)] if why.contains("no Composition suits")),
-        "{whole:?}"
-    );
+    let nothing = [Blocker::Uncomposed(Cause::new(Code::Uncomposed, []))];
+    assert_eq!(environment(&uncomposed()).blockers(), nothing);
+}
+
+/// Code and slot of what is diagnosed.
+fn diagnosed(object: &Value) -> Option<(Code, Option<String>)> {
+    environment(object).diagnosis().map(|diagnosis| (diagnosis.cause.code, diagnosis.slot))
+}
+
+#[test]
+fn rejection_of_the_spec_comes_before_failed_parts() {
+    let mut object = half_made(&refused_leaf());
+    assert_eq!(diagnosed(&object), Some((Code::QuotaExceeded, Some("instance".to_owned()))));
+    set(&mut object, "Provisioned", "False", "InvalidSpec", "spec.x: found y");
+    assert_eq!(diagnosed(&object), Some((Code::InvalidSpec, None)));
+    object["metadata"]["deletionTimestamp"] = json!("2026-01-01T11:00:00Z");
+    assert_eq!(diagnosed(&object), None);
+    assert_eq!(diagnosed(&ready()), None);
+}
+
+#[test]
+fn cause_in_the_status_wins_over_the_table() {
+    let mut leaf = refused_leaf();
+    leaf["cause"] = json!({"code": "AccessDenied", "params": {"action": "a\u{1b}[2Jb"}});
+    let part = environment(&half_made(&leaf)).parts.remove(1);
+    assert_eq!(part.cause, Some(Cause::new(Code::AccessDenied, [("action", "a[2Jb")])));
+    leaf["cause"] = json!({"code": "OfALaterRelease"});
+    let part = environment(&half_made(&leaf)).parts.remove(1);
+    assert_eq!(part.cause, Some(Cause::new(Code::Unknown, [])));
+}
+
+#[test]
+fn waiting_environment_names_what_its_first_part_waits_for() {
+    let leaf = json!({"slot": "instance", "kind": "Instance", "ready": false, "reason": "Waiting",
+        "message": "waits for an image", "since": "2026-01-01T10:00:00Z"});
+    let mut object = half_made(&leaf);
+    assert_eq!(diagnosed(&object), None, "something is being created");
+    set(&mut object, "Provisioned", "False", "Waiting", "instance (Instance): waits for an image");
+    assert_eq!(diagnosed(&object), Some((Code::WaitsFor, Some("instance".to_owned()))));
+    let now = "2026-01-01T12:00:00Z".parse().unwrap();
+    assert_eq!(environment(&object).summary(now), "Waiting for an image");
+}
+
+#[test]
+fn uncomposed_environment_is_a_fault_after_three_minutes() {
+    let mut namespaced = unsynced();
+    namespaced["status"] = json!({});
+    for object in [uncomposed(), namespaced] {
+        let seen = environment(&object);
+        let diagnosis = seen.diagnosis().unwrap();
+        assert_eq!((diagnosis.cause.code, &diagnosis.slot), (Code::Uncomposed, &None));
+        let at = |time: &str| diagnosis.counts(time.parse().unwrap());
+        assert!(!at("2026-01-01T10:02:59Z") && at("2026-01-01T10:03:00Z"), "{object}");
+        assert_eq!(
+            seen.summary("2026-01-01T10:05:00Z".parse().unwrap()),
+            "Crossplane does not compose this environment"
+        );
+    }
 }
 
 #[test]
@@ -276,7 +330,9 @@ fn no_object_is_too_strange_to_be_shown() {
         json!({"apiVersion": "v1", "kind": "X", "metadata": {}, "status": {"conditions": [{"type": 3}, {}]}}),
     ] {
         let seen = environment(&strange);
-        assert_eq!((seen.word(), seen.is_ready(), seen.blockers().len()), ("Pending", false, 0), "{strange}");
+        assert_eq!((seen.word(), seen.is_ready()), ("Pending", false), "{strange}");
+        let code = seen.diagnosis().map(|diagnosis| diagnosis.cause.code);
+        assert_eq!(code, Some(Code::Uncomposed), "{strange}");
     }
 }
 

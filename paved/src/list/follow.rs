@@ -71,11 +71,11 @@ impl<'p> Follow<'p> {
     fn begin(&mut self, index: usize, event: Change, console: &mut Console<'_>) -> Result<(), Failure> {
         match event {
             Ok(Event::InitApply(object) | Event::Apply(object)) => {
-                let line = Line::of(&Environment::of(&object));
+                let line = line(&object);
                 self.first.insert(line.key(), line);
             }
             Ok(Event::Delete(object)) => {
-                self.first.remove(&Line::of(&Environment::of(&object)).key());
+                self.first.remove(&line(&object).key());
             }
             Ok(Event::Init) => {}
             Ok(Event::InitDone) => drop(self.waiting.remove(&index)),
@@ -113,12 +113,12 @@ impl<'p> Follow<'p> {
                 Vec::new()
             }
             Ok(Event::InitApply(object)) => {
-                let line = Line::of(&Environment::of(&object));
+                let line = line(&object);
                 self.shown[index].insert(line.key());
                 vec![line]
             }
-            Ok(Event::Apply(object)) => vec![Line::of(&Environment::of(&object))],
-            Ok(Event::Delete(object)) => vec![Line::of(&Environment::of(&object)).gone()],
+            Ok(Event::Apply(object)) => vec![line(&object)],
+            Ok(Event::Delete(object)) => vec![line(&object).gone()],
             Ok(Event::InitDone) => self.table.missing(kind, &std::mem::take(&mut self.shown[index])),
             Err(_) => Vec::new(),
         };
@@ -131,4 +131,9 @@ impl<'p> Follow<'p> {
         }
         Ok(())
     }
+}
+
+/// What a row shows of an object now.
+fn line(object: &DynamicObject) -> Line {
+    Line::of(&Environment::of(object), Timestamp::now())
 }

@@ -25,11 +25,11 @@ pub(super) struct Line {
     owner: String,
     endpoint: String,
     composition: String,
-    sentence: String,
+    summary: String,
 }
 
 impl Line {
-    pub(super) fn of(seen: &Environment) -> Self {
+    pub(super) fn of(seen: &Environment, now: Timestamp) -> Self {
         Self {
             namespace: seen.namespace.clone(),
             name: seen.name.clone(),
@@ -42,7 +42,7 @@ impl Line {
             owner: seen.owner.clone().unwrap_or_default(),
             endpoint: seen.connect().or_else(|| seen.endpoint()).unwrap_or_default(),
             composition: seen.composition.clone().unwrap_or_default(),
-            sentence: seen.sentence().to_owned(),
+            summary: seen.summary(now),
         }
     }
 
@@ -104,7 +104,7 @@ impl Table {
         let mark = Some((cells.len() - 1, line.mark));
         cells.extend([line.progress, age(line.created, now), line.owner, line.endpoint]);
         if self.wide {
-            cells.extend([line.group, line.composition, one_line(&line.sentence)]);
+            cells.extend([line.group, line.composition, one_line(&line.summary)]);
         }
         Row { cells, mark }
     }
@@ -152,7 +152,8 @@ mod tests {
         let mut failed = half_made(&refused_leaf());
         failed["metadata"]["name"] = json!("grace");
         failed["status"]["phase"] = json!("Failed");
-        vec![Line::of(&environment(&failed)), Line::of(&environment(&ready()))]
+        let now = "2026-01-01T12:00:00Z".parse().unwrap();
+        vec![Line::of(&environment(&failed), now), Line::of(&environment(&ready()), now)]
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Environments as they change: one watch for each kind and process, which all readers share.
 
+mod cause;
 mod deleting;
 mod known;
 mod reader;

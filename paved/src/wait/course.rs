@@ -8,15 +8,11 @@ use jiff::Timestamp;
 use super::advice;
 use super::watched::Seen;
 use crate::cli::Goal;
-use crate::environment::{Blocker, Environment, is_refused};
+use crate::environment::{Blocker, COMPOSING, Environment, is_refused};
 use crate::failure::Failure;
 
 /// How long a status that may be that of an older spec has to stay the same before it is believed.
 const SETTLE: Duration = Duration::from_secs(15);
-
-/// The shortest patience with a spec that has not been composed yet: where many environments are made at once, Crossplane comes to one
-/// of them after minutes.
-const COMPOSING: Duration = Duration::from_mins(3);
 
 /// What has happened since the wait began.
 pub(super) struct Course {
@@ -142,7 +138,7 @@ impl Course {
             let time = now.duration_since(*first);
             let patience = match blocker {
                 Blocker::Uncomposed(_) => self.patience.max(COMPOSING),
-                Blocker::Part(_) | Blocker::Whole(_) => self.patience,
+                Blocker::Part(_) | Blocker::Whole(..) => self.patience,
             };
             let longer = longest.as_ref().is_none_or(|(_, other)| time > *other);
             if time >= patience && now.duration_since(self.begin) >= patience && longer {
@@ -339,7 +335,7 @@ mod tests {
         assert_eq!(play.after(0, &object), None);
         assert_eq!(play.after(179, &object), None);
         let (code, told) = play.look(1, &object, false);
-        assert!(code == Some(4) && told.contains("has not composed its newest spec"), "{told}");
+        assert!(code == Some(4) && told.contains("has not composed the newest spec"), "{told}");
         // Also where it has not been seen at all: a reconcile that nobody answers goes on for minutes.
         let mut unseen = object.clone();
         unseen["metadata"]["generation"] = json!(99);
@@ -378,8 +374,9 @@ mod tests {
     #[test]
     fn what_crossplane_cannot_compose_ends_it_after_patience() {
         for (object, words) in [
+            (unsynced(), "Crossplane does not compose this environment. Ask the platform team"),
             (unsynced(), "cannot select a Composition"),
-            (uncomposed(), "no Composition suits its compositionRef"),
+            (uncomposed(), "Crossplane does not compose this environment"),
         ] {
             let mut play = Play::new(Goal::Ready);
             assert_eq!(play.after(0, &object), None);

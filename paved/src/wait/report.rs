@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use function_paved_road::compose::ResourceStatus;
+use function_paved_road::diagnosis::Cause;
 use jiff::Timestamp;
 
 use super::watched::Seen;
@@ -125,7 +126,7 @@ fn frame(seen: &[Seen], clock: Timestamp) -> io::Result<Vec<u8>> {
         let one = &seen.environment;
         let word = if seen.gone { "Gone" } else { one.word() };
         let cells = vec![one.title(), word.to_owned(), one.progress.clone(), age(one.created, clock)];
-        Leaf { mark: one.mark(), cells, note: one_line(one.sentence()) }
+        Leaf { mark: one.mark(), cells, note: one_line(&one.summary(clock)) }
     };
     paint::tree(&seen.iter().map(leaf).collect::<Vec<_>>(), &mut frame)?;
     Ok(frame)
@@ -166,9 +167,13 @@ fn lines(before: Option<&Environment>, now: &Seen) -> Vec<String> {
 fn part_line(part: &ResourceStatus) -> String {
     let state = part.reason.as_deref().unwrap_or(if part.ready { "Ready" } else { "Pending" });
     let id = part.external_name.as_deref().map(|id| format!(" {id}")).unwrap_or_default();
-    let message =
-        part.message.as_deref().map(|message| format!(": {}", one_line(message))).unwrap_or_default();
-    format!("{} ({}{id}) {state}{message}", part.slot, part.kind)
+    let headline = part.cause.as_ref().map(Cause::headline);
+    // A provider's message on something that is not there yet says less than the headline.
+    let is_waiting = part.cause.as_ref().is_some_and(|cause| cause.code.is_waiting());
+    let message = part.message.as_deref().filter(|_| !is_waiting).map(one_line);
+    let words: Vec<String> = [headline, message].into_iter().flatten().collect();
+    let words = if words.is_empty() { String::new() } else { format!(": {}", words.join(": ")) };
+    format!("{} ({}{id}) {state}{words}", part.slot, part.kind)
 }
 
 /// How it stands, in one line: the phase, and the parts that are not ready.
@@ -231,7 +236,7 @@ mod tests {
         --
         --
         GpuDevWorkspaceClaim team-vision/ada Failed 2/3
-        GpuDevWorkspaceClaim team-vision/ada instance (Instance i-0abc) Failed: VcpuLimitExceeded: your limit of 0 vCPUs allows no more
+        GpuDevWorkspaceClaim team-vision/ada instance (Instance i-0abc) Failed: Quota exceeded: VcpuLimitExceeded: your limit of 0 vCPUs allows no more
         --
         GpuDevWorkspaceClaim team-vision/ada Ready 3/3
         GpuDevWorkspaceClaim team-vision/ada instance (Instance i-0abc) Ready
@@ -256,9 +261,11 @@ mod tests {
         let text = anstream::adapter::strip_str(&String::from_utf8(frame).unwrap()).to_string();
         insta::assert_snapshot!(text, @r"
         GpuDevWorkspaceClaim team-vision/ada  Provisioning 2/3  5m
+        │ instance: Quota exceeded
+        │ Choose a smaller size, delete what you no longer need, or ask the platform team for a higher quota.
         │ instance (Instance): is being created
         ├─ ✓ egress    SecurityGroupEgressRule  Ready   4m30s
-        ├─ ✗ instance  Instance                 Failed  4m20s  i-0abc      VcpuLimitExceeded: your limit of 0 vCPUs allows no more
+        ├─ ✗ instance  Instance                 Failed  4m20s  i-0abc      Quota exceeded
         └─ ✓ role      Role                     Ready   4m50s  ada-x-role
           machine: 1 GPU
         ");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use function_paved_road::apis::APIS;
 use serde_json::{Value, json};
 
 use crate::world::api_server::{ApiServer, CAROL, at, environment};
@@ -366,6 +367,31 @@ async fn lists_come_in_pages_and_by_labels() {
 }
 
 #[tokio::test]
+async fn environment_has_causes_with_headline_and_remediation() {
+    let (cluster, portal) = both().await;
+    let made = portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await;
+    assert_eq!(made.status, 201, "{:?}", made.body);
+    let uncomposed = portal.get("ada", PATH).await.json();
+    assert_eq!(uncomposed["diagnosis"]["cause"]["code"], "Uncomposed");
+    assert!(uncomposed["diagnosis"]["from"].is_string(), "it counts later: {uncomposed}");
+    let quota = "pods \"pool-spare-\" is forbidden: exceeded quota: gpus, requested: pods=1";
+    let part = json!({"slot": "deployment", "kind": "Deployment", "ready": false, "reason": "Failed",
+        "message": quota, "since": "2026-01-01T10:00:00Z"});
+    let provisioned = json!({"type": "Provisioned", "status": "False", "reason": "Failed", "message": quota});
+    cluster.change(&at("stockpools", "team-vision", "spare"), |object| {
+        object["status"] = json!({"phase": "Failed", "resources": [part], "conditions": [provisioned]});
+    });
+    let failed = portal.get("ada", PATH).await.json();
+    let cause = &failed["parts"][0]["cause"];
+    assert_eq!(cause["code"], "QuotaExceeded");
+    assert_eq!(cause["params"], json!({"provider": "Kubernetes", "quota": "gpus"}));
+    assert_eq!(cause["headline"], "Kubernetes quota exceeded: gpus");
+    assert!(cause["remediation"].as_str().unwrap().contains("higher quota"), "{cause}");
+    assert_eq!((&failed["diagnosis"]["slot"], &failed["diagnosis"]["cause"]), (&json!("deployment"), cause));
+    assert!(failed["diagnosis"]["from"].is_null(), "it counts at once: {failed}");
+}
+
+#[tokio::test]
 async fn kinds_say_what_can_be_made_and_whether_i_may() {
     let (cluster, portal) = both().await;
     let kinds = portal.get("ada", "/api/v1/kinds").await.json();
@@ -377,6 +403,15 @@ async fn kinds_say_what_can_be_made_and_whether_i_may() {
             .iter()
             .all(|kind| kind["mayCreate"] == true && kind["namespace"] == "team-vision")
     );
+    let titles: Vec<&Value> = kinds.as_array().unwrap().iter().map(|kind| &kind["title"]).collect();
+    let of_apis: Vec<String> = APIS.iter().map(|api| api.info().heading()).collect();
+    assert_eq!(titles, of_apis.iter().collect::<Vec<_>>());
+    let of_kind = |kind: &str| kinds.as_array().unwrap().iter().find(|one| one["kind"] == kind).unwrap();
+    let workspace = of_kind("GpuDevWorkspaceClaim");
+    assert_eq!((&workspace["api"], &workspace["suffix"]), (&json!("gpu-workspace"), &json!("gpu")));
+    assert_eq!(workspace["endpoints"][0], "connection");
+    assert_eq!(workspace["connectionKeys"], json!(["host", "instanceId", "user"]));
+    assert_eq!(of_kind("StockPool")["endpoints"], json!([]));
     let elsewhere = portal.get("ada", "/api/v1/kinds/stockpools?namespace=team-sound").await.json();
     assert_eq!(elsewhere["mayCreate"], false);
     cluster.grant("eve", "create team-vision", true);

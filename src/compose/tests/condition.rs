@@ -99,6 +99,52 @@ fn what_the_api_server_did_not_accept_is_told() {
     assert_eq!(line(&answer, "c")["reason"], "NotAccepted");
 }
 
+/// With the schema revision that has causes.
+fn revised(mut test: Test) -> Test {
+    test.settings.schema_revision = Some(2);
+    test
+}
+
+#[test]
+fn cause_of_an_unready_resource_is_in_its_line() {
+    let test = revised(legacy())
+        .with("a", ready())
+        .with("b", refused("api error VcpuLimitExceeded: your current vCPU limit of 0"));
+    let answer = test.compose(|cx| {
+        disks(cx)?;
+        cx.managed("0", disk("here")).needs(false, "an image").add().map(|_| ())
+    });
+    let answer = answer.unwrap();
+    let quota = json!({"code": "QuotaExceeded", "params": {"quota": "vCPUs"}});
+    assert_eq!(line(&answer, "0")["cause"], json!({"code": "WaitsFor", "params": {"for": "an image"}}));
+    assert_eq!(line(&answer, "b")["cause"], quota);
+    for slot in ["a", "c"] {
+        assert_eq!(line(&answer, slot).get("cause"), None, "{slot} is ready or is being created");
+    }
+}
+
+#[test]
+fn cause_of_a_silent_provider_is_its_provider_config() {
+    let lines = [("a", "Creating", "2026-11-21T08:58:00Z")];
+    let answer = before(revised(legacy()).with("a", observed(&[])), &lines).compose(disks).unwrap();
+    let params = json!({"config": "default", "kind": "ProviderConfig", "group": "aws.upbound.io"});
+    assert_eq!(line(&answer, "a")["cause"], json!({"code": "ProviderConfigMissing", "params": params}));
+    let message = line(&answer, "a")["message"].to_string();
+    assert!(message.contains("ProviderConfig default (aws.upbound.io)"), "{message}");
+}
+
+#[test]
+fn cause_has_no_secret_and_is_not_in_older_schemas() {
+    let test = |revision| {
+        let mut test = legacy().with("a", refused("exceeded quota: hunter2hunter2, requested: pods=1"));
+        test.details.insert("password".to_owned(), b"hunter2hunter2".to_vec());
+        test.settings.schema_revision = revision;
+        line(&test.compose(disks).unwrap(), "a")
+    };
+    assert_eq!(test(Some(2))["cause"]["params"]["quota"], "[redacted]");
+    assert_eq!(test(Some(1)).get("cause"), None);
+}
+
 #[test]
 fn what_core_has_not_yet_set_out_to_create_is_merely_new() {
     let mut test = legacy().with("a", ready()).with("b", ready());

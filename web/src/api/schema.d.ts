@@ -141,7 +141,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All kinds. */
+        /** All kinds, those of one API side by side. */
         get: operations["listKinds"];
         put?: never;
         post?: never;
@@ -449,6 +449,21 @@ export interface components {
          * @enum {string}
          */
         Action: "create" | "change" | "delete";
+        /** @description Why something is not ready. */
+        Cause: {
+            /** @description The cause in one word, for example QuotaExceeded. */
+            code: string;
+            /** @description The same for the same cause, in every environment. */
+            group: string;
+            /** @description The cause in a few words. */
+            headline: string;
+            /** @description What the cause is about, for example `slot`, the part that is waited for. */
+            params: {
+                [key: string]: string;
+            };
+            /** @description What to do about it. */
+            remediation: string;
+        };
         /** @description A field that changes. Long values are cut. */
         ChangedField: {
             /** @description Its value afterwards, where there is one. */
@@ -496,6 +511,17 @@ export interface components {
             /** @description Its permanent name in the environment. */
             slot: string;
         };
+        /** @description Why an environment is not ready. */
+        Diagnosis: {
+            cause: components["schemas"]["Cause"];
+            /**
+             * @description RFC 3339: when the cause begins to count as a fault. Until then the environment may merely
+             *     be under way. Absent if the cause counts at once.
+             */
+            from?: string | null;
+            /** @description The slot of the part that the cause is about. Absent if it is about the whole. */
+            slot?: string | null;
+        };
         /**
          * @description An environment as one would apply it.
          * @example {
@@ -526,6 +552,7 @@ export interface components {
             createdAt?: string | null;
             /** @description RFC 3339; since then it is being deleted. */
             deletedAt?: string | null;
+            diagnosis?: components["schemas"]["Diagnosis"] | null;
             /** @description Where people reach it. */
             endpoint?: string | null;
             /** @description Whether something failed or is refused: it will not become ready by itself. */
@@ -603,11 +630,23 @@ export interface components {
         };
         /** @description A kind of environment. */
         Kind: {
+            /**
+             * @description The name of its API in this repository, for example gpu-workspace. Absent for an API that
+             *     this portal does not know, as are the title, the suffix and the endpoints.
+             */
+            api?: string | null;
             apiVersion: string;
             /** @description Whether it is a claim: then its connection details go to a Secret that it names. */
             claim: boolean;
+            /** @description The keys of its connection details. */
+            connectionKeys?: string[] | null;
             /** @description What it is, as its schema says. */
             description: string;
+            /**
+             * @description The status fields with the address of an environment, the best one first. Empty: no
+             *     environment of this kind has an address.
+             */
+            endpoints?: string[] | null;
             kind: string;
             /**
              * @description Whether I may create one in `namespace`. Absent where no namespace was asked for, nothing says where mine would go, and I may not
@@ -620,6 +659,10 @@ export interface components {
             plural: string;
             /** @description The JSON schema of its spec, from the cluster's own XRD; of a claim, with the Secret for its connection details. */
             schema?: Record<string, unknown> | null;
+            /** @description What suggested names of new environments end in. */
+            suffix?: string | null;
+            /** @description What people call it. */
+            title?: string | null;
         };
         /** @description Whoever asks. */
         Me: {
@@ -716,6 +759,7 @@ export interface components {
         };
         /** @description A part of an environment. */
         Part: {
+            cause?: components["schemas"]["Cause"] | null;
             /** @description Its name or id in the cloud. */
             externalName?: string | null;
             kind: string;
@@ -856,11 +900,13 @@ export interface components {
     pathItems: never;
 }
 export type Action = components['schemas']['Action'];
+export type Cause = components['schemas']['Cause'];
 export type ChangedField = components['schemas']['ChangedField'];
 export type ChangedResource = components['schemas']['ChangedResource'];
 export type Connection = components['schemas']['Connection'];
 export type Creating = components['schemas']['Creating'];
 export type Deleted = components['schemas']['Deleted'];
+export type Diagnosis = components['schemas']['Diagnosis'];
 export type Document = components['schemas']['Document'];
 export type Environment = components['schemas']['Environment'];
 export type FieldError = components['schemas']['FieldError'];

@@ -1,14 +1,28 @@
 import type { ReactElement } from 'react';
-import { compare, humane } from './words';
+import type { Kind } from '../api/schema';
+import { humane } from './words';
 
-/** What people call a kind, and its picture. Kinds that are not known here get words made of their name. */
+/** What people call a kind, and what its environments are like. */
 export interface Known {
+  /** The name of its API: a picture goes with it. */
+  api?: string;
   title: string;
   /** What names of new environments end in. */
-  short: string;
-  picture: ReactElement;
-  /** Whether nobody ever reaches it by an address. */
-  addressless?: boolean;
+  suffix: string;
+  /** Whether its environments never have an address. */
+  addressless: boolean;
+}
+
+/** An object of a kind, or the kind itself. */
+export type OfKind = Pick<Kind, 'kind' | 'apiVersion' | 'plural'>;
+
+/** What the portal says of each kind. A kind that the portal does not know gets words made of its name. */
+export function knowledgeOf(kinds: readonly Kind[]): (of: OfKind) => Known {
+  const byPath = new Map(kinds.map((kind) => [kindPath(kind), kind]));
+  return (of) => {
+    const { api, title, suffix, endpoints } = byPath.get(kindPath(of)) ?? {};
+    return { api: api ?? undefined, title: title ?? humane(of.kind.replace(/Claim$/, '')), suffix: suffix ?? 'env', addressless: endpoints?.length === 0 };
+  };
 }
 
 const GPU = (
@@ -55,33 +69,23 @@ const OTHER = (
   </>
 );
 
-const KNOWN: Record<string, Known> = {
-  GpuDevWorkspace: { title: 'GPU workspace', short: 'gpu', picture: GPU },
-  ApplicationEnvironment: { title: 'Application environment', short: 'app', picture: APPLICATION },
-  UnifiedEnvironment: { title: 'Unified environment', short: 'site', picture: UNIFIED },
-  StockPool: { title: 'GPU stock pool', short: 'pool', picture: STOCK, addressless: true },
-  Environment: { title: 'Virtual environment', short: 'cluster', picture: VIRTUAL },
+/** The pictures, by API. */
+const PICTURES: Record<string, ReactElement> = {
+  'gpu-workspace': GPU,
+  'application-environment': APPLICATION,
+  'unified-environment': UNIFIED,
+  'stock-pool': STOCK,
+  'virtual-environment': VIRTUAL,
 };
-/** Claims that are called otherwise than what they claim. */
-const CLAIMS: Record<string, string> = { GpuDevWorkspaceClaim: 'GpuDevWorkspace', EnvironmentClaim: 'UnifiedEnvironment' };
 
-/** Kinds in the order in which people look for them; one that two groups serve stands beside itself. */
-export function inOrder<K extends { kind: string; apiVersion: string }>(kinds: readonly K[]): K[] {
-  const order = Object.values(KNOWN);
-  const rank = ({ kind }: K) => (order.indexOf(known(kind)) + order.length + 1) % (order.length + 1);
-  const name = ({ kind, apiVersion }: K) => `${known(kind).title} ${apiVersion}`;
-  return [...kinds].sort((a, b) => rank(a) - rank(b) || compare(name(a), name(b)));
-}
+/** The APIs that have a picture of their own. */
+export const PICTURED = Object.keys(PICTURES);
 
-export function known(kind: string): Known {
-  return KNOWN[CLAIMS[kind] ?? kind] ?? { title: humane(kind.replace(/Claim$/, '')), short: 'env', picture: OTHER };
-}
-
-/** The picture of a kind: decoration, since its name always stands beside it. */
-export function Picture({ kind, size = 48 }: { kind: string; size?: number }) {
+/** The picture of an API: decoration, since its name always stands beside it. */
+export function Picture({ api, size = 48 }: { api: string | undefined; size?: number }) {
   return (
     <svg className="picture" viewBox="0 0 48 48" width={size} height={size} aria-hidden="true" focusable="false">
-      {known(kind).picture}
+      {PICTURES[api ?? ''] ?? OTHER}
     </svg>
   );
 }

@@ -5,7 +5,7 @@ import { answer, api } from '../api/client';
 import { Refused, mayBeDone } from '../api/problem';
 import type { Document, Environment, Whole } from '../api/schema';
 import { changed, differences, meanwhile, type Difference, type Meanwhile } from '../kinds/changes';
-import { known, kindPath } from '../kinds/known';
+import { kindPath } from '../kinds/known';
 import { isClosedToSsh, placeOf } from '../kinds/paths';
 import { asked, fieldTitle, type Data, type Schema } from '../kinds/schema';
 import { holdsPrivateKey } from '../kinds/secrets';
@@ -19,6 +19,7 @@ import { useAsked } from '../state/asked';
 import { forget, useKeeping, useKept } from '../state/kept';
 import { tellAtom } from '../state/notices';
 import { kindsAtom, kindsErrorAtom } from '../state/session';
+import { useKnown } from '../state/useKnown';
 
 interface Props {
   environment: Environment;
@@ -32,11 +33,12 @@ export default function Change({ environment, done }: Props) {
   const kinds = useAtomValue(kindsAtom);
   const unread = useAtomValue(kindsErrorAtom);
   const { data, error, again } = useAsked(environment.uid, () => get(environment));
+  const { title } = useKnown(environment);
   const kind = kinds?.find((one) => kindPath(one) === kindPath(environment));
   const schema = useMemo(() => (kind?.schema ? asked(kind) : undefined), [kind]);
   if (error !== undefined) return <ProblemAlert title="Could not load the environment" error={error} again={again} />;
   if (!kinds && unread !== undefined) return <KindsAlert error={unread} />;
-  if (kinds && !schema) return <p className="quiet">Could not load the form of a {known(environment.kind).title}.</p>;
+  if (kinds && !schema) return <p className="quiet">Could not load the form of a {title}.</p>;
   if (!data || !schema) return <Skeleton height={320} />;
   return <Form key={`${environment.uid} ${data.resourceVersion}`} environment={environment} first={data} schema={schema} done={done} />;
 }

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { answer, api } from '../api/client';
 import type { Kind } from '../api/schema';
-import { inOrder, known, kindPath, Picture } from '../kinds/known';
+import { kindPath, Picture } from '../kinds/known';
 import { asked, takesKeys } from '../kinds/schema';
 import { Icon } from '../parts/Icon';
 import { KindsAlert } from '../parts/KindsAlert';
@@ -12,7 +12,7 @@ import { Loaded, onDemand } from '../parts/onDemand';
 import { Page } from '../parts/Page';
 import { ProblemAlert } from '../parts/ProblemAlert';
 import { useAsked, type Asked } from '../state/asked';
-import { kindsAtom, kindsErrorAtom } from '../state/session';
+import { kindsAtom, kindsErrorAtom, knownAtom } from '../state/session';
 import { Opening } from './States';
 
 /** The form's machinery is as large as everything else: only whoever makes something loads it. */
@@ -21,6 +21,7 @@ const Fill = onDemand(() => import('./Fill'));
 /** Choose a kind, then say what it is to be like. What there is to read is there before the form is. */
 export function CreatePage() {
   const kinds = useAtomValue(kindsAtom);
+  const known = useAtomValue(knownAtom);
   const [search] = useSearchParams();
   const chosen = search.get('kind');
   // Together with everything else: whatever kind it is, none waits for it longer than for the rest.
@@ -32,7 +33,7 @@ export function CreatePage() {
   return (
     <Page
       key={kindPath(kind)}
-      title={`New ${known(kind.kind).title.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase())}`}
+      title={`New ${known(kind).title.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase())}`}
       lead={kind.description}
       above={
         <Link href="/new" className="back">
@@ -94,7 +95,8 @@ function Coming() {
 }
 
 function Choose({ kinds, unknown }: { kinds: readonly Kind[]; unknown: string | null }) {
-  const isTwice = (kind: Kind) => kinds.some((other) => other !== kind && known(other.kind).title === known(kind.kind).title);
+  const known = useAtomValue(knownAtom);
+  const isTwice = (kind: Kind) => kinds.some((other) => other !== kind && known(other).title === known(kind).title);
   const lead = [
     unknown !== null && `There is no kind called ${unknown} here.`,
     'What do you need?',
@@ -103,12 +105,12 @@ function Choose({ kinds, unknown }: { kinds: readonly Kind[]; unknown: string | 
     <Page title="New environment" lead={lead.filter(Boolean).join(' ')}>
       {kinds.length === 0 && <p className="quiet">Nothing can be made here yet: the platform team installs the kinds.</p>}
       <ul className="cards kinds">
-        {inOrder(kinds).map((kind) => (
+        {kinds.map((kind) => (
           <li key={kindPath(kind)} className="card kind" data-off={kind.mayCreate === false || undefined}>
-            <Picture kind={kind.kind} size={64} />
+            <Picture api={known(kind).api} size={64} />
             <h2>
               <Link href={`/new?kind=${kindPath(kind)}`} className="whole">
-                {known(kind.kind).title}
+                {known(kind).title}
               </Link>
             </h2>
             <p>{kind.description}</p>

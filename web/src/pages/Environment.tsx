@@ -25,6 +25,8 @@ import { useAsked } from '../state/asked';
 import { environmentAtom, rowsAtom, syncedAtom } from '../state/environments';
 import { useLater } from '../state/later';
 import { usePortal } from '../state/portal';
+import { useFault } from '../state/useFault';
+import { useKnown } from '../state/useKnown';
 
 const Yaml = onDemand(() => import('./Yaml'));
 const Change = onDemand(() => import('./Change'));
@@ -171,20 +173,27 @@ function Facts({ environment }: { environment: Environment }) {
   );
 }
 
-/** How far it is, and what it waits for or what failed, in a sentence. */
+/** How far it is, and why it is not ready: the cause and what helps, with the message beneath. */
 function Says({ environment }: { environment: Environment }) {
-  const { progress, message, kind, parts, phase } = environment;
+  const { progress, message } = environment;
   const mood = moodOf(environment);
-  // What no part says can be read here alone.
-  const whole = (mood === 'bad' || phase === 'OutOfSync') && !parts.some((part) => part.message && message.includes(part.message));
+  const { api } = useKnown(environment);
+  const fault = useFault(environment);
+  // The message of a part is shown at the part, the message of the whole only here.
+  const isWhole = fault !== undefined && !fault.slot;
+  const needsHelp = fault !== undefined && (isWhole || mood === 'bad');
   return (
     <div className="state" data-mood={mood} role="status">
-      <Picture kind={kind} size={56} />
+      <Picture api={api} size={56} />
       <div className="grow">
         <Progress text={progress} mood={mood} />
-        <p className="state-says" data-whole={whole || undefined} title={message}>
-          {message || 'Nothing is known of it yet.'}
-        </p>
+        {fault && <p className="state-cause">{fault.cause.headline}</p>}
+        {needsHelp && <p className="state-helps">{fault.cause.remediation}</p>}
+        {(!fault || isWhole) && (
+          <p className="state-says" data-whole={isWhole || undefined} title={message}>
+            {message || (!fault && 'Nothing is known of it yet.')}
+          </p>
+        )}
       </div>
     </div>
   );

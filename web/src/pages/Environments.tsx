@@ -2,7 +2,7 @@ import { Button, NativeSelect, SegmentedControl, Skeleton, TextInput } from '@ma
 import { useAtomValue } from 'jotai';
 import { useDeferredValue, useMemo, type ReactNode } from 'react';
 import { Link, useSearchParams } from 'wouter';
-import { groupOf, kindPath, known } from '../kinds/known';
+import { groupOf, kindPath, type Known, type OfKind } from '../kinds/known';
 import { count, humane } from '../kinds/words';
 import { EnvironmentCard, EnvironmentRow } from '../parts/EnvironmentCard';
 import { Icon } from '../parts/Icon';
@@ -10,17 +10,18 @@ import { Page } from '../parts/Page';
 import { rowsAtom, syncedAtom, type Row } from '../state/environments';
 import { filtersOf, isMine, listed, withFilter, type Filters } from '../state/filters';
 import type { Key } from '../state/ledger';
-import { meAtom } from '../state/session';
+import { knownAtom, meAtom } from '../state/session';
 
 /** My environments, or whatever the filters in the URL say. */
 export function EnvironmentsPage() {
   const rows = useAtomValue(rowsAtom);
   const synced = useAtomValue(syncedAtom);
   const me = useAtomValue(meAtom);
+  const known = useAtomValue(knownAtom);
   const [search, setSearch] = useSearchParams();
   const filters = filtersOf(search);
   const deferred = useDeferredValue(search);
-  const found = useMemo(() => listed(rows, filtersOf(deferred), me), [rows, deferred, me]);
+  const found = useMemo(() => listed(rows, filtersOf(deferred), me, known), [rows, deferred, me, known]);
   const change = (name: keyof Filters, value: string) => setSearch((before) => withFilter(before, name, value), { replace: true });
   const title = filters.owner === '' ? 'My environments' : filters.owner === '*' ? 'All environments' : filters.owner === '-' ? 'Environments without an owner' : `Environments of ${filters.owner}`;
   return (
@@ -51,11 +52,12 @@ interface BarProps {
 
 function FilterBar({ rows, filters, change }: BarProps) {
   const me = useAtomValue(meAtom);
+  const known = useAtomValue(knownAtom);
   const values = (of: (row: Row) => string, chosen: string) => [...new Set([...rows.map(of), chosen])].filter((value) => value && value !== '*').sort();
   const select = (name: 'kind' | 'owner' | 'phase' | 'sort', label: string, data: { value: string; label: string }[]) => (
     <NativeSelect label={label} data={data} value={filters[name]} onChange={(event) => change(name, event.currentTarget.value)} />
   );
-  const kinds = values(kindPath, filters.kind).map((value) => ({ value, label: titleOf(value, rows) }));
+  const kinds = values(kindPath, filters.kind).map((value) => ({ value, label: titleOf(value, rows, known) }));
   const others = values((row) => (isMine(row, me) ? '' : row.owner), filters.owner).map((value) => ({ value, label: value }));
   const phases = values(({ phase }) => phase, filters.phase).map((value) => ({ value, label: humane(value) }));
   return (
@@ -86,11 +88,11 @@ function FilterBar({ rows, filters, change }: BarProps) {
 }
 
 /** What people call a kind; where another one is called so too, with its group. */
-function titleOf(path: string, rows: readonly Row[]): string {
+function titleOf(path: string, rows: readonly Row[], known: (of: OfKind) => Known): string {
   const row = rows.find((one) => kindPath(one) === path);
   if (!row) return path;
-  const { title } = known(row.kind);
-  const isTwin = rows.some((one) => known(one.kind).title === title && kindPath(one) !== path);
+  const { title } = known(row);
+  const isTwin = rows.some((one) => known(one).title === title && kindPath(one) !== path);
   return isTwin ? `${title} (${groupOf(row.apiVersion)})` : title;
 }
 

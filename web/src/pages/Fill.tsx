@@ -6,7 +6,7 @@ import { answer, api } from '../api/client';
 import { Refused, mayBeDone } from '../api/problem';
 import type { Document, Kind, Whole } from '../api/schema';
 import { changed, differences, type Difference } from '../kinds/changes';
-import { known, kindPath } from '../kinds/known';
+import { kindPath } from '../kinds/known';
 import { pageOf } from '../kinds/paths';
 import { asked, beginning, type Data } from '../kinds/schema';
 import { holdsPrivateKey, PRIVATE_KEY } from '../kinds/secrets';
@@ -19,6 +19,7 @@ import { rowsAtom } from '../state/environments';
 import { forget, useKeeping, useKept } from '../state/kept';
 import { usePortal } from '../state/portal';
 import { meAtom } from '../state/session';
+import { useKnown } from '../state/useKnown';
 
 /** What was said of it: the rest begins as it would without. */
 interface Draft {
@@ -34,6 +35,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
   const me = useAtomValue(meAtom);
   const rows = useAtomValue(rowsAtom);
   const portal = usePortal();
+  const { title, suffix } = useKnown(kind);
   const [, go] = useLocation();
   const schema = useMemo(() => asked(kind), [kind]);
   const path = kindPath(kind);
@@ -42,7 +44,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
   const [named, setName] = useState(kept?.name);
   // What was sent once keeps its name: it may have been made.
   const [sent, setSent] = useState<string>();
-  const free = useMemo(() => suggestion(me?.login ?? '', known(kind.kind).short, new Set(rows.map((row) => row.name))), [me, kind, rows]);
+  const free = useMemo(() => suggestion(me?.login ?? '', suffix, new Set(rows.map((row) => row.name))), [me, suffix, rows]);
   const name = named ?? sent ?? free;
   const [placed, setNamespace] = useState(kept?.namespace);
   const usual = kind.namespace ?? me?.namespaces[0];
@@ -137,7 +139,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
             </Button>
           )}
           <Button type="submit" loading={making}>
-            Create {known(kind.kind).title.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase())}
+            Create {title.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase())}
           </Button>
         </div>
       </form>

@@ -2,17 +2,19 @@ import { useAtomValue } from 'jotai';
 import { useDeferredValue, useMemo } from 'react';
 import { Link } from 'wouter';
 import type { Environment } from '../api/schema';
-import { causesOf, slowOf, underWaySince, type Cause } from '../kinds/causes';
-import { known } from '../kinds/known';
+import { causesOf, slowOf, underWaySince, type Group } from '../kinds/causes';
+import { kindPath, type Known, type OfKind } from '../kinds/known';
 import { moodOf, type Mood } from '../kinds/mood';
 import { pageOf } from '../kinds/paths';
 import { count } from '../kinds/words';
 import { Ago } from '../parts/Ago';
+import { CauseWords } from '../parts/CauseWords';
 import { Icon } from '../parts/Icon';
 import { Page } from '../parts/Page';
 import { Pill } from '../parts/Pill';
 import { allAtom, syncedAtom } from '../state/environments';
 import { nowAtom } from '../state/now';
+import { knownAtom } from '../state/session';
 import { Opening } from './States';
 
 /** For those who run the platform: every tenant that they may see, what fails now, and why. */
@@ -31,7 +33,7 @@ export default function OperationsPage() {
           <Sums all={all} />
           <section aria-labelledby="failing">
             <h2 id="failing">What fails now</h2>
-            {causes.length === 0 ? <AllWell words="Nothing fails." /> : <ul className="causes">{causes.map((cause) => <CauseItem key={cause.key} cause={cause} />)}</ul>}
+            {causes.length === 0 ? <AllWell words="Nothing fails." /> : <ul className="causes">{causes.map((group) => <CauseItem key={group.cause.group} of={group} />)}</ul>}
           </section>
           <section aria-labelledby="slow">
             <h2 id="slow">Under way for more than half an hour</h2>
@@ -72,7 +74,7 @@ function Sums({ all }: { all: readonly Environment[] }) {
   );
 }
 
-function CauseItem({ cause: { words, kinds, hits, since } }: { cause: Cause }) {
+function CauseItem({ of: { cause, message, kinds, hits, since } }: { of: Group }) {
   return (
     <li className="cause">
       <div className="cause-head">
@@ -87,7 +89,8 @@ function CauseItem({ cause: { words, kinds, hits, since } }: { cause: Cause }) {
           )}
         </span>
       </div>
-      <blockquote className="words">{words}</blockquote>
+      <CauseWords cause={cause} />
+      {message !== '' && <blockquote className="words">{message}</blockquote>}
       <ul className="chips" aria-label="Where">
         {hits.map(({ environment, part }) => (
           <li key={`${environment.uid} ${part?.slot ?? ''}`}>
@@ -122,6 +125,7 @@ function Slow({ all }: { all: readonly Environment[] }) {
 }
 
 function Tenants({ all }: { all: readonly Environment[] }) {
+  const known = useAtomValue(knownAtom);
   const tenants = [...new Set(all.map(({ namespace }) => namespace))].sort();
   return (
     // A region that scrolls must be reachable by keyboard.
@@ -147,7 +151,7 @@ function Tenants({ all }: { all: readonly Environment[] }) {
                 <th scope="row">
                   <Link href={`/?owner=*&q=${encodeURIComponent(tenant)}`}>{tenant}</Link>
                 </th>
-                <td className="list">{[...new Set(own.map(({ kind }) => kind))].map((kind) => `${own.filter((one) => one.kind === kind).length} × ${known(kind).title}`).join(', ')}</td>
+                <td className="list">{sumOf(own, known)}</td>
                 {MOODS.map(([mood]) => (
                   <td key={mood} className="number" data-mood={mood}>
                     {sum(own, mood) || <span className="quiet">0</span>}
@@ -160,6 +164,12 @@ function Tenants({ all }: { all: readonly Environment[] }) {
       </table>
     </div>
   );
+}
+
+/** How many of each kind there are: `2 × GPU workspace, 1 × GPU stock pool`. */
+function sumOf(all: readonly Environment[], known: (of: OfKind) => Known): string {
+  const one = new Map(all.map((environment) => [kindPath(environment), environment]));
+  return [...one].map(([path, some]) => `${all.filter((other) => kindPath(other) === path).length} × ${known(some).title}`).join(', ');
 }
 
 function AllWell({ words }: { words: string }) {

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { ProblemAlert } from '../parts/ProblemAlert';
 import { Brand } from '../parts/Frame';
-import { Picture } from '../kinds/known';
+import { Picture, PICTURED } from '../kinds/known';
 import type { Told } from '../state/session';
 
 /** Where signing in begins; it comes back to where one was. */
@@ -19,8 +19,8 @@ export function SignInPage({ told, elsewhere }: { told?: Told; elsewhere?: true 
       <h1>Environments of your own, in minutes</h1>
       <p className="lead">Choose what you need, see what it will be, watch each part come up, and connect. Everything is made under your own rights.</p>
       <div className="sign-in-pictures">
-        {['GpuDevWorkspace', 'ApplicationEnvironment', 'UnifiedEnvironment', 'StockPool', 'Environment'].map((kind) => (
-          <Picture key={kind} kind={kind} size={52} />
+        {PICTURED.map((api) => (
+          <Picture key={api} api={api} size={52} />
         ))}
       </div>
       {told && <ProblemAlert {...told} />}

@@ -5,10 +5,10 @@ import { Link } from 'wouter';
 import { answer, api } from '../api/client';
 import { Refused, words } from '../api/problem';
 import type { Connection as Details, Environment } from '../api/schema';
-import { known } from '../kinds/known';
 import { isClosedToSsh, isInside, isLink, placeOf } from '../kinds/paths';
 import { humane } from '../kinds/words';
 import { sessionAtom } from '../state/session';
+import { useKnown } from '../state/useKnown';
 import { Copy } from './Copy';
 import { Icon } from './Icon';
 import { ProblemAlert } from './ProblemAlert';
@@ -17,8 +17,9 @@ import { ProblemAlert } from './ProblemAlert';
 export function Connection({ environment }: { environment: Environment }) {
   const { endpoint, kind, status, deletedAt, ready } = environment;
   const { state } = useAtomValue(sessionAtom);
+  const { addressless } = useKnown(environment);
   const facts = Object.entries(status).flatMap(([name, value]) => flat(name, value)).filter(([name, value]) => value !== endpoint && name !== 'ready');
-  const needsNone = ready || known(kind).addressless;
+  const needsNone = ready || addressless;
   const noAddress = needsNone ? 'This environment has no address.' : deletedAt ? 'The address was removed.' : environment.failed ? 'No address: the environment could not be created.' : 'No address yet.';
   const command = connects(kind) ? `paved connect ${environment.name} -n ${environment.namespace}` : undefined;
   return (

@@ -2,11 +2,13 @@ import { useAtomValue } from 'jotai';
 import { memo } from 'react';
 import { Link } from 'wouter';
 import type { Environment } from '../api/schema';
-import { known, Picture } from '../kinds/known';
+import { Picture } from '../kinds/known';
 import { moodOf } from '../kinds/mood';
 import { isLink, pageOf } from '../kinds/paths';
 import { environmentAtom } from '../state/environments';
 import type { Key } from '../state/ledger';
+import { useFault } from '../state/useFault';
+import { useKnown } from '../state/useKnown';
 import { Ago } from './Ago';
 import { Copy } from './Copy';
 import { KindName } from './KindName';
@@ -16,13 +18,18 @@ import { Progress } from './Progress';
 /** An environment as a card. It reads its own atom, so a change of another one leaves it as it is. */
 export const EnvironmentCard = memo(function EnvironmentCard({ of }: { of: Key }) {
   const environment = useAtomValue(environmentAtom(of));
-  if (!environment) return null;
-  const { name, namespace, kind, phase, message, progress, owner } = environment;
+  return environment ? <Card environment={environment} /> : null;
+});
+
+function Card({ environment }: { environment: Environment }) {
+  const { name, namespace, phase, message, progress, owner } = environment;
   const mood = moodOf(environment);
+  const fault = useFault(environment);
+  const { api } = useKnown(environment);
   return (
     <li className="card" data-mood={mood}>
       <div className="card-head">
-        <Picture kind={kind} size={40} />
+        <Picture api={api} size={40} />
         <div className="grow">
           <div className="card-title">
             <h2 className="cut">
@@ -39,7 +46,7 @@ export const EnvironmentCard = memo(function EnvironmentCard({ of }: { of: Key }
         </div>
       </div>
       <Progress text={progress} mood={mood} />
-      <p className="says">{message}</p>
+      <p className="says">{fault ? fault.cause.headline : message}</p>
       <Endpoint of={environment} />
       <p className="card-foot small">
         <span className="cut">{owner ?? 'nobody’s'}</span>
@@ -47,7 +54,7 @@ export const EnvironmentCard = memo(function EnvironmentCard({ of }: { of: Key }
       </p>
     </li>
   );
-});
+}
 
 /** An environment as a row of a table. */
 export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) {
@@ -82,8 +89,10 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
 });
 
 /** Where people reach it. What is ready without an address needs none; its room stays, so that cards keep their height. */
-function Endpoint({ of: { name, endpoint, kind, ready } }: { of: Environment }) {
-  if (!endpoint) return <p className="endpoint small">{ready || known(kind).addressless ? '' : 'No address yet'}</p>;
+function Endpoint({ of }: { of: Environment }) {
+  const { name, endpoint, ready } = of;
+  const { addressless } = useKnown(of);
+  if (!endpoint) return <p className="endpoint small">{ready || addressless ? '' : 'No address yet'}</p>;
   return (
     <p className="endpoint">
       {isLink(endpoint) ? (

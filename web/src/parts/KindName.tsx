@@ -1,11 +1,11 @@
-import type { Environment } from '../api/schema';
-import { groupOf, known } from '../kinds/known';
+import { groupOf, type OfKind } from '../kinds/known';
 import { twinsAtom } from '../state/session';
+import { useKnown } from '../state/useKnown';
 import { useValue } from '../state/useValue';
 
 /** What people call an environment's kind; where two groups serve one that is called so, with its group. */
-export function KindName({ of: { kind, apiVersion } }: { of: Pick<Environment, 'kind' | 'apiVersion'> }) {
-  const { title } = known(kind);
+export function KindName({ of }: { of: OfKind }) {
+  const { title } = useKnown(of);
   const isTwin = useValue(twinsAtom, (twins) => twins.has(title));
   return (
     <>
@@ -13,7 +13,7 @@ export function KindName({ of: { kind, apiVersion } }: { of: Pick<Environment, '
       {isTwin && (
         <>
           {' '}
-          <span className="whole-word">({groupOf(apiVersion)})</span>
+          <span className="whole-word">({groupOf(of.apiVersion)})</span>
         </>
       )}
     </>

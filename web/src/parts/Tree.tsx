@@ -3,6 +3,7 @@ import { moodOfPart } from '../kinds/mood';
 import { nameOf, treeOf, type Node } from '../kinds/tree';
 import { count, humane } from '../kinds/words';
 import { Ago } from './Ago';
+import { CauseWords } from './CauseWords';
 import { Copy } from './Copy';
 import { Fold } from './Fold';
 import { Dot } from './Pill';
@@ -64,7 +65,7 @@ function Helpers({ node, leaving, planned }: { node: Node; leaving: boolean; pla
 }
 
 function Leaf({ part, leaving, planned }: { part: Part; leaving: boolean; planned: boolean }) {
-  const { kind, ready, reason, since, message } = part;
+  const { kind, ready, reason, since, message, cause } = part;
   const mood = planned ? 'idle' : moodOfPart(part, leaving);
   const word = reason ?? (leaving ? 'Still there' : ready ? 'Ready' : 'Pending');
   return (
@@ -80,7 +81,8 @@ function Leaf({ part, leaving, planned }: { part: Part; leaving: boolean; planne
           </span>
         )}
       </div>
-      {!planned && (mood !== 'bad' || part.externalName) && <LeafLine part={part} says={ready || mood === 'bad' ? undefined : message} />}
+      {!planned && (mood !== 'bad' || part.externalName) && <LeafLine part={part} says={ready || mood === 'bad' ? undefined : (cause?.headline ?? message)} />}
+      {mood === 'bad' && cause && <CauseWords cause={cause} />}
       {mood === 'bad' && message && <blockquote className="words">{message}</blockquote>}
     </div>
   );

@@ -121,7 +121,7 @@ export class Environments {
     if (!since || environment.deletedAt) return environment;
     // While it goes, progress counts what is gone.
     const progress = environment.progress.replace(/^\d+/, '0');
-    return { ...environment, phase: 'Deleting', deletedAt: since, message: 'is being deleted', progress, ready: false };
+    return { ...environment, phase: 'Deleting', deletedAt: since, message: 'is being deleted', diagnosis: undefined, progress, ready: false };
   }
 }
 

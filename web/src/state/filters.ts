@@ -1,5 +1,5 @@
 import type { Me } from '../api/schema';
-import { kindPath, known } from '../kinds/known';
+import { kindPath, type Known, type OfKind } from '../kinds/known';
 import { compare } from '../kinds/words';
 import type { Row } from './environments';
 
@@ -38,10 +38,10 @@ export function isMine(
 }
 
 /** The rows that fit, in order. */
-export function listed(rows: readonly Row[], { q, kind, owner, phase, sort }: Filters, me: Me | undefined): Row[] {
+export function listed(rows: readonly Row[], { q, kind, owner, phase, sort }: Filters, me: Me | undefined, known: (of: OfKind) => Known): Row[] {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (row: Row) => {
-    const text = `${row.name} ${row.namespace} ${row.kind} ${known(row.kind).title} ${row.owner}`.toLowerCase();
+    const text = `${row.name} ${row.namespace} ${row.kind} ${known(row).title} ${row.owner}`.toLowerCase();
     const whose = owner === '*' || (owner === '-' ? !row.owner : owner ? row.owner === owner : isMine(row, me));
     return whose && (!kind || kindPath(row) === kind) && (!phase || row.phase === phase) && words.every((word) => text.includes(word));
   };

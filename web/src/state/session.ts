@@ -1,7 +1,7 @@
 import { atom } from 'jotai';
 import type { Kind, Me } from '../api/schema';
 import type { Line } from '../api/live';
-import { known } from '../kinds/known';
+import { knowledgeOf } from '../kinds/known';
 
 /** Who sits before the page. */
 export type Session =
@@ -37,8 +37,12 @@ export const kindsAtom = atom<readonly Kind[] | undefined>(undefined);
 /** Why the last attempt to learn them did not work. */
 export const kindsErrorAtom = atom<unknown>(undefined);
 
+/** What is known of each kind. */
+export const knownAtom = atom((get) => knowledgeOf(get(kindsAtom) ?? []));
+
 /** What people call those kinds that more than one group serves. */
 export const twinsAtom = atom((get) => {
-  const titles = (get(kindsAtom) ?? []).map(({ kind }) => known(kind).title);
+  const known = get(knownAtom);
+  const titles = (get(kindsAtom) ?? []).map((kind) => known(kind).title);
   return new Set(titles.filter((title, index) => titles.indexOf(title) !== index));
 });

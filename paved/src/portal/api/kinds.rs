@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use function_paved_road::apis::{APIS, Info};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -26,6 +27,23 @@ pub(in crate::portal) struct Kind {
     api_version: String,
     /// As it stands in paths.
     plural: String,
+    /// The name of its API in this repository, for example gpu-workspace. Absent for an API that
+    /// this portal does not know, as are the title, the suffix and the endpoints.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api: Option<&'static str>,
+    /// What people call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// What suggested names of new environments end in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suffix: Option<&'static str>,
+    /// The status fields with the address of an environment, the best one first. Empty: no
+    /// environment of this kind has an address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    endpoints: Option<Vec<&'static str>>,
+    /// The keys of its connection details.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connection_keys: Option<Vec<&'static str>>,
     /// What it is, as its schema says.
     description: String,
     /// Whether it is a claim: then its connection details go to a Secret that it names.
@@ -50,7 +68,7 @@ pub(in crate::portal) struct Where {
     namespace: Option<String>,
 }
 
-/// All kinds.
+/// All kinds, those of one API side by side.
 #[utoipa::path(get, path = "/api/v1/kinds", operation_id = "listKinds", tag = "kinds", params(Where),
     responses((status = 200, description = "All kinds.", body = Vec<Kind>), Refusals))]
 pub(in crate::portal) async fn list(
@@ -59,8 +77,10 @@ pub(in crate::portal) async fn list(
     Query(query): Query<Where>,
 ) -> Result<Answer<Vec<Kind>>, Problem> {
     let seen = portal.catalog.seen();
+    let mut known: Vec<_> = seen.all().iter().collect();
+    known.sort_by_key(|kind| place(kind));
     let mut kinds = Vec::new();
-    for kind in seen.all() {
+    for kind in known {
         kinds.push(shown(&portal, &person, kind, query.namespace.as_deref()).await?);
     }
     Ok(Answer(kinds))
@@ -78,6 +98,12 @@ pub(in crate::portal) async fn get(
 ) -> Result<Answer<Kind>, Problem> {
     let kind = portal.catalog.seen().called(&kind)?;
     Ok(Answer(shown(&portal, &person, &kind, query.namespace.as_deref()).await?))
+}
+
+/// Where the API of a kind stands in the list of all APIs; unknown ones come last.
+fn place(kind: &cluster::Kind) -> usize {
+    let name = kind.paved_api().map(|api| api.info().name);
+    APIS.iter().position(|api| Some(api.info().name) == name).unwrap_or(APIS.len())
 }
 
 async fn shown(
@@ -106,8 +132,14 @@ async fn shown(
     let schema = seen.schema(kind);
     let text = |path: &str| schema.and_then(|schema| schema.pointer(path)?.as_str()).map(str::to_owned);
     let description = text("/description").or_else(|| text("/properties/spec/description"));
+    let info = kind.paved_api().map(|api| api.info());
     Ok(Kind {
         kind: kind.name().to_owned(),
+        api: info.map(|info| info.name),
+        title: info.map(Info::heading),
+        suffix: info.map(|info| info.suffix),
+        endpoints: info.map(|info| info.endpoints.to_vec()),
+        connection_keys: info.map(|info| info.connection_keys.to_vec()),
         api_version: kind.resource.api_version.clone(),
         plural: kind.resource.plural.clone(),
         description: description.unwrap_or_default(),

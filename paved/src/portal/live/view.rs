@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::environment::Environment;
+use super::cause::{Cause, Diagnosis};
+use crate::environment::{self, Environment};
 
 /// An environment: what it is, and how it fares.
 #[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
@@ -42,6 +43,9 @@ pub(in crate::portal) struct View {
     pub(in crate::portal) failed: bool,
     /// What it waits for, or what failed, in a sentence.
     pub(in crate::portal) message: String,
+    /// Why it is not ready, as far as there is more to say than that it is being made.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::portal) diagnosis: Option<Diagnosis>,
     /// How many parts are ready, of how many: `4/6`; since it is being deleted, how many are gone.
     pub(in crate::portal) progress: String,
     /// Where people reach it.
@@ -82,12 +86,17 @@ pub(in crate::portal) struct Part {
     /// Where its provider refused something, the provider's own words.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) message: Option<String>,
+    /// Why it is not ready, or why a change of it failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::portal) cause: Option<Cause>,
 }
 
 impl From<ResourceStatus> for Part {
     fn from(status: ResourceStatus) -> Self {
-        let ResourceStatus { slot, kind, name, external_name, ready, since, reason, message } = status;
-        Self { slot, kind, name, external_name, ready, since, reason, message }
+        let ResourceStatus { slot, kind, name, external_name, ready, since, reason, message, cause } = status;
+        let names: Vec<&str> = [&name, &external_name].into_iter().filter_map(Option::as_deref).collect();
+        let cause = cause.map(|cause| Cause::of(cause, message.as_deref().unwrap_or_default(), &names));
+        Self { slot, kind, name, external_name, ready, since, reason, message, cause }
     }
 }
 
@@ -174,6 +183,7 @@ impl View {
             ready: seen.is_ready() && seen.is_current(),
             failed: seen.mark() == crate::paint::Mark::Bad,
             message: seen.sentence().to_owned(),
+            diagnosis: seen.diagnosis().map(|found| diagnosis(found, &seen)),
             progress: progress(&seen),
             endpoint: seen.endpoint(),
             composition: seen.composition.clone(),
@@ -201,6 +211,17 @@ impl View {
     }
 }
 
+/// Why an environment is not ready, with the words for it.
+fn diagnosis(found: environment::Diagnosis, seen: &Environment) -> Diagnosis {
+    let part = seen.parts.iter().find(|part| Some(&part.slot) == found.slot.as_ref());
+    let cause = match part.cloned().map(Part::from).and_then(|part| part.cause) {
+        // The same as of its part.
+        Some(of_part) => of_part,
+        None => Cause::of(found.cause, &found.message, &[&seen.name, &seen.namespace]),
+    };
+    Diagnosis { cause, slot: found.slot, from: found.from.map(|time| time.to_string()) }
+}
+
 /// How far it is. Of what is being deleted nothing is gone until it was looked at.
 fn progress(seen: &Environment) -> String {
     match seen.progress.split_once('/') {
@@ -215,6 +236,26 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn diagnosis_is_of_the_first_failed_part() {
+        let object: DynamicObject = serde_json::from_value(json!({
+            "apiVersion": "platform.acme.io/v1alpha1", "kind": "GpuDevWorkspaceClaim", "metadata": {"name": "ada"},
+            "status": {"phase": "Failed", "resources": [
+                {"slot": "disk", "kind": "Volume", "ready": false, "reason": "Failed", "message": "AccessDenied",
+                    "since": "2026-01-01T10:00:40Z"},
+                {"slot": "instance", "kind": "Instance", "ready": false, "reason": "Failed",
+                    "message": "VcpuLimitExceeded: none left", "since": "2026-01-01T10:00:20Z"},
+            ]},
+        }))
+        .unwrap();
+        let view = View::of(&object, "gpudevworkspaceclaims");
+        let told = view.diagnosis.unwrap();
+        assert_eq!((told.slot.as_deref(), told.from), (Some("instance"), None));
+        assert_eq!(Some(&told.cause), view.parts[1].cause.as_ref());
+        assert_eq!(told.cause.headline, "Quota exceeded");
+        assert!(told.cause.remediation.contains("higher quota"), "{}", told.cause.remediation);
+    }
 
     #[test]
     fn what_was_ready_is_not_gone() {

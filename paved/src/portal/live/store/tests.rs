@@ -134,6 +134,7 @@ fn what_is_left_stays_shown_while_it_goes() {
         since: String::new(),
         reason: Some("Deleting".into()),
         message: None,
+        cause: None,
     };
     let left = Left { parts: vec![part.clone()], count: 2, of: 3 };
     live.show_left(&key, "u", left.clone());

@@ -1,0 +1,220 @@
+//! The diagnosis: why a resource or an environment is not ready, and what to do about it.
+//!
+//! A [`Cause`] is a code with parameters. One table ([`table`]) leads from the messages of
+//! providers, of Crossplane and of this function to a code. Each code has a headline and a
+//! remediation ([`words`]). The function writes the causes into `status.resources[].cause`. The
+//! command line and the portal take them from there. For a status without causes, which an older
+//! function wrote, they ask the same table.
+
+mod details;
+mod table;
+mod words;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use details::{blamed, details};
+use table::{Effect, TABLE};
+
+/// Why a resource or an environment is not ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cause {
+    /// The cause in one word: QuotaExceeded, NoCapacity, Throttled, CredentialsInvalid,
+    /// AccessDenied, NameTaken, SettingsReference, ProviderConfigMissing, ProviderMissing,
+    /// NotAccepted, WaitsFor, WaitsForSecret, Paused, or Unknown. Later releases may add words.
+    #[schemars(with = "String")]
+    pub code: Code,
+    /// What the cause is about, as far as it is known: for example `slot`, the resource that this
+    /// one waits for, or `quota`, the quota that is exceeded.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, String>,
+}
+
+/// The kinds of cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Code {
+    /// A quota is used up. Params: `provider`, `service`, `quota`.
+    QuotaExceeded,
+    /// The cloud has no capacity for the request. Params: `provider`, `service`.
+    NoCapacity,
+    /// The cloud limits the rate of requests. Params: `provider`, `service`.
+    Throttled,
+    /// The provider's credentials are invalid or expired. Params: `provider`, `service`.
+    CredentialsInvalid,
+    /// The provider's identity may not do this. Params: `provider`, `service`, `action`.
+    AccessDenied,
+    /// The name is taken. Params: `conflict`, which is `rule` if a firewall rule exists already.
+    NameTaken,
+    /// Settings name something that does not exist. Params: `settings`, the key.
+    SettingsReference,
+    /// The provider config is missing, or its provider does not run. Params: `config`, `kind`,
+    /// `group`.
+    ProviderConfigMissing,
+    /// The cluster does not have the kind. Params: `kind`, `version`.
+    ProviderMissing,
+    /// The API server has not accepted the object. Params: `kind`.
+    NotAccepted,
+    /// Something else has to exist first. Params: `slot` of the other resource, or `for` in words.
+    WaitsFor,
+    /// A Secret has to exist first. Params: `secret`, its name.
+    WaitsForSecret,
+    /// The annotation `crossplane.io/paused` stops the reconciliation.
+    Paused,
+    /// Crossplane does not compose the environment.
+    Uncomposed,
+    /// Crossplane has composed an older spec, and not the newest one.
+    Overdue,
+    /// The function rejected the spec.
+    InvalidSpec,
+    /// The function rejected the Settings.
+    InvalidSettings,
+    /// The function refused to drop a resource that exists.
+    WouldDelete,
+    /// The Composition sends a kind to the function that the function does not know.
+    UnsupportedKind,
+    /// The environment's namespace exists, and was not created for this environment.
+    NamespaceTaken,
+    /// None of these: the provider's message is all that is known. Also a code of a later release.
+    /// Params: `kind` of the resource.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Code {
+    /// The code for a reason of the condition `Provisioned` with which the function rejects an
+    /// environment.
+    pub fn rejection(reason: &str) -> Option<Self> {
+        Some(match reason {
+            "InvalidSpec" => Self::InvalidSpec,
+            "InvalidSettings" => Self::InvalidSettings,
+            "WouldDelete" => Self::WouldDelete,
+            "UnsupportedKind" => Self::UnsupportedKind,
+            "NamespaceTaken" => Self::NamespaceTaken,
+            _ => return None,
+        })
+    }
+
+    /// Whether it is ordinary waiting, which ends without anybody's help.
+    pub fn is_waiting(self) -> bool {
+        matches!(self, Self::WaitsFor | Self::WaitsForSecret)
+    }
+}
+
+impl Cause {
+    /// A cause with its parameters.
+    pub fn new<const N: usize>(code: Code, params: [(&str, &str); N]) -> Self {
+        let params = params.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Self { code, params: params.into() }
+    }
+
+    /// The value of a parameter.
+    pub fn param(&self, name: &str) -> Option<&str> {
+        self.params.get(name).map(String::as_str)
+    }
+}
+
+/// A resource of an environment, as its line in `status.resources` describes it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Line<'l> {
+    /// Its permanent name in the environment.
+    pub slot: &'l str,
+    /// Its Kubernetes kind.
+    pub kind: &'l str,
+    /// Its object's name in the cluster.
+    pub name: Option<&'l str>,
+    /// Its name or id in the cloud.
+    pub external_name: Option<&'l str>,
+    /// Whether it is ready.
+    pub ready: bool,
+    /// What it is doing, if it is not as it should be.
+    pub reason: Option<&'l str>,
+    /// Its message.
+    pub message: Option<&'l str>,
+}
+
+/// The cause of each line; `None` for a resource that is ready or is being created. `api` is the
+/// API's name, for example `gpu-workspace`.
+pub fn causes(lines: &[Line<'_>], api: Option<&str>) -> Vec<Option<Cause>> {
+    lines.iter().map(|line| cause(line, lines, api)).collect()
+}
+
+fn cause(line: &Line<'_>, lines: &[Line<'_>], api: Option<&str>) -> Option<Cause> {
+    let message = line.message.unwrap_or_default();
+    match line.reason? {
+        "Paused" => Some(Cause::new(Code::Paused, [])),
+        "NotAccepted" => Some(Cause::new(Code::NotAccepted, [("kind", line.kind)])),
+        "Waiting" => Some(waiting(line, lines, message)),
+        "Failed" => {
+            let unknown = || Cause::new(Code::Unknown, [("kind", line.kind)]);
+            Some(refusal(message, api).unwrap_or_else(unknown))
+        }
+        _ => refusal(message, api),
+    }
+}
+
+/// The cause of a message in which Crossplane says why it cannot compose an environment.
+pub fn of_composite(message: &str) -> Cause {
+    refusal(message, None).unwrap_or_else(|| Cause::new(Code::Unknown, []))
+}
+
+/// What a provider, an API server or Crossplane refused, if the table knows the message.
+fn refusal(message: &str, api: Option<&str>) -> Option<Cause> {
+    let lower = message.to_lowercase();
+    let known = |code: Code| !matches!(code, Code::WaitsFor | Code::Unknown);
+    let row = TABLE.iter().find(|row| known(row.code) && row.fits(&lower))?;
+    Some(Cause { code: row.code, params: details(row.code, message, &lower, api) })
+}
+
+/// What a resource waits for.
+fn waiting(line: &Line<'_>, lines: &[Line<'_>], message: &str) -> Cause {
+    let lower = message.to_lowercase();
+    let own = [Code::WaitsForSecret, Code::ProviderConfigMissing];
+    let row = TABLE.iter().find(|row| own.contains(&row.code) && row.fits(&lower));
+    if let Some(row) = row {
+        let params = details(row.code, message, &lower, None);
+        // The environment may create the provider config itself.
+        let composed = lines.iter().find(|other| {
+            let is_config = row.code == Code::ProviderConfigMissing && other.kind.ends_with("ProviderConfig");
+            is_config && other.name.is_some() && other.name == params.get("config").map(String::as_str)
+        });
+        return match composed {
+            Some(config) => Cause::new(Code::WaitsFor, [("slot", config.slot)]),
+            None => Cause { code: row.code, params },
+        };
+    }
+    let awaited = match message.strip_prefix("waits for ") {
+        Some("something else") => None,
+        Some(what) => {
+            let named = lines.iter().find(|other| other.slot == what);
+            Some(named.map_or(("for", what), |other| ("slot", other.slot)))
+        }
+        None => blamed(line, lines, &lower).map(|other| ("slot", other.slot)),
+    };
+    match awaited {
+        Some(awaited) => Cause::new(Code::WaitsFor, [awaited]),
+        None => Cause::new(Code::WaitsFor, []),
+    }
+}
+
+/// Whether a provider says, as an error, that something does not exist yet.
+pub fn is_not_there_yet(message: &str) -> bool {
+    has_effect(message, Effect::Waits)
+}
+
+/// Whether a provider refused a resource because something is missing that another resource of the
+/// same environment may still create. What Settings name is never such a thing.
+pub fn may_miss_a_sibling(message: &str) -> bool {
+    let lower = message.to_lowercase();
+    let of_settings = TABLE.iter().any(|row| row.code == Code::SettingsReference && row.fits(&lower));
+    has_effect(&lower, Effect::WaitsForSiblings) && !of_settings
+}
+
+fn has_effect(message: &str, effect: Effect) -> bool {
+    let lower = message.to_lowercase();
+    TABLE.iter().any(|row| row.effect == effect && row.fits(&lower))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! The parameters of a cause: what a message says beyond its code.
+
+use std::collections::BTreeMap;
+
+use super::{Code, Line};
+
+/// The keys of Settings that the words of a cloud lead to: by words in lower case, and by API.
+const SETTINGS: &[(&str, &[(&str, &str)])] = &[
+    ("invalidamiid", &[("gpu-workspace", "gpuWorkspace.amis")]),
+    (
+        "invalidsubnetid",
+        &[("gpu-workspace", "gpuWorkspace.networks"), ("virtual-environment", "environment.eks.subnetIds")],
+    ),
+    ("invalidvpcid", &[("gpu-workspace", "gpuWorkspace.networks")]),
+    ("dbsubnetgroupnotfound", &[("unified-environment", "unifiedEnvironment.rds.subnetGroup")]),
+    (
+        "global/networks",
+        &[
+            ("application-environment", "applicationEnvironment.network"),
+            ("virtual-environment", "environment.gke.network"),
+        ],
+    ),
+];
+
+/// The longest value of a parameter in bytes.
+const LONGEST: usize = 120;
+
+/// The shortest name, in letters, by which a message can blame a resource.
+const SHORTEST: usize = 4;
+
+/// What a message says beyond its code; `lower` is the same in lower case.
+pub(super) fn details(code: Code, message: &str, lower: &str, api: Option<&str>) -> BTreeMap<String, String> {
+    let found: Vec<(&str, Option<&str>)> = match code {
+        Code::QuotaExceeded => [cloud(message, lower), vec![("quota", quota(message))]].concat(),
+        Code::AccessDenied => {
+            let action = after(message, "not authorized to perform: ", " ,")
+                .or_else(|| after(message, "does not have authorization to perform action '", "'"));
+            [cloud(message, lower), vec![("action", action)]].concat()
+        }
+        Code::NoCapacity | Code::Throttled | Code::CredentialsInvalid => cloud(message, lower),
+        Code::NameTaken => {
+            let is_rule = lower.contains("invalidpermission.duplicate");
+            vec![("conflict", is_rule.then_some("rule"))]
+        }
+        Code::SettingsReference => vec![("settings", settings(lower, api))],
+        Code::ProviderConfigMissing => provider_config(message),
+        Code::ProviderMissing => vec![
+            ("kind", after(message, "no matches for kind \"", "\"")),
+            ("version", after(message, "in version \"", "\"")),
+        ],
+        Code::WaitsForSecret => vec![("secret", secret(message))],
+        _ => Vec::new(),
+    };
+    let fits = |value: &&str| !value.is_empty() && value.len() <= LONGEST;
+    let known = found.into_iter().filter_map(|(name, value)| Some((name, value.filter(fits)?)));
+    known.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// Whose message it is, and of which of its services.
+fn cloud<'m>(message: &'m str, lower: &str) -> Vec<(&'static str, Option<&'m str>)> {
+    // As the SDK of AWS writes it: `operation error EC2: RunInstances, ...`.
+    let service = after(message, "operation error ", ":");
+    let is = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let provider = if service.is_some() {
+        Some("AWS")
+    } else if is(&["googleapi:"]) {
+        Some("Google Cloud")
+    } else if is(&["azure", "code=\"skunotavailable"]) {
+        Some("Azure")
+    } else if is(&["exceeded quota: "]) {
+        Some("Kubernetes")
+    } else {
+        None
+    };
+    vec![("provider", provider), ("service", service)]
+}
+
+fn quota(message: &str) -> Option<&str> {
+    after(message, "exceeded quota: ", ", ")
+        .or_else(|| after(message, "Quota '", "'"))
+        .or_else(|| message.contains("vCPU limit").then_some("vCPUs"))
+        .or_else(|| {
+            // As Azure writes it: `exceeding approved Total Regional Cores quota`.
+            let (_, rest) = message.split_once("exceeding approved ")?;
+            rest.split_once(" quota").map(|(quota, _)| quota)
+        })
+}
+
+/// The key of Settings that names what does not exist; of an unknown API, the likeliest.
+fn settings(lower: &str, api: Option<&str>) -> Option<&'static str> {
+    let (_, keys) = SETTINGS.iter().find(|(words, _)| lower.contains(words))?;
+    let own = keys.iter().find(|(name, _)| Some(*name) == api);
+    own.or_else(|| keys.first().filter(|_| api.is_none())).map(|(_, key)| *key)
+}
+
+/// Name, kind and group of a provider config. Crossplane's runtime writes
+/// `ProviderConfig.aws.upbound.io "default" not found`, controller-runtime
+/// `providerconfigs.aws.upbound.io "default" not found`, and this function
+/// `ProviderConfig default (aws.upbound.io)`.
+fn provider_config(message: &str) -> Vec<(&'static str, Option<&str>)> {
+    const KINDS: [(&str, &str); 4] = [
+        ("ClusterProviderConfig", "ClusterProviderConfig"),
+        ("clusterproviderconfigs", "ClusterProviderConfig"),
+        ("ProviderConfig", "ProviderConfig"),
+        ("providerconfigs", "ProviderConfig"),
+    ];
+    for (word, kind) in KINDS {
+        let Some(rest) = message.match_indices(word).find_map(|(at, _)| {
+            let rest = &message[at + word.len()..];
+            rest.starts_with(['.', ' ']).then_some(rest)
+        }) else {
+            continue;
+        };
+        if let Some(rest) = rest.strip_prefix('.') {
+            let group = rest.split([' ', '"']).next();
+            return vec![("config", after(rest, "\"", "\"")), ("kind", Some(kind)), ("group", group)];
+        }
+        let (name, rest) = rest.trim_start().split_once(' ').unwrap_or((rest.trim_start(), ""));
+        let group = rest.strip_prefix('(').and_then(|rest| rest.split(')').next());
+        let is_name = group.is_some() || name.starts_with('"');
+        let config = Some(name.trim_matches('"')).filter(|_| is_name);
+        return vec![("config", config), ("kind", Some(kind)), ("group", group)];
+    }
+    Vec::new()
+}
+
+fn secret(message: &str) -> Option<&str> {
+    after(message, "ecret \"", "\"").or_else(|| after(message, "ecrets \"", "\""))
+}
+
+/// The text after `begin` as far as one of the characters `ends`.
+fn after<'m>(message: &'m str, begin: &str, ends: &str) -> Option<&'m str> {
+    let (_, rest) = message.split_once(begin)?;
+    rest.split(|c| ends.contains(c)).next().filter(|found| !found.is_empty())
+}
+
+/// The resource that a message, in lower case, blames: one that is not ready, whose name in the
+/// cloud, slot or kind is in it. The longest name counts.
+pub(super) fn blamed<'l>(line: &Line<'_>, lines: &'l [Line<'l>], lower: &str) -> Option<&'l Line<'l>> {
+    let packed = letters(lower);
+    let blame = |other: &Line<'_>| {
+        let external = other.external_name.map(str::to_lowercase).filter(|name| lower.contains(name));
+        let names = [other.slot, other.kind].map(letters);
+        let named = names.into_iter().filter(|name| packed.contains(name.as_str()));
+        named.chain(external).map(|name| name.len()).filter(|length| *length >= SHORTEST).max()
+    };
+    let others = lines.iter().filter(|other| {
+        !other.ready && other.slot != line.slot && other.kind != line.kind && other.kind != "Usage"
+    });
+    let mut found: Option<(usize, &Line<'_>)> = None;
+    for other in others {
+        let Some(length) = blame(other) else { continue };
+        if found.is_none_or(|(longest, _)| length > longest) {
+            found = Some((length, other));
+        }
+    }
+    found.map(|(_, other)| other)
+}
+
+/// Letters and digits in lower case.
+fn letters(text: &str) -> String {
+    text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}

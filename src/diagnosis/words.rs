@@ -1,0 +1,144 @@
+//! What each cause is called, and what helps.
+
+use super::{Cause, Code};
+
+impl Cause {
+    /// The cause in a few words, without a full stop.
+    pub fn headline(&self) -> String {
+        let param = |name| self.param(name);
+        match self.code {
+            Code::QuotaExceeded => match (self.cloud(), param("quota")) {
+                (Some(cloud), Some(quota)) => format!("{cloud} quota exceeded: {quota}"),
+                (Some(cloud), None) => format!("{cloud} quota exceeded"),
+                (None, Some(quota)) => format!("Quota exceeded: {quota}"),
+                (None, None) => "Quota exceeded".to_owned(),
+            },
+            Code::NoCapacity => format!("{} has no capacity", self.cloud_or("The cloud")),
+            Code::Throttled => format!("{} limits the rate of requests", self.cloud_or("The cloud")),
+            Code::CredentialsInvalid => "The provider's credentials are invalid or expired".to_owned(),
+            Code::AccessDenied => {
+                let what = param("action").unwrap_or("access");
+                format!("{} denied {what}", self.cloud_or("The cloud"))
+            }
+            Code::NameTaken if param("conflict") == Some("rule") => {
+                "The firewall rule already exists".to_owned()
+            }
+            Code::NameTaken => "The name is already taken".to_owned(),
+            Code::SettingsReference => match param("settings") {
+                Some(key) => format!("settings.{key} names something that does not exist"),
+                None => "Settings name something that does not exist".to_owned(),
+            },
+            Code::ProviderConfigMissing => {
+                format!("The provider cannot use {}", self.provider_config())
+            }
+            Code::ProviderMissing => match (param("kind"), param("version")) {
+                (Some(kind), Some(version)) => format!("The cluster has no kind {kind} ({version})"),
+                (Some(kind), None) => format!("The cluster has no kind {kind}"),
+                (None, _) => "The cluster lacks a kind".to_owned(),
+            },
+            Code::NotAccepted => {
+                format!("The API server has not accepted the {}", param("kind").unwrap_or("object"))
+            }
+            Code::WaitsFor => match (param("slot"), param("for")) {
+                (Some(slot), _) => format!("Waiting for the {}", readable(slot)),
+                (None, Some(what)) => format!("Waiting for {what}"),
+                (None, None) => "Waiting for another resource".to_owned(),
+            },
+            Code::WaitsForSecret => match param("secret") {
+                Some(name) => format!("Waiting for Secret {name}"),
+                None => "Waiting for a Secret".to_owned(),
+            },
+            Code::Paused => "Reconciliation is paused".to_owned(),
+            Code::Uncomposed => "Crossplane does not compose this environment".to_owned(),
+            Code::Overdue => "Crossplane has not composed the newest spec".to_owned(),
+            Code::InvalidSpec => "The spec is invalid".to_owned(),
+            Code::InvalidSettings => "The platform team's Settings are invalid".to_owned(),
+            Code::WouldDelete => "The function refused to delete a resource".to_owned(),
+            Code::UnsupportedKind => "The function does not know this kind".to_owned(),
+            Code::NamespaceTaken => "The environment's namespace already exists".to_owned(),
+            Code::Unknown => match param("kind") {
+                Some(kind) => format!("The {kind} failed"),
+                None => "Crossplane cannot compose this environment".to_owned(),
+            },
+        }
+    }
+
+    /// What to do about it, in whole sentences.
+    pub fn remediation(&self) -> &'static str {
+        match self.code {
+            Code::QuotaExceeded => {
+                "Choose a smaller size, delete what you no longer need, or ask the platform team for \
+                 a higher quota."
+            }
+            Code::NoCapacity => "Try again later, or choose another machine type or region.",
+            Code::Throttled => "You need to do nothing: the provider retries automatically.",
+            Code::CredentialsInvalid => "Ask the platform team to renew the provider's credentials.",
+            Code::AccessDenied => "Ask the platform team to grant the permission to the provider's identity.",
+            Code::NameTaken if self.param("conflict") == Some("rule") => {
+                "Delete the rule that somebody else created."
+            }
+            Code::NameTaken => "Choose another name, or delete what has the name.",
+            Code::SettingsReference => "Ask the platform team to correct the Settings.",
+            Code::ProviderConfigMissing => {
+                "Ask the platform team to check that it exists and that its provider runs. `paved \
+                 doctor` shows both."
+            }
+            Code::ProviderMissing | Code::NotAccepted => {
+                "Ask the platform team to check that the provider is installed. `paved doctor` shows \
+                 which one is missing."
+            }
+            Code::WaitsFor => "You need to do nothing: creation continues automatically.",
+            Code::WaitsForSecret => {
+                "You need to do nothing if the environment creates the Secret. If the wait lasts, ask \
+                 the platform team for the Secret."
+            }
+            Code::Paused => "Remove the annotation crossplane.io/paused to continue.",
+            Code::Uncomposed => {
+                "Ask the platform team whether Crossplane runs, whether a Composition fits the \
+                 compositionRef or compositionSelector, and whether every function of the Composition \
+                 answers. `paved doctor` and the conditions of the composite show which."
+            }
+            Code::Overdue => {
+                "Other environments may come first. If the wait lasts, ask the platform team whether \
+                 every function of the Composition answers. `paved doctor` and the conditions of the \
+                 composite show which."
+            }
+            Code::InvalidSpec => "Correct the fields that the message names.",
+            Code::InvalidSettings => "Ask the platform team to correct what the message names.",
+            Code::WouldDelete => {
+                "Nothing was changed. Follow the message, or ask the platform team to report it."
+            }
+            Code::UnsupportedKind => "Ask the platform team to correct the Composition.",
+            Code::NamespaceTaken => {
+                "Delete the environment and create it again. It then gets another namespace."
+            }
+            Code::Unknown => "Read the message, or ask the platform team.",
+        }
+    }
+
+    /// Provider and service, for example `AWS EC2`.
+    fn cloud(&self) -> Option<String> {
+        let names: Vec<&str> =
+            ["provider", "service"].into_iter().filter_map(|name| self.param(name)).collect();
+        (!names.is_empty()).then(|| names.join(" "))
+    }
+
+    fn cloud_or(&self, other: &str) -> String {
+        self.cloud().unwrap_or_else(|| other.to_owned())
+    }
+
+    /// For example `ProviderConfig default (aws.upbound.io)`.
+    pub fn provider_config(&self) -> String {
+        let kind = self.param("kind").unwrap_or("provider config");
+        let name = self.param("config").map(|name| format!(" {name}")).unwrap_or_default();
+        let group = self.param("group").map(|group| format!(" ({group})")).unwrap_or_default();
+        let article = if name.is_empty() { "its " } else { "" };
+        format!("{article}{kind}{name}{group}")
+    }
+}
+
+/// A slot in words, if its dashes stand between words: `security-group`, not `ssh-192.0.2.0/24`.
+fn readable(slot: &str) -> String {
+    let is_words = slot.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    if is_words { slot.replace('-', " ") } else { slot.to_owned() }
+}
