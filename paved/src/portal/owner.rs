@@ -22,7 +22,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Whoever asks.
+    /// The current user.
     pub(super) fn of(person: &Person) -> Self {
         Self {
             login: person.login().to_owned(),

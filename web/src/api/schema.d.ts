@@ -13,7 +13,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make an application environment. */
+        /** Create an application environment. */
         post: operations["createApplicationEnvironment"];
         delete?: never;
         options?: never;
@@ -31,7 +31,7 @@ export interface paths {
         /** Environments of all kinds. */
         get: operations["listEnvironments"];
         put?: never;
-        /** Make an environment. */
+        /** Create an environment. */
         post: operations["createEnvironment"];
         delete?: never;
         options?: never;
@@ -46,16 +46,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One environment, as the API server has it now. */
+        /** The current state of an environment from the API server. */
         get: operations["getEnvironment"];
-        /** Change an environment: the whole of it. */
+        /** Replace an environment. */
         put: operations["replaceEnvironment"];
         post?: never;
-        /** Delete an environment, and with it all that it made. */
+        /** Delete an environment and its resources. */
         delete: operations["deleteEnvironment"];
         options?: never;
         head?: never;
-        /** Change some of an environment (JSON merge patch). */
+        /** Change fields of an environment (JSON merge patch). */
         patch: operations["patchEnvironment"];
         trace?: never;
     };
@@ -70,7 +70,7 @@ export interface paths {
         put?: never;
         /**
          * The connection details of an environment.
-         * @description A POST, so that no other site's link and no cache asks for them.
+         * @description A POST, so that a link on another site or a cache cannot request them.
          */
         post: operations["revealConnection"];
         delete?: never;
@@ -89,8 +89,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * What a change of an environment would do; nothing is changed.
-         * @description Takes what a PUT takes. What is rejected of the environment as it is, is not rejected again.
+         * Preview a change of an environment, without changing it.
+         * @description Takes the body of a PUT. Does not repeat errors that the current environment already has.
          */
         post: operations["previewChange"];
         delete?: never;
@@ -106,7 +106,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the API lives. */
+        /** Returns 200 while the API runs. */
         get: operations["getHealth"];
         put?: never;
         post?: never;
@@ -125,7 +125,7 @@ export interface paths {
         };
         /** My keys. */
         get: operations["getKeys"];
-        /** My keys are these, and no others. */
+        /** Replace my keys. */
         put: operations["replaceKeys"];
         post?: never;
         delete?: never;
@@ -209,7 +209,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How the making of a stock pool fares. */
+        /** The state of a job that creates a stock pool. */
         get: operations["getJob"];
         put?: never;
         post?: never;
@@ -226,12 +226,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The stock pools that I may see. */
+        /** The stock pools that I may read. */
         get: operations["listStockPools"];
         put?: never;
         /**
-         * Make a stock pool.
-         * @description With the same `Idempotency-Key` it is made once, and the same job is answered; another body under it is a conflict.
+         * Create a stock pool.
+         * @description Requests with the same `Idempotency-Key` create one pool and return one job. A different body is
+         *     a conflict.
          */
         post: operations["createStockPool"];
         delete?: never;
@@ -250,8 +251,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * What a claim would become; nothing is made.
-         * @description The API server is not asked: what it would refuse is found by its schema.
+         * Preview an environment, without creating it.
+         * @description The portal checks the schema itself, without a request to the API server.
          */
         post: operations["previewEnvironment"];
         delete?: never;
@@ -268,10 +269,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Environments as they change, as Server-Sent Events.
-         * @description First `snapshot` (`{"total"}`, whatever was known before is void) and an `added` for each, or what was
-         *     missed since `Last-Event-ID`; then `synced`; then `added`, `modified` and `deleted` as they happen. `heartbeat` says that the line
-         *     stands; `reset` (`{"reason"}`) that it ends, and that one may come back unless one has signed out.
+         * Changes of environments, as Server-Sent Events.
+         * @description The stream starts with `snapshot` (`{"total"}`, which replaces all earlier state) and one
+         *     `added` for each environment, or with the events since `Last-Event-ID`. Then it sends `synced`,
+         *     and `added`, `modified` and `deleted` for each change. `heartbeat` shows that the connection
+         *     works. `reset` (`{"reason"}`) ends the stream. The client may reconnect, except after a
+         *     sign-out.
          */
         get: operations["watchEnvironments"];
         put?: never;
@@ -289,10 +292,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The workspaces that I may see. */
+        /** The workspaces that I may read. */
         get: operations["listWorkspaces"];
         put?: never;
-        /** Make a workspace. */
+        /** Create a workspace. */
         post: operations["createWorkspace"];
         delete?: never;
         options?: never;
@@ -324,7 +327,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where the provider sends somebody back to. */
+        /** The address to which the provider returns the browser. */
         get: operations["finishSignIn"];
         put?: never;
         post?: never;
@@ -341,7 +344,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Sign in: go to the provider, and come back. */
+        /** Sign in: redirects to the provider, which returns to the portal. */
         get: operations["signIn"];
         put?: never;
         post?: never;
@@ -360,7 +363,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sign out: the session ends everywhere, and its streams with it. */
+        /** Sign out: ends the session and its streams in all tabs and replicas. */
         post: operations["signOut"];
         delete?: never;
         options?: never;
@@ -375,7 +378,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the process lives. */
+        /** Returns 200 while the process runs. */
         get: operations["isAlive"];
         put?: never;
         post?: never;
@@ -392,7 +395,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Figures for Prometheus, in OpenMetrics. */
+        /** Metrics for Prometheus, in OpenMetrics. */
         get: operations["getMetrics"];
         put?: never;
         post?: never;
@@ -409,7 +412,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether requests can be answered: every kind has been seen whole, and the cluster is not out of reach. */
+        /** Returns 200 when all kinds are loaded and the cluster is reachable. */
         get: operations["isReady"];
         put?: never;
         post?: never;
@@ -427,9 +430,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Application environments of mine as they change, by WebSocket.
-         * @description Messages are `{requestId, name, status, eventType}`. What there is comes first, as ADDED.
-         *     Who I am says the session, or the header Authorization, or a first message `{"token": "…"}`; a token in the URL is ignored.
+         * Changes of my application environments, by WebSocket.
+         * @description Messages are `{requestId, name, status, eventType}`. The stream starts with existing
+         *     environments, as ADDED. The session, the header Authorization or a first message `{"token":
+         *     "…"}` identifies the user. A token in the URL is ignored.
          */
         get: operations["watchApplicationEnvironments"];
         put?: never;
@@ -445,59 +449,59 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * @description What becomes of a resource.
+         * @description The effect on a resource.
          * @enum {string}
          */
         Action: "create" | "change" | "delete";
-        /** @description A field that changes. Long values are cut. */
+        /** @description A changed field. Long values are truncated. */
         ChangedField: {
-            /** @description Its value afterwards, where there is one. */
+            /** @description The new value, if any. */
             after?: string | null;
-            /** @description Its value now, where there is one. */
+            /** @description The current value, if any. */
             before?: string | null;
-            /** @description Such as `spec.forProvider.instanceType`. */
+            /** @description The path, for example `spec.forProvider.instanceType`. */
             path: string;
         };
-        /** @description A resource that a change touches. */
+        /** @description A resource that a change affects. */
         ChangedResource: {
-            /** @description What becomes of it. */
+            /** @description The effect on the resource. */
             action: components["schemas"]["Action"];
-            /** @description The fields that change, where it stays. Of many only the first are named. */
+            /** @description The changed fields of a resource that is not deleted. A long list is truncated. */
             fields: components["schemas"]["ChangedField"][];
             kind: string;
-            /** @description Its permanent name in the environment. */
+            /** @description The slot: the permanent name of the resource in the environment. */
             slot: string;
         };
         /** @description An environment's connection details. */
         Connection: {
-            /** @description The Secret's name. */
+            /** @description Name of the Secret. */
             secret: string;
-            /** @description What it holds, as text. */
+            /** @description The keys of the Secret and their values, as text. */
             values: {
                 [key: string]: string;
             };
         };
-        /** @description An environment that is being made. */
+        /** @description An environment that is being created. */
         Creating: {
             /** @description `<name>-<user>` */
             name: string;
-            /** @description As the WebSocket tells it, and the label `request-id`. */
+            /** @description The request id in messages of the WebSocket and in the label `request-id`. */
             requestId: string;
             /** @description creating */
             status: string;
         };
         /** @description A resource that is deleted with its environment. */
         Deleted: {
-            /** @description Whether people's data is deleted with it. */
+            /** @description Whether users' data is deleted with the resource. */
             hasData: boolean;
             kind: string;
-            /** @description Its name or id in the cloud, or in its cluster. */
+            /** @description Name or id of the resource in the cloud or in its cluster. */
             name?: string | null;
-            /** @description Its permanent name in the environment. */
+            /** @description The slot: the permanent name of the resource in the environment. */
             slot: string;
         };
         /**
-         * @description An environment as one would apply it.
+         * @description The manifest of an environment.
          * @example {
          *       "kind": "StockPool",
          *       "metadata": {
@@ -510,83 +514,93 @@ export interface components {
          *     }
          */
         Document: {
-            /** @description May be left out where the kind alone is enough. */
+            /** @description Optional if the kind is unique. */
             apiVersion?: string | null;
             kind: string;
-            /** @description name, and where wanted namespace, labels and annotations; an update names the resourceVersion. */
+            /** @description The name, and optionally namespace, labels and annotations. An update needs the resourceVersion. */
             metadata: Record<string, unknown>;
             spec: Record<string, unknown>;
         };
-        /** @description An environment: what it is, and how it fares. */
+        /** @description An environment and its state. */
         Environment: {
             apiVersion: string;
-            /** @description The Composition that it was given. */
+            /** @description The Composition of the environment. */
             composition?: string | null;
-            /** @description RFC 3339. */
+            /** @description Time in RFC 3339. */
             createdAt?: string | null;
-            /** @description RFC 3339; since then it is being deleted. */
+            /** @description Time in RFC 3339 at which the deletion was requested. */
             deletedAt?: string | null;
-            /** @description Where people reach it. */
+            /** @description The address for users. */
             endpoint?: string | null;
-            /** @description Whether something failed or is refused: it will not become ready by itself. */
+            /**
+             * @description Whether a resource failed or the spec is rejected. Such an environment needs a change to
+             *     become ready.
+             */
             failed: boolean;
             kind: string;
             labels: {
                 [key: string]: string;
             };
-            /** @description What it waits for, or what failed, in a sentence. */
+            /** @description The reason why the environment waits or failed, in one sentence. */
             message: string;
             name: string;
             namespace: string;
             onDeletion?: components["schemas"]["OnDeletion"] | null;
-            /** @description The login of whoever it belongs to. */
+            /** @description The login of the owner. */
             owner?: string | null;
-            /** @description Everything that it is made of. */
+            /** @description All resources of the environment. */
             parts: components["schemas"]["Part"][];
-            /** @description Pending, Provisioning, Ready, Failed, Deleting, Paused, OutOfSync (it works as it did, and Crossplane cannot bring it in step with its spec), a reason for which its spec is refused, or an API's own word. */
+            /**
+             * @description Pending, Provisioning, Ready, Failed, Deleting, Paused or OutOfSync, the reason of a
+             *     rejected spec, or a phase of one API. OutOfSync: the environment works, but Crossplane
+             *     cannot apply its spec.
+             */
             phase: string;
-            /** @description The kind's plural name, as it stands in paths. */
+            /** @description The plural name of the kind, as in paths. */
             plural: string;
-            /** @description How many parts are ready, of how many: `4/6`; since it is being deleted, how many are gone. */
+            /**
+             * @description The number of ready resources, of all: `4/6`. During a deletion, the number of deleted
+             *     resources.
+             */
             progress: string;
-            /** @description Whether it is ready as its newest spec asks for. */
+            /** @description Whether the environment is ready for its latest spec. */
             ready: boolean;
-            /** @description Changes whenever the object does; an update names it. */
+            /** @description The version of the object. An update needs the version. */
             resourceVersion: string;
-            /** @description The kind's own status fields. */
+            /** @description The status fields of the kind. */
             status: Record<string, unknown>;
             uid: string;
         };
-        /** @description What is wrong with a field. */
+        /** @description An error of a field. */
         FieldError: {
-            /** @description The field's path, such as `spec.parameters.diskGB`. */
+            /** @description Path of the field, for example `spec.parameters.diskGB`. */
             field: string;
-            /** @description What was found, and what is allowed. */
+            /** @description The value that was found, and the allowed values. */
             message: string;
         };
-        /** @description Whether the API lives. */
+        /** @description Returns 200 while the API runs. */
         Health: {
             /** @description ok */
             status: string;
         };
-        /** @description The making of a stock pool. */
+        /** @description A job that creates a stock pool. */
         Job: {
             createdAt?: string | null;
             jobID: string;
             name: string;
             namespace: string;
-            /** @description succeeded: the claim stands; deleting: it goes again. */
+            /** @description `succeeded` if the claim exists; `deleting` while the claim is deleted. */
             status: string;
         };
-        /** @description A resource that stays when its environment is deleted, or what stays of one that is deleted. */
+        /** @description A resource that is kept when its environment is deleted, or a remainder of a deleted resource. */
         Kept: {
-            /** @description The kind of what stays, such as Bucket or Snapshot. */
+            /** @description The kind that is kept, for example Bucket or Snapshot. */
             kind: string;
-            /** @description The name or id of what stays. */
+            /** @description Name or id of the kept resource. */
             name?: string | null;
-            /** @description The resource's permanent name in the environment. */
+            /** @description The slot: the permanent name of the resource in the environment. */
             slot: string;
-            /** @description Until when it stays, in words that follow "until". */
+            /** @description The end of the retention, in words that follow "until". */
             until?: string | null;
         };
         /**
@@ -598,46 +612,52 @@ export interface components {
          *     }
          */
         Keys: {
-            /** @description Lines as in `~/.ssh/id_ed25519.pub`. */
+            /** @description Lines in the format of `~/.ssh/id_ed25519.pub`. */
             keys: string[];
         };
         /** @description A kind of environment. */
         Kind: {
             apiVersion: string;
-            /** @description Whether it is a claim: then its connection details go to a Secret that it names. */
+            /** @description Whether the kind is a claim. A claim names the Secret for its connection details. */
             claim: boolean;
-            /** @description What it is, as its schema says. */
+            /** @description The description in the schema. */
             description: string;
             kind: string;
             /**
-             * @description Whether I may create one in `namespace`. Absent where no namespace was asked for, nothing says where mine would go, and I may not
-             *     create it in every one: then it is known once I name one.
+             * @description Whether I may create the kind in `namespace`. Absent if the request has no namespace, I have
+             *     no default namespace, and I may not create the kind in all namespaces.
              */
             mayCreate?: boolean | null;
-            /** @description The namespace that was asked for, or the first of mine where I may create one. */
+            /** @description The requested namespace, or the first of my namespaces in which I may create the kind. */
             namespace?: string | null;
-            /** @description As it stands in paths. */
+            /** @description The name in paths. */
             plural: string;
-            /** @description The JSON schema of its spec, from the cluster's own XRD; of a claim, with the Secret for its connection details. */
+            /**
+             * @description The JSON schema of the spec from the cluster's XRD. The schema of a claim includes the
+             *     Secret for its connection details.
+             */
             schema?: Record<string, unknown> | null;
         };
-        /** @description Whoever asks. */
+        /** @description The current user. */
         Me: {
-            /** @description The public address that I come from, where the portal sees one. */
+            /** @description My public address, if the portal knows it. */
             address?: string | null;
-            /** @description session, token or kubeconfig. */
+            /** @description `session`, `token` or `kubeconfig`. */
             credential: string;
             /** @description When the session ends (RFC 3339). */
             expires?: string | null;
-            /** @description As Kubernetes knows them, and as far as the portal may act for them. */
+            /** @description My groups in Kubernetes for which the portal may act. */
             groups: string[];
-            /** @description As I know myself: the username without the provider's prefix. */
+            /** @description My username without the provider's prefix. */
             login: string;
-            /** @description Where new environments go where none is chosen: the first of these where I may create them. */
+            /**
+             * @description Default namespaces. The portal uses the first namespace in which I may create an
+             *     environment.
+             */
             namespaces: string[];
-            /** @description What stands in the label `owner` of what is mine. */
+            /** @description The value of the label `owner` of my environments. */
             owner: string;
-            /** @description As Kubernetes knows me. */
+            /** @description My username in Kubernetes. */
             username: string;
         };
         /**
@@ -648,10 +668,10 @@ export interface components {
          *     }
          */
         NewEnvironment: {
-            /** @description What the environment's name begins with; mine stands behind it. */
+            /** @description The first part of the name. The portal appends my name. */
             name: string;
             /**
-             * @description small, medium or large
+             * @description `small`, `medium` or `large`.
              * @default small
              */
             nodeSize: string | null;
@@ -667,23 +687,23 @@ export interface components {
         NewStockPool: {
             /**
              * Format: int64
-             * @description GPUs of each pod.
+             * @description Number of GPUs per pod.
              */
             gpu?: number | null;
-            /** @description Image of the pods. */
+            /** @description Container image of the pods. */
             image?: string | null;
-            /** @description Memory of each pod: a quantity, such as 2Gi. */
+            /** @description Memory per pod: a quantity, for example 2Gi. */
             memory?: string | null;
-            /** @description One is made up where there is none. */
+            /** @description The name. Default: a generated name. */
             name?: string | null;
-            /** @description Mine where there is none. */
+            /** @description The namespace. Default: my namespace. */
             namespace?: string | null;
             /**
              * Format: int64
-             * @description How many pods to keep in stock.
+             * @description Number of pods.
              */
             replicas: number;
-            /** @description Such as g1.1. */
+            /** @description For example g1.1. */
             specName: string;
         };
         /**
@@ -694,76 +714,76 @@ export interface components {
          *     }
          */
         NewWorkspace: {
-            /** @description Such as g4dn.xlarge. */
+            /** @description For example g4dn.xlarge. */
             instanceType?: string | null;
-            /** @description Such as 4.8.0. */
+            /** @description For example 4.8.0. */
             opencvVersion?: string | null;
-            /** @description Me; somebody else where I may act for them. */
+            /** @description The owner: me, or another user if I may act for them. */
             owner: string;
         };
-        /** @description What deleting an environment deletes and keeps. */
+        /** @description The effect of deleting an environment. */
         OnDeletion: {
-            /** @description What is deleted. */
+            /** @description The resources that are deleted. */
             deletes: components["schemas"]["Deleted"][];
-            /** @description What stays. In a cloud it may go on costing money. */
+            /** @description The resources that are kept. The cloud may bill them. */
             keeps: components["schemas"]["Kept"][];
         };
         /** @description A page of environments, sorted by kind, namespace and name. */
         Page: {
-            /** @description Where the next page begins, if there is more. */
+            /** @description The value of `continue` for the next page, if any. */
             continue?: string | null;
             items: components["schemas"]["Environment"][];
         };
-        /** @description A part of an environment. */
+        /** @description A resource of an environment. */
         Part: {
-            /** @description Its name or id in the cloud. */
+            /** @description Name or id of the resource in the cloud. */
             externalName?: string | null;
             kind: string;
-            /** @description Where its provider refused something, the provider's own words. */
+            /** @description The provider's message, if the provider rejected a request. */
             message?: string | null;
-            /** @description Its object's name in the cluster. */
+            /** @description Name of the object in the cluster. */
             name?: string | null;
             ready: boolean;
-            /** @description What it is doing, where it is not as it should be. */
+            /** @description The reason why the resource is not ready. */
             reason?: string | null;
-            /** @description RFC 3339: since when it has been so. */
+            /** @description Time in RFC 3339 of the last change of state. */
             since: string;
-            /** @description Its permanent name in the environment. */
+            /** @description The slot: the permanent name of the resource in the environment. */
             slot: string;
         };
-        /** @description What a claim would become. */
+        /** @description A preview of an environment. */
         Previewed: {
-            /** @description The Composition that would be taken. */
+            /** @description The Composition that would be used. */
             composition: string;
-            /** @description What the function has to say of it. */
+            /** @description Notes of the function. */
             notes: string[];
-            /** @description Everything that it will be made of, sooner or later. */
+            /** @description All resources, including resources that are created later. */
             parts: components["schemas"]["Part"][];
-            /** @description What is made at once, slot by slot, without secrets. */
+            /** @description The resources that are created first, by slot, without secrets. */
             resources: components["schemas"]["Resource"][];
-            /** @description Whether it is a machine that nobody could reach by SSH, as no network is allowed. */
+            /** @description Whether the machine would be unreachable by SSH because no network is allowed. */
             sshClosed: boolean;
         };
-        /** @description What a change would do. */
+        /** @description A preview of a change. */
         PreviewedChange: {
-            /** @description The resources that the change touches, slot by slot. */
+            /** @description The resources that the change affects, by slot. */
             changes: components["schemas"]["ChangedResource"][];
-            /** @description The Composition that would be taken. */
+            /** @description The Composition that would be used. */
             composition: string;
-            /** @description What the function has to say of it. */
+            /** @description Notes of the function. */
             notes: string[];
-            /** @description Whether it is a machine that nobody could reach by SSH, as no network is allowed. */
+            /** @description Whether the machine would be unreachable by SSH because no network is allowed. */
             sshClosed: boolean;
         };
         /**
-         * @description The words of RFC 9457.
+         * @description A problem as in RFC 9457.
          * @example {
-         *       "detail": "StockPool spare is refused: spec.replicas: found -1; at least 0 is allowed",
-         *       "error": "StockPool spare is refused: spec.replicas: found -1; at least 0 is allowed",
+         *       "detail": "StockPool spare is rejected: spec.replicas: found -1; allowed: 0 or more",
+         *       "error": "StockPool spare is rejected: spec.replicas: found -1; allowed: 0 or more",
          *       "errors": [
          *         {
          *           "field": "spec.replicas",
-         *           "message": "found -1; at least 0 is allowed"
+         *           "message": "found -1; allowed: 0 or more"
          *         }
          *       ],
          *       "instance": "/api/v1/preview",
@@ -774,17 +794,17 @@ export interface components {
          *     }
          */
         Problem: {
-            /** @description What happened, in a sentence for people. */
+            /** @description The error, in one sentence for people. */
             detail: string;
-            /** @description More of it, where older clients look for it. */
+            /** @description The error for older clients, which read this field. */
             details?: string | null;
-            /** @description The same sentence, where older clients look for it. */
+            /** @description The same sentence for older clients, which read this field. */
             error: string;
-            /** @description What is wrong with which field. */
+            /** @description The errors by field. */
             errors?: components["schemas"]["FieldError"][];
-            /** @description The request's path. */
+            /** @description Path of the request. */
             instance?: string;
-            /** @description The request's id, as the portal's log has it. */
+            /** @description Id of the request, as in the portal's log. */
             requestId?: string;
             /**
              * Format: int32
@@ -793,15 +813,15 @@ export interface components {
             status: number;
             /** @description The status in words. */
             title: string;
-            /** @description Always `about:blank`: the status says what kind of problem it is. */
+            /** @description Always `about:blank`. The status has the kind of problem. */
             type: string;
         };
-        /** @description A resource that would be made. */
+        /** @description A resource that would be created. */
         Resource: {
             kind: string;
             /** @description The object, without secrets. */
             manifest: Record<string, unknown>;
-            /** @description Its permanent name in the environment. */
+            /** @description The slot: the permanent name of the resource in the environment. */
             slot: string;
         };
         /** @description A stock pool. */
@@ -818,7 +838,7 @@ export interface components {
             specName?: string | null;
             status: components["schemas"]["StockPoolStatus"];
         };
-        /** @description How it fares. */
+        /** @description The state. */
         StockPoolStatus: {
             /** Format: int64 */
             allocated?: number | null;
@@ -826,9 +846,9 @@ export interface components {
             available?: number | null;
             phase: string;
         };
-        /** @description One environment, and its object as the API server has it. */
+        /** @description An environment and its object in the API server. */
         Whole: components["schemas"]["Environment"] & {
-            /** @description The object itself: what one would see as YAML. */
+            /** @description The object. */
             object: Record<string, unknown>;
         };
         /** @description A workspace. */
@@ -836,15 +856,15 @@ export interface components {
             creationTimestamp?: string | null;
             instanceType?: string | null;
             name: string;
-            /** @description The login of whoever it belongs to. */
+            /** @description The login of the owner. */
             owner: string;
             status: components["schemas"]["WorkspaceStatus"];
         };
-        /** @description How it fares. */
+        /** @description The state. */
         WorkspaceStatus: {
             connection?: string | null;
             instanceId?: string | null;
-            /** @description Pending where nothing is known yet. */
+            /** @description The phase; Pending if unknown. */
             phase: string;
             publicIp?: string | null;
         };
@@ -900,7 +920,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is being made. */
+            /** @description The environment is being created. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -909,7 +929,7 @@ export interface operations {
                     "application/json": components["schemas"]["Creating"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -918,7 +938,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -927,7 +947,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -936,7 +959,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -954,7 +977,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -963,7 +986,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -972,7 +995,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -981,7 +1004,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -995,21 +1018,21 @@ export interface operations {
     listEnvironments: {
         parameters: {
             query?: {
-                /** @description A name of the kind, such as its plural, alone or with .group */
+                /** @description A name of the kind, for example its plural, alone or with .group. */
                 kind?: string;
-                /** @description Where they are. */
+                /** @description Namespace of the environments. */
                 namespace?: string;
-                /** @description Whose: a login, or the value of the label `owner`. */
+                /** @description The owner: a login, or the value of the label `owner`. */
                 owner?: string;
-                /** @description Such as Ready, whatever the case. */
+                /** @description A phase, for example Ready; upper or lower case. */
                 phase?: string;
-                /** @description Part of the name. */
+                /** @description A part of the name. */
                 search?: string;
-                /** @description Labels that all must have: `key=value,key=value`. */
+                /** @description Labels that all returned environments have: `key=value,key=value`. */
                 labelSelector?: string;
-                /** @description How many at most [default: 100, at most 500]. */
+                /** @description Maximum number of environments in a page [default: 100, at most 500]. */
                 limit?: number;
-                /** @description Where the page before ended. */
+                /** @description The value of `continue` in the previous page. */
                 continue?: string;
             };
             header?: never;
@@ -1018,7 +1041,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of those that I may see. */
+            /** @description A page of the environments that I may read. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1027,7 +1050,7 @@ export interface operations {
                     "application/json": components["schemas"]["Page"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1036,7 +1059,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1045,7 +1068,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1054,7 +1080,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1063,7 +1089,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1072,7 +1098,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1086,7 +1112,7 @@ export interface operations {
     createEnvironment: {
         parameters: {
             query?: {
-                /** @description Ask only whether it would be taken. */
+                /** @description Only check whether the object would be accepted. */
                 dryRun?: boolean;
             };
             header?: never;
@@ -1099,7 +1125,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It would be made. */
+            /** @description The object would be created. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1108,7 +1134,7 @@ export interface operations {
                     "application/json": components["schemas"]["Whole"];
                 };
             };
-            /** @description Made. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -1117,7 +1143,7 @@ export interface operations {
                     "application/json": components["schemas"]["Whole"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1126,7 +1152,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1135,7 +1161,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1144,7 +1173,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1162,7 +1191,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1171,7 +1200,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1180,7 +1209,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1189,7 +1218,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1206,17 +1235,17 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Where it is.
+                 * @description The namespace.
                  * @example team-vision
                  */
                 namespace: string;
                 /**
-                 * @description A name of the kind, such as its plural, alone or with .group
+                 * @description A name of the kind, for example its plural, alone or with .group.
                  * @example stockpools
                  */
                 kind: string;
                 /**
-                 * @description Its name.
+                 * @description The name.
                  * @example render
                  */
                 name: string;
@@ -1234,7 +1263,7 @@ export interface operations {
                     "application/json": components["schemas"]["Whole"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1243,7 +1272,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1252,7 +1281,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1261,7 +1293,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1270,7 +1302,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1279,7 +1311,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1293,23 +1325,23 @@ export interface operations {
     replaceEnvironment: {
         parameters: {
             query?: {
-                /** @description Ask only whether it would be taken. */
+                /** @description Only check whether the object would be accepted. */
                 dryRun?: boolean;
             };
             header?: never;
             path: {
                 /**
-                 * @description Where it is.
+                 * @description The namespace.
                  * @example team-vision
                  */
                 namespace: string;
                 /**
-                 * @description A name of the kind, such as its plural, alone or with .group
+                 * @description A name of the kind, for example its plural, alone or with .group.
                  * @example stockpools
                  */
                 kind: string;
                 /**
-                 * @description Its name.
+                 * @description The name.
                  * @example render
                  */
                 name: string;
@@ -1331,7 +1363,7 @@ export interface operations {
                     "application/json": components["schemas"]["Whole"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1340,7 +1372,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1349,7 +1381,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1358,7 +1393,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1367,7 +1402,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1385,7 +1420,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1394,7 +1429,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1403,7 +1438,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1412,7 +1447,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1426,23 +1461,23 @@ export interface operations {
     deleteEnvironment: {
         parameters: {
             query?: {
-                /** @description The uid of the very one that is meant: another of the same name is left alone. */
+                /** @description The uid of the object: another object of the same name is not deleted. */
                 uid?: string;
             };
             header?: never;
             path: {
                 /**
-                 * @description Where it is.
+                 * @description The namespace.
                  * @example team-vision
                  */
                 namespace: string;
                 /**
-                 * @description A name of the kind, such as its plural, alone or with .group
+                 * @description A name of the kind, for example its plural, alone or with .group.
                  * @example stockpools
                  */
                 kind: string;
                 /**
-                 * @description Its name.
+                 * @description The name.
                  * @example render
                  */
                 name: string;
@@ -1451,14 +1486,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is being deleted. */
+            /** @description The object is being deleted. */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1467,7 +1502,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1476,7 +1511,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1485,7 +1523,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1494,7 +1532,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1503,7 +1541,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1512,7 +1550,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1526,30 +1564,30 @@ export interface operations {
     patchEnvironment: {
         parameters: {
             query?: {
-                /** @description Ask only whether it would be taken. */
+                /** @description Only check whether the object would be accepted. */
                 dryRun?: boolean;
             };
             header?: never;
             path: {
                 /**
-                 * @description Where it is.
+                 * @description The namespace.
                  * @example team-vision
                  */
                 namespace: string;
                 /**
-                 * @description A name of the kind, such as its plural, alone or with .group
+                 * @description A name of the kind, for example its plural, alone or with .group.
                  * @example stockpools
                  */
                 kind: string;
                 /**
-                 * @description Its name.
+                 * @description The name.
                  * @example render
                  */
                 name: string;
             };
             cookie?: never;
         };
-        /** @description metadata (labels, annotations, resourceVersion) and spec, as far as they change; null takes a field away. */
+        /** @description The changed fields of metadata (labels, annotations, resourceVersion) and spec; null removes a field. */
         requestBody: {
             content: {
                 /**
@@ -1572,7 +1610,7 @@ export interface operations {
                     "application/json": components["schemas"]["Whole"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1581,7 +1619,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1590,7 +1628,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1599,7 +1640,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1608,7 +1649,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1626,7 +1667,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1635,7 +1676,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1644,7 +1685,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1653,7 +1694,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1670,17 +1711,17 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Where it is.
+                 * @description The namespace.
                  * @example team-vision
                  */
                 namespace: string;
                 /**
-                 * @description A name of the kind, such as its plural, alone or with .group
+                 * @description A name of the kind, for example its plural, alone or with .group.
                  * @example stockpools
                  */
                 kind: string;
                 /**
-                 * @description Its name.
+                 * @description The name.
                  * @example render
                  */
                 name: string;
@@ -1689,7 +1730,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The details. */
+            /** @description The connection details. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1698,7 +1739,7 @@ export interface operations {
                     "application/json": components["schemas"]["Connection"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1707,7 +1748,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1716,7 +1757,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1725,7 +1769,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1734,7 +1778,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1743,7 +1787,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1760,17 +1804,17 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Where it is.
+                 * @description The namespace.
                  * @example team-vision
                  */
                 namespace: string;
                 /**
-                 * @description A name of the kind, such as its plural, alone or with .group
+                 * @description A name of the kind, for example its plural, alone or with .group.
                  * @example stockpools
                  */
                 kind: string;
                 /**
-                 * @description Its name.
+                 * @description The name.
                  * @example render
                  */
                 name: string;
@@ -1783,7 +1827,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What it would do. */
+            /** @description The effect of the change. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1792,7 +1836,7 @@ export interface operations {
                     "application/json": components["schemas"]["PreviewedChange"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1801,7 +1845,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1810,7 +1854,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1819,7 +1866,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1837,7 +1884,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1846,7 +1893,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1855,7 +1902,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1864,7 +1911,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1884,7 +1931,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It lives. */
+            /** @description The process runs. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1913,7 +1960,7 @@ export interface operations {
                     "application/json": components["schemas"]["Keys"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1922,7 +1969,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1931,7 +1978,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1940,7 +1990,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1949,7 +1999,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1982,7 +2032,7 @@ export interface operations {
                     "application/json": components["schemas"]["Keys"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1991,7 +2041,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2000,7 +2050,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2018,7 +2071,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2027,7 +2080,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2036,7 +2089,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2045,7 +2098,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2059,7 +2112,7 @@ export interface operations {
     listKinds: {
         parameters: {
             query?: {
-                /** @description The namespace that the question whether I may is about. */
+                /** @description The namespace in which `mayCreate` is checked. */
                 namespace?: string;
             };
             header?: never;
@@ -2077,7 +2130,7 @@ export interface operations {
                     "application/json": components["schemas"]["Kind"][];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2086,7 +2139,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2095,7 +2148,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2104,7 +2160,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2113,7 +2169,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2127,13 +2183,13 @@ export interface operations {
     getKind: {
         parameters: {
             query?: {
-                /** @description The namespace that the question whether I may is about. */
+                /** @description The namespace in which `mayCreate` is checked. */
                 namespace?: string;
             };
             header?: never;
             path: {
                 /**
-                 * @description A name of the kind, such as its plural, alone or with .group
+                 * @description A name of the kind, for example its plural, alone or with .group.
                  * @example stockpools
                  */
                 kind: string;
@@ -2151,7 +2207,7 @@ export interface operations {
                     "application/json": components["schemas"]["Kind"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2160,7 +2216,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2169,7 +2225,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2178,7 +2237,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2187,7 +2246,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2196,7 +2255,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2225,7 +2284,7 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2234,7 +2293,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2243,7 +2302,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2252,7 +2314,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2261,7 +2323,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2298,7 +2360,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description As the answer to the POST says it.
+                 * @description The id in the response to the POST.
                  * @example 0123456789abcdef0123456789abcdef
                  */
                 jobID: string;
@@ -2316,7 +2378,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2325,7 +2387,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2334,7 +2396,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2343,7 +2408,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2352,7 +2417,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2361,7 +2426,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2381,7 +2446,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description The list. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2390,7 +2455,7 @@ export interface operations {
                     "application/json": components["schemas"]["StockPool"][];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2399,7 +2464,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2408,7 +2473,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2417,7 +2485,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2426,7 +2494,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2441,7 +2509,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own word for this request: at most 255 visible characters. */
+                /** @description The client's id of this request: at most 255 visible characters. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -2453,7 +2521,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The claim is made: the job. */
+            /** @description The claim is created: the job. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -2462,7 +2530,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2471,7 +2539,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2480,7 +2548,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2489,7 +2560,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2507,7 +2578,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2516,7 +2587,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2525,7 +2596,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2534,7 +2605,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2558,7 +2629,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What it would become. */
+            /** @description The preview. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2567,7 +2638,7 @@ export interface operations {
                     "application/json": components["schemas"]["Previewed"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2576,7 +2647,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2585,7 +2656,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2603,7 +2677,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2612,7 +2686,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2621,7 +2695,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2630,7 +2704,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2645,7 +2719,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of the last event that was read. */
+                /** @description The id of the last event that the client read. */
                 "Last-Event-ID"?: string | null;
             };
             path?: never;
@@ -2662,7 +2736,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2671,7 +2745,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2680,7 +2754,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2698,7 +2775,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2707,7 +2784,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2727,7 +2804,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description The list. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2736,7 +2813,7 @@ export interface operations {
                     "application/json": components["schemas"]["Workspace"][];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2745,7 +2822,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2754,7 +2831,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2763,7 +2843,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2772,7 +2852,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2796,7 +2876,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is being made: the object. */
+            /** @description The workspace is being created: the object. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -2805,7 +2885,7 @@ export interface operations {
                     "application/json": Record<string, unknown>;
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2814,7 +2894,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2823,7 +2903,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2832,7 +2915,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2850,7 +2933,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2859,7 +2942,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2868,7 +2951,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2877,7 +2960,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2894,7 +2977,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Its name.
+                 * @description The name.
                  * @example ws-ada-0123abcd
                  */
                 name: string;
@@ -2903,14 +2986,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is being deleted. */
+            /** @description The object is being deleted. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2919,7 +3002,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2928,7 +3011,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2937,7 +3023,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2946,7 +3032,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2955,7 +3041,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2964,7 +3050,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2978,11 +3064,11 @@ export interface operations {
     finishSignIn: {
         parameters: {
             query?: {
-                /** @description The provider's answer. */
+                /** @description The provider's authorization code. */
                 code?: string;
-                /** @description Which sign-in it belongs to. */
+                /** @description The id of the sign-in. */
                 state?: string;
-                /** @description Why the provider did not sign somebody in. */
+                /** @description The provider's reason for a failed sign-in. */
                 error?: string;
             };
             header?: never;
@@ -2991,14 +3077,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Signed in; to where the person wanted to go. */
+            /** @description Signed in: redirects to the requested page. */
             303: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3007,7 +3093,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3016,7 +3102,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3025,7 +3114,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3034,7 +3123,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3043,7 +3132,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3057,7 +3146,7 @@ export interface operations {
     signIn: {
         parameters: {
             query?: {
-                /** @description Where to go afterwards: a path of the portal. */
+                /** @description The path of the portal to open after the sign-in. */
                 return?: string;
             };
             header?: never;
@@ -3066,14 +3155,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To the provider. */
+            /** @description Redirects to the provider. */
             303: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3082,7 +3171,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3091,7 +3180,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3100,7 +3192,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3109,7 +3201,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3118,7 +3210,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3145,7 +3237,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3154,7 +3246,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3163,7 +3255,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3172,7 +3267,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3181,7 +3276,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3190,7 +3285,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3210,7 +3305,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It lives. */
+            /** @description The process runs. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3230,7 +3325,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Figures. */
+            /** @description The metrics. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3239,7 +3334,7 @@ export interface operations {
                     "application/openmetrics-text": string;
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3248,7 +3343,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3257,7 +3352,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3266,7 +3364,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3275,7 +3373,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3295,7 +3393,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is ready. */
+            /** @description The portal is ready. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3304,7 +3402,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3313,7 +3411,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3322,7 +3420,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3331,7 +3432,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3340,7 +3441,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3367,7 +3468,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3376,7 +3477,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3385,7 +3486,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3394,7 +3498,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3403,7 +3507,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;

@@ -42,7 +42,7 @@ export const EnvironmentCard = memo(function EnvironmentCard({ of }: { of: Key }
       <p className="says">{message}</p>
       <Endpoint of={environment} />
       <p className="card-foot small">
-        <span className="cut">{owner ?? 'nobody’s'}</span>
+        <span className="cut">{owner ?? 'No owner'}</span>
         <Ago at={environment.createdAt} />
       </p>
     </li>
