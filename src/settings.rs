@@ -261,7 +261,7 @@ impl Settings {
         if let Some(unknown) = body.keys().find(|key| !COMMON.contains(&key.as_str())) {
             let known: Vec<_> = COMMON.iter().chain(sections).copied().collect();
             let allowed = check::suggestion(unknown, &known);
-            let message = format!("there is no such field; allowed: {allowed}");
+            let message = format!("unknown field; allowed: {allowed}");
             return Err(Error::settings(check::shown(unknown), message));
         }
         let common: Common = typed(&Value::Object(body), "")?;

@@ -64,7 +64,7 @@ impl Cluster {
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let namespace = access.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         if !is_name(&namespace) {
-            return Err(Failure::Usage(format!("--namespace: found {namespace:?}; {A_NAME} is needed")));
+            return Err(Failure::Usage(format!("--namespace: found {namespace:?}; allowed: {A_NAME}")));
         }
         let client = client::client(config).map_err(|error| match error {
             kube::Error::Auth(_) => explain(&error, &server, "connect"),

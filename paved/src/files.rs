@@ -155,7 +155,7 @@ impl Source {
             }
             let (file, shape) = (shown(&self.file), shape(&located.value));
             if !self.found {
-                let message = format!("{file}: found {shape}; a Kubernetes object is needed");
+                let message = format!("{file}: found {shape}; allowed: a Kubernetes object");
                 return Err(Failure::Usage(message));
             }
             writeln!(console.err, "note: {file}: skipped, not ours: {shape}")?;

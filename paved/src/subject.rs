@@ -148,7 +148,7 @@ impl Stored {
         let stored = seen.stored(&whose(&target, &object));
         let mut violations = definition.validate(&object, stored);
         if object["metadata"]["name"].is_null() {
-            violations.push(violation("metadata.name", "is missing; a string is needed".to_owned()));
+            violations.push(violation("metadata.name", "is missing; allowed: a string".to_owned()));
             violations.sort();
         }
         let violations = violations.into_iter().map(|violation| discreet(violation, &object)).collect();

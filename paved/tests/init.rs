@@ -141,7 +141,7 @@ fn a_mistake_is_told() {
         (
             &["init", "gpu-workspace", "a", "--set", "diskGB=[", "--set", "owner=a"],
             1,
-            "a value in YAML is needed",
+            "allowed: a value in YAML",
         ),
         (&["init", "environment", "a", "--set", "name=x"], 1, "spec.parameters.app.chart.repository"),
         (

@@ -92,7 +92,7 @@ fn hints_quote_what_the_file_says() {
         }
     }
     let run = paved(&["preview", &file]);
-    assert!(run.err.contains("found 4.10; a string is needed, in quotes: \"4.10\""), "{}", run.err);
+    assert!(run.err.contains("found 4.10; allowed: a string, in quotes: \"4.10\""), "{}", run.err);
     let mended = std::fs::read_to_string(&file).unwrap();
     let mended = ["4821e17", "4.10", "no", "01067", "+4935112345", "0815"]
         .iter()
@@ -219,7 +219,7 @@ fn quotes_of_a_flag_are_yaml() {
     }
     let run = paved(&["init", "EnvironmentClaim", "shop", "--set", r#"appName="a" b"#]);
     assert_eq!(run.code, 1);
-    assert!(run.err.contains("a value in YAML is needed"), "{}", run.err);
+    assert!(run.err.contains("allowed: a value in YAML"), "{}", run.err);
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn a_version_that_is_not_served_is_refused() {
 fn a_claim_without_a_name_is_refused() {
     let run = paved_with(&["preview", "-"], WRONG.replace("name: Ada", "labels: {}"));
     assert_eq!(run.code, 2);
-    assert!(run.err.contains("metadata.name: is missing; a string is needed"), "{}", run.err);
+    assert!(run.err.contains("metadata.name: is missing; allowed: a string"), "{}", run.err);
 }
 
 #[test]

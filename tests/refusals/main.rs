@@ -506,7 +506,7 @@ fn other_fields_of_a_claim() {
         Case {
             world: spec(workspace(), "diskGb", json!(100)),
             reason: SPEC,
-            message: "spec.parameters.diskGb: there is no such field; allowed: owner, instanceType, region, opencvVersion, sshPublicKeys, allowedCidrs, diskGB (nearest: diskGB)",
+            message: "spec.parameters.diskGb: unknown field; allowed: owner, instanceType, region, opencvVersion, sshPublicKeys, allowedCidrs, diskGB (nearest: diskGB)",
         },
         Case {
             world: without_parameters(workspace()),
@@ -652,17 +652,17 @@ fn settings_that_do_not_exist_or_say_something_else() {
         Case {
             world: top("gpuWorkspaces", json!({})),
             reason: SETTINGS,
-            message: "settings.gpuWorkspaces: there is no such field; allowed: schemaRevision, settingsFrom, tags, providerConfigs, {sections} (nearest: gpuWorkspace)",
+            message: "settings.gpuWorkspaces: unknown field; allowed: schemaRevision, settingsFrom, tags, providerConfigs, {sections} (nearest: gpuWorkspace)",
         },
         Case {
             world: gpu("ami", json!("ami-1")),
             reason: SETTINGS,
-            message: "settings.gpuWorkspace.ami: there is no such field; allowed: amis, networks, allowedCidrs, allowedCidrsWithin, instanceTypes, permissionsBoundary (nearest: amis)",
+            message: "settings.gpuWorkspace.ami: unknown field; allowed: amis, networks, allowedCidrs, allowedCidrsWithin, instanceTypes, permissionsBoundary (nearest: amis)",
         },
         Case {
             world: gpu("amis", json!({"us-east-1": {"default": "ami-1", "byFamilies": {}}})),
             reason: SETTINGS,
-            message: "settings.gpuWorkspace.amis.us-east-1.byFamilies: there is no such field; allowed: default, byFamily (nearest: byFamily)",
+            message: "settings.gpuWorkspace.amis.us-east-1.byFamilies: unknown field; allowed: default, byFamily (nearest: byFamily)",
         },
         Case {
             world: gpu("amis", json!({"us-east-1": "ami-1"})),
@@ -702,7 +702,7 @@ fn settings_that_do_not_exist_or_say_something_else() {
         Case {
             world: top("providerConfigs", json!({"amazon": {"name": "a"}})),
             reason: SETTINGS,
-            message: "settings.providerConfigs.amazon: there is no such field; allowed: aws, gcp, azure, kubernetes, helm, sql",
+            message: "settings.providerConfigs.amazon: unknown field; allowed: aws, gcp, azure, kubernetes, helm, sql",
         },
         Case {
             world: top("providerConfigs", json!({"aws": {"name": "a", "kind": "Config"}})),
@@ -722,7 +722,7 @@ fn settings_that_do_not_exist_or_say_something_else() {
         Case {
             world: app("machineTypes", json!({"tiny": "e2-micro"})),
             reason: SETTINGS,
-            message: "settings.applicationEnvironment.machineTypes.tiny: there is no such field; allowed: small, medium, large",
+            message: "settings.applicationEnvironment.machineTypes.tiny: unknown field; allowed: small, medium, large",
         },
     ]);
 }

@@ -50,7 +50,7 @@ fn fields_of_a_pool() {
         case(with("replicas", json!(1.5)), "spec.replicas: found 1.5; allowed: a whole number"),
         case(
             with("replica", json!(1)),
-            "spec.replica: there is no such field; allowed: specName, image, memory, gpu, replicas (nearest: replicas)",
+            "spec.replica: unknown field; allowed: specName, image, memory, gpu, replicas (nearest: replicas)",
         ),
         case(
             without("claimRef"),
@@ -70,7 +70,7 @@ fn settings_of_pools() {
         Case {
             world: settings(pool(), "stockPool", "runtimeClass", json!("nvidia")),
             reason: SETTINGS,
-            message: "settings.stockPool.runtimeClass: there is no such field; allowed: runtimeClassName (nearest: runtimeClassName)",
+            message: "settings.stockPool.runtimeClass: unknown field; allowed: runtimeClassName (nearest: runtimeClassName)",
         },
     ]);
 }

@@ -58,7 +58,7 @@ fn backends() {
         ),
         spec_case(
             with("backend", "replica", json!(2)),
-            "spec.backend.replica: there is no such field; allowed: image, port, replicas, env (nearest: replicas)",
+            "spec.backend.replica: unknown field; allowed: image, port, replicas, env (nearest: replicas)",
         ),
         spec_case(
             with("backend", "env", Value::Object(many)),
@@ -106,11 +106,11 @@ fn databases_and_sites() {
         spec_case(without("database", "size"), "spec.database.size: missing; a value is required"),
         spec_case(
             with("database", "sise", json!("small")),
-            "spec.database.sise: there is no such field; allowed: size (nearest: size)",
+            "spec.database.sise: unknown field; allowed: size (nearest: size)",
         ),
         spec_case(
             misspelt,
-            "spec.databse: there is no such field; allowed: backend, database, frontend (nearest: database)",
+            "spec.databse: unknown field; allowed: backend, database, frontend (nearest: database)",
         ),
         spec_case(without("frontend", "appName"), "spec.frontend.appName: missing; a value is required"),
         spec_case(
@@ -135,7 +135,7 @@ fn databases_and_sites() {
         ),
         spec_case(
             with("frontend", "retainFile", json!(true)),
-            "spec.frontend.retainFile: there is no such field; allowed: appName, retainFiles (nearest: retainFiles)",
+            "spec.frontend.retainFile: unknown field; allowed: appName, retainFiles (nearest: retainFiles)",
         ),
     ]);
 }
@@ -236,7 +236,7 @@ fn settings_of_environments() {
         ),
         case(
             by_settings("publisherRoles", json!([])),
-            "settings.unifiedEnvironment.publisherRoles: there is no such field; allowed: region, database, rds, resources, ingress, publisherRoleArns (nearest: publisherRoleArns)",
+            "settings.unifiedEnvironment.publisherRoles: unknown field; allowed: region, database, rds, resources, ingress, publisherRoleArns (nearest: publisherRoleArns)",
         ),
     ]);
 }

@@ -59,7 +59,7 @@ fn parameters() {
     let mut misplaced = virtual_environment();
     misplaced.xr["spec"]["size"] = json!("small");
     check(vec![
-        case(misplaced, "spec.size: there is no such field; allowed: parameters"),
+        case(misplaced, "spec.size: unknown field; allowed: parameters"),
         case(
             with("type", json!("gek")),
             r#"spec.parameters.type: found "gek"; allowed: vcluster, gke, eks, aks"#,
@@ -70,7 +70,7 @@ fn parameters() {
         ),
         case(
             with("sise", json!("small")),
-            "spec.parameters.sise: there is no such field; allowed: type, size, app, gitops, knative, expose (nearest: size)",
+            "spec.parameters.sise: unknown field; allowed: type, size, app, gitops, knative, expose (nearest: size)",
         ),
         case(
             with("knative", json!({"enabled": "yes"})),
@@ -159,7 +159,7 @@ fn repositories_to_follow() {
         ),
         case(
             at("/gitops/branch", json!("main")),
-            "spec.parameters.gitops.branch: there is no such field; allowed: repoURL, path, targetRevision",
+            "spec.parameters.gitops.branch: unknown field; allowed: repoURL, path, targetRevision",
         ),
     ]);
 }
@@ -320,7 +320,7 @@ fn settings_that_are_wrong() {
         case(
             "/charts/argo",
             json!("10.1.1"),
-            "settings.environment.charts.argo: there is no such field; allowed: vcluster, argocd, knative (nearest: argocd)",
+            "settings.environment.charts.argo: unknown field; allowed: vcluster, argocd, knative (nearest: argocd)",
         ),
         case(
             "/typeBySize/small",
@@ -330,7 +330,7 @@ fn settings_that_are_wrong() {
         case(
             "/machineTypes/gke/tiny",
             json!("e2-micro"),
-            "settings.environment.machineTypes.gke.tiny: there is no such field; allowed: small, medium, large",
+            "settings.environment.machineTypes.gke.tiny: unknown field; allowed: small, medium, large",
         ),
         case(
             "/machineTypes/eks/small",

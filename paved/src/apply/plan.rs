@@ -92,13 +92,13 @@ fn step(document: &Document, kinds: &Kinds, default: &str, asked: Option<&str>) 
     let kind = kinds
         .of_document(text("/apiVersion").unwrap_or_default(), text("/kind").unwrap_or_default())
         .map_err(|(field, message)| refused(document, field, &message))?;
-    let missing = || refused(document, "metadata.name", "is missing; a string is needed");
+    let missing = || refused(document, "metadata.name", "is missing; allowed: a string");
     let name = text("/metadata/name").filter(|name| !name.is_empty()).ok_or_else(missing)?;
     if !is_name(name) {
-        return Err(refused(document, "metadata.name", &format!("found {name:?}; {A_NAME} is needed")));
+        return Err(refused(document, "metadata.name", &format!("found {name:?}; allowed: {A_NAME}")));
     }
     if document.value.pointer("/metadata/namespace").is_some_and(|own| !(own.is_string() || own.is_null())) {
-        return Err(refused(document, "metadata.namespace", "a string is needed"));
+        return Err(refused(document, "metadata.namespace", "allowed: a string"));
     }
     let own = text("/metadata/namespace").filter(|own| !own.is_empty());
     if let (Some(own), Some(asked)) = (own, asked)
@@ -109,7 +109,7 @@ fn step(document: &Document, kinds: &Kinds, default: &str, asked: Option<&str>) 
     }
     let namespace = own.or(asked).unwrap_or(default).to_owned();
     if !is_name(&namespace) {
-        let message = format!("found {namespace:?}; {A_NAME} is needed");
+        let message = format!("found {namespace:?}; allowed: {A_NAME}");
         return Err(refused(document, "metadata.namespace", &message));
     }
     let mut object = document.value.clone();

@@ -151,7 +151,7 @@ impl Draft {
         let value = if wants_text && !is_quoted {
             json!(text)
         } else {
-            yaml::value(text).map_err(|_| format!("found {text:?}; a value in YAML is needed"))?
+            yaml::value(text).map_err(|_| format!("found {text:?}; allowed: a value in YAML"))?
         };
         let mut here = &mut self.object["spec"];
         for key in keys {

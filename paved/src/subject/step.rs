@@ -262,7 +262,7 @@ pub(crate) fn one_settings(
         all => format!("{} documents", all.len()),
     };
     let allowed = format!("one {KIND} ({API_VERSION}) or {CONFIG} ({CONFIG_VERSION})");
-    Err(Failure::Usage(format!("{}: found {found}; {allowed} is needed", path.display())))
+    Err(Failure::Usage(format!("{}: found {found}; allowed: {allowed}", path.display())))
 }
 
 fn is(document: &Value, kind: &str, api_version: &str) -> bool {

@@ -174,7 +174,7 @@ const BROKEN: [(&str, u8, &str); 16] = [
     ("a: [1,\nb: 2\n", 1, "1:4: no YAML: "),
     ("a: 1\na: 2\n", 1, "2:1: no YAML: "),
     ("a: b\nx: \"1", 1, "2:4: no YAML: "),
-    ("- 1", 1, "1:3: found a list; a Kubernetes object is needed"),
+    ("- 1", 1, "1:3: found a list; allowed: a Kubernetes object"),
     (
         "kind: GpuDevWorkspaceClaim\nspec: {}\n",
         2,
@@ -199,7 +199,7 @@ const BROKEN: [(&str, u8, &str); 16] = [
     (
         "apiVersion: platform.acme.io/v1alpha1\nkind: StockPool\nmetadata: {name: a}\nspec: {specName: a}\n",
         2,
-        "4:1: spec.replicas: is missing; an integer is needed",
+        "4:1: spec.replicas: is missing; allowed: an integer",
     ),
     (
         "apiVersion: platform.example.org/v1alpha1\nkind: StockPool\nmetadata: {name: a}\n",
@@ -209,7 +209,7 @@ const BROKEN: [(&str, u8, &str); 16] = [
     (
         "apiVersion: platform.acme.io/v1alpha1\nkind: StockPool\nspec: {specName: a, replicas: 1}\n",
         2,
-        "1:1: metadata.name: is missing; a string is needed",
+        "1:1: metadata.name: is missing; allowed: a string",
     ),
     (
         "apiVersion: platform.acme.io/v1alpha1\nkind: GpuDevWorkspaceClaim\nmetadata: {name: a}\n\
@@ -231,7 +231,7 @@ const BROKEN: [(&str, u8, &str); 16] = [
         "apiVersion: apiextensions.crossplane.io/v1beta1\nkind: EnvironmentConfig\nmetadata: {name: paved-road}\n\
          spec: {tags: {}}\n",
         3,
-        "4:1: spec: is not a known field; the Settings of EnvironmentConfig stand in data",
+        "4:1: spec: unknown field; the Settings of EnvironmentConfig stand in data",
     ),
 ];
 
@@ -263,7 +263,7 @@ const SEVERAL: [(&str, &[&str]); 2] = [
          diskGb: 200\n    opencvVersion: 4.8\n    instanceType: p9.enormous\n    allowedCidrs: [1, z]\n",
         &[
             "5:3: spec.parameters.owner: is missing",
-            "6:5: spec.parameters.diskGb: is not a known field",
+            "6:5: spec.parameters.diskGb: unknown field",
             "7:20: spec.parameters.opencvVersion: found 4.8",
             "8:19: spec.parameters.instanceType: found \"p9.enormous\"",
             "9:20: spec.parameters.allowedCidrs[0]: found 1",
@@ -331,7 +331,7 @@ fn settings_that_are_named_are_checked_too() {
     let file = within(&folder, "settings.yaml");
     let run = paved(&["validate", &example("stock-pool/claim.yaml"), "--settings", &file]);
     assert_eq!(run.code, 3, "{}", run.err);
-    for told in ["settings.yaml:3:1", "settings.yaml:4:13", "stockPool.x: is not a known field"] {
+    for told in ["settings.yaml:3:1", "settings.yaml:4:13", "stockPool.x: unknown field"] {
         assert!(run.err.contains(told), "{told}: {}", run.err);
     }
 }
