@@ -84,7 +84,7 @@ pub struct Flags {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// `--address` or `--metrics-address` is none.
-    #[error("{flag}: {found:?} is no address, expected one such as 0.0.0.0:9443")]
+    #[error("{flag}: {found:?} is not an address; allowed: for example 0.0.0.0:9443")]
     Address {
         /// The flag's name.
         flag: &'static str,
@@ -93,7 +93,7 @@ pub enum Error {
     },
     /// Neither `--tls-certs-dir` nor `--insecure` was given.
     #[error(
-        "--tls-certs-dir: not set; give the directory of tls.crt, tls.key and ca.crt, or --insecure to serve without TLS"
+        "--tls-certs-dir: missing; allowed: the directory of tls.crt, tls.key and ca.crt. Use --insecure to serve without TLS"
     )]
     NoCertificates,
     /// A certificate or key cannot be read.
@@ -185,7 +185,7 @@ impl Server {
         let served = tokio::select! {
             served = self.router.serve_with_incoming_shutdown(incoming, stop) => served.map_err(Error::from),
             () = async { stopped.notified().await; tokio::time::sleep(DRAIN_PATIENCE).await } => {
-                tracing::warn!(seconds = DRAIN_PATIENCE.as_secs(), "some calls did not end, leaving all the same");
+                tracing::warn!(seconds = DRAIN_PATIENCE.as_secs(), "stopping although some calls have not ended");
                 Ok(())
             }
         };
@@ -224,7 +224,7 @@ pub fn with_apis(
     match failed {
         None => response,
         Some(error) => {
-            Err(Status::unavailable(format!("the operating system gives no random bytes: {error}")))
+            Err(Status::unavailable(format!("the operating system returns no random bytes: {error}")))
         }
     }
 }

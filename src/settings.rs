@@ -57,7 +57,7 @@ impl Common {
                 .map_err(|error| wrong(path, error))?;
         }
         for (key, value) in &self.tags {
-            check::shape(key, 128, is_tag_key, "1 to 128 visible characters, not beginning with aws:")
+            check::shape(key, 128, is_tag_key, "1 to 128 visible characters, not starting with aws:")
                 .map_err(|error| wrong(format!("tags.{key}"), error))?;
             check::shape(value, 256, is_visible, "at most 256 visible characters")
                 .map_err(|error| wrong(format!("tags.{key}"), error))?;

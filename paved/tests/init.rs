@@ -158,7 +158,7 @@ fn a_mistake_is_told() {
         (
             &["init", "gpu-workspace", "a", "--set", "owner=a", "--flavour", "x"],
             1,
-            "expected claims or namespaced",
+            "allowed: claims, namespaced",
         ),
     ] {
         let run = paved(args);

@@ -80,7 +80,7 @@ describe('a form', () => {
     open(GPU);
     expect(await screen.findByLabelText(/^Owner/)).toHaveValue('ada@acme.io');
     expect(screen.getByLabelText(/^SSH public keys/)).toHaveValue('ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop');
-    expect(screen.getByLabelText(/^Disk \(GiB\)/)).toHaveAccessibleDescription('Size of the disk in GiB. It can grow, never shrink. A volume that was attached by hand blocks the change.');
+    expect(screen.getByLabelText(/^Disk \(GiB\)/)).toHaveAccessibleDescription('Size of the disk in GiB. It can only grow. A volume that was attached by hand blocks the change.');
     expect(screen.getByText(/More options/).closest('details')).not.toHaveAttribute('open');
     const labels = [...document.querySelectorAll('.schema-form .field')].map((field) => (field as HTMLElement).dataset['name']);
     expect(labels.filter((name) => name !== 'parameters')).toEqual(['owner', 'instanceType', 'opencvVersion', 'sshPublicKeys', 'allowedCidrs', 'diskGB', 'region']);
@@ -177,7 +177,7 @@ describe('a form', () => {
     const refused = await screen.findByText(/is refused: spec.parameters: expose: loadBalancer is for vcluster/);
     expect(refused.closest('[role="status"]')).toBeInTheDocument();
     await user.click(screen.getByRole('button', { name: CREATE }));
-    expect(await screen.findByText('expose: loadBalancer is for vcluster; the platform team decides who reaches a managed cluster')).toHaveRole('alert');
+    expect(await screen.findByText('expose: loadBalancer is for vcluster; the platform team decides who can reach a managed cluster')).toHaveRole('alert');
     await expectAccessible();
   });
 

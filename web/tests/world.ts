@@ -338,7 +338,7 @@ export class World {
     if (sent.length > 20) throw Refusal.field('keys', `found ${sent.length}; allowed: at most 20`);
     const keys = sent.map((line) => line.trim());
     const index = keys.findIndex((key) => !/^(ssh-ed25519|ssh-rsa|ecdsa-\S+|sk-\S+) \S{16,}/.test(key));
-    if (index >= 0) throw Refusal.field(`keys[${index}]`, `found "${keys[index]!.split(' ')[0]!}", which begins with no type of key that is known; allowed: one line as in ~/.ssh/id_ed25519.pub`);
+    if (index >= 0) throw Refusal.field(`keys[${index}]`, `found "${keys[index]!.split(' ')[0]!}", which does not start with a known key type; allowed: one line as in ~/.ssh/id_ed25519.pub`);
     this.keys = [...new Set(keys)];
     return json({ keys: this.keys });
   }
