@@ -54,7 +54,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Usage(String),
     /// An API server would reject the input.
-    #[error("{what} is refused")]
+    #[error("{what} is rejected")]
     Refused {
         /// File, kind and name.
         what: String,
@@ -78,7 +78,7 @@ pub(crate) enum Failure {
         message: String,
     },
     /// The environment is not ready, and no resource changes any more.
-    #[error("{what} does not become ready: {message}")]
+    #[error("{what} is not ready: {message}")]
     Stuck {
         /// File, kind and name.
         what: String,
@@ -89,7 +89,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Absent(String),
     /// The API server rejected a change.
-    #[error("{what} is refused: {message}")]
+    #[error("{what} is rejected: {message}")]
     Declined {
         /// The object of the change.
         what: String,

@@ -129,11 +129,7 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             Command::Apply(args) => apply::run(&args, console).await,
             Command::Delete(args) => delete::run(&args, console).await,
             Command::Wait(args) => {
-                stop::unless_asked(
-                    Box::pin(wait::run(&args, console)),
-                    "nothing is undone: it goes on by itself",
-                )
-                .await
+                stop::unless_asked(Box::pin(wait::run(&args, console)), "the cluster continues").await
             }
             Command::Connect(args) => connect::run(&args, console).await,
             Command::Publish(args) => publish::run(&args, console).await,

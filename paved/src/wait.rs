@@ -32,7 +32,10 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
     if leaves_outputs {
         outputs::prepare(&args.outputs)?;
     } else if args.outputs.output_file.is_some() {
-        return Err(Failure::Usage("--output-file is written once it is ready: not with --for".to_owned()));
+        return Err(Failure::Usage(
+            "--output-file cannot be used with --for, because it is written when the environment is ready"
+                .to_owned(),
+        ));
     }
     let cluster = Cluster::connect(&args.access).await?;
     let mut found = Vec::new();

@@ -116,7 +116,7 @@ fn a_file_is_never_replaced_unasked() {
     let args = ["init", "gpu-workspace", "ada", "--set", "owner=ada", "-f", &file];
     let run = paved(&args);
     assert_eq!(run.code, 1, "{}", run.told());
-    assert!(run.err.contains("is there already; --force replaces it"), "{}", run.err);
+    assert!(run.err.contains("already exists. Use --force to replace it"), "{}", run.err);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
     assert_eq!(paved(&[&args[..], &["--force"]].concat()).code, 0);
     assert_eq!(paved(&["validate", &file]).code, 0);

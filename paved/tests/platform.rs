@@ -160,7 +160,7 @@ fn a_check_shows_what_is_composed_only_once_other_parts_are_ready() {
     std::fs::write(&typo, both).unwrap();
     let run = paved(&["platform", "--settings", &old, "--old", &old, "--check", &typo]);
     assert_eq!(run.code, 0, "{}", run.err);
-    assert!(run.err.contains("StokPool a is left alone: kind: found StokPool"), "{}", run.err);
+    assert!(run.err.contains("StokPool a is skipped: kind: unknown kind \"StokPool\""), "{}", run.err);
 }
 
 #[test]

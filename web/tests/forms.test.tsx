@@ -174,7 +174,7 @@ describe('a form', () => {
     const { user } = open(`/new?kind=${kindPath(kindOf('virtual-environment'))}`);
     await user.selectOptions(await screen.findByLabelText(/^Type/), 'gke');
     await user.selectOptions(screen.getByLabelText(/^Expose/), 'loadBalancer');
-    const refused = await screen.findByText(/is refused: spec.parameters: expose: loadBalancer is for vcluster/);
+    const refused = await screen.findByText(/is rejected: spec.parameters: expose: loadBalancer is for vcluster/);
     expect(refused.closest('[role="status"]')).toBeInTheDocument();
     await user.click(screen.getByRole('button', { name: CREATE }));
     expect(await screen.findByText('expose: loadBalancer is for vcluster; the platform team decides who can reach a managed cluster')).toHaveRole('alert');

@@ -14,7 +14,7 @@ const drawn = (nodes: Node[], depth = 0): string[] => nodes.flatMap(({ name, par
 it('names what is left while an environment goes, its composite too, and dates nothing that only waits', () => {
   const left = [
     { slot: 'composite', kind: 'UnifiedEnvironment', ready: false, since: '2026-01-01T00:00:01Z', reason: 'Deleting' },
-    { slot: 'namespace', kind: 'Object', ready: false, since: '', reason: 'Deleting', message: 'is in use: a Usage keeps it until what uses it is gone' },
+    { slot: 'namespace', kind: 'Object', ready: false, since: '', reason: 'Deleting', message: 'waits until the resources that use it are deleted' },
   ];
   expect(left.map(nameOf)).toEqual(['Composite', 'Namespace']);
   const view = new World().add('unified-environment', { name: 'a', namespace: 'team', createdAt: '2026-01-01T00:00:00Z', deletedAt: '2026-01-01T00:00:01Z', ready: false, parts: left });

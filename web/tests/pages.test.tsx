@@ -295,7 +295,7 @@ describe('deleting', () => {
       expect(view.deletedAt).toBeTruthy();
       return view;
     });
-    world.change(view, { parts: view.parts.slice(0, 1), progress: '6/7', message: 'is being deleted: 1 of 7 parts are left' });
+    world.change(view, { parts: view.parts.slice(0, 1), progress: '6/7', message: 'is being deleted: 1 of 7 resources are left' });
     const left = await screen.findByRole('region', { name: 'Still being deleted' });
     await waitFor(() => expect(within(left).getAllByRole('listitem')).toHaveLength(1));
     expect(screen.getByRole('progressbar', { name: '6 of 7 resources deleted' })).toBeVisible();

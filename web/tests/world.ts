@@ -308,7 +308,7 @@ export class World {
     const { api, kind, name, namespace } = this.draft(document);
     if (this.closed.has(namespace)) throw new Refusal(403, `You may not create ${kind.kind} in namespace ${namespace}.`);
     const errors = violations(kind, document);
-    if (errors.length > 0) throw new Refusal(422, `${kind.kind} ${name} is refused: ${errors.map(({ field, message }) => `${field}: ${message}`).join('; ')}`, errors);
+    if (errors.length > 0) throw new Refusal(422, `${kind.kind} ${name} is rejected: ${errors.map(({ field, message }) => `${field}: ${message}`).join('; ')}`, errors);
     const golden = goldenOf(api, 'nothing');
     const previewed: Previewed = { composition: `${api}-aws`, parts: golden.parts, resources: golden.resources, notes: this.closedToSsh(api, document) ? [CLOSED] : [], sshClosed: this.closedToSsh(api, document) };
     return json(previewed);

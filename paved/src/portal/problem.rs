@@ -329,7 +329,7 @@ mod tests {
         let error = |number: usize| {
             FieldError::new(format!("spec.{number}{}", "x".repeat(10_000)), "is not known".repeat(1_000))
         };
-        let problem = Problem::refused("StockPool a is refused: ", (0..10_000).map(error).collect());
+        let problem = Problem::refused("StockPool a is rejected: ", (0..10_000).map(error).collect());
         let answer = serde_json::to_vec(&problem).unwrap();
         assert!(answer.len() < 200_000, "{} bytes", answer.len());
         assert!(problem.0.errors.len() == TOLD && problem.detail().chars().count() <= DETAIL + 1);

@@ -154,7 +154,7 @@ impl Step {
                     |asked| format!("EnvironmentConfig {asked}"),
                 );
                 let message =
-                    format!("{file} is EnvironmentConfig {name}; {} asks for {asked}", composition.display());
+                    format!("{file} has EnvironmentConfig {name}; {} uses {asked}", composition.display());
                 return Err(Failure::Usage(message));
             }
             _ => {

@@ -48,7 +48,7 @@ fn envelope(config: &Value) -> Vec<Violation> {
     }
     for name in config.as_object().into_iter().flat_map(Map::keys) {
         if !["apiVersion", "kind", "metadata", "data"].contains(&name.as_str()) {
-            wrong(name, format!("unknown field; the Settings of {CONFIG} stand in data"));
+            wrong(name, format!("unknown field; put the Settings of {CONFIG} in data"));
         }
     }
     violations

@@ -199,7 +199,7 @@ impl View {
             unseen => format!("; the portal does not see {unseen} of them"),
         };
         self.progress = format!("{}/{of}", of.saturating_sub(*count));
-        self.message = format!("is being deleted: {count} of {of} parts are left{unseen}");
+        self.message = format!("is being deleted: {count} of {of} resources are left{unseen}");
         self.parts.clone_from(parts);
         self
     }
