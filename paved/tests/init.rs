@@ -131,7 +131,7 @@ fn a_mistake_is_told() {
         (&["init"][..], 1, "KIND"),
         (&["init", "GpuWorkspace", "a"], 1, "did you mean"),
         (&["init", "gpu-workspace", "Ada", "--set", "owner=a"], 1, "metadata.name: found \"Ada\""),
-        (&["init", "gpu-workspace", "a", "--set", "owner"], 1, "expected PATH=VALUE"),
+        (&["init", "gpu-workspace", "a", "--set", "owner"], 1, "allowed: PATH=VALUE"),
         (&["init", "gpu-workspace", "a", "--set", "ownr=a"], 1, "did you mean"),
         (
             &["init", "gpu-workspace", "a", "--set", "diskGB=1"],
@@ -154,7 +154,11 @@ fn a_mistake_is_told() {
             2,
             "spec.parameters",
         ),
-        (&["init", "gpu-workspace", "a", "--set", "owner=a", "--group", "NO"], 1, "expected a domain"),
+        (
+            &["init", "gpu-workspace", "a", "--set", "owner=a", "--group", "NO"],
+            1,
+            "allowed: a lowercase domain",
+        ),
         (
             &["init", "gpu-workspace", "a", "--set", "owner=a", "--flavour", "x"],
             1,

@@ -63,7 +63,7 @@ fn credentials(error: &AuthError) -> String {
                 None => format!("{PLUGIN} failed ({})", out.status),
             }
         }
-        AuthError::AuthExecStart(error) => format!("{PLUGIN} could not start: {error}. Install it"),
+        AuthError::AuthExecStart(error) => format!("{PLUGIN} could not start: {error}"),
         AuthError::AuthExecParse(_) => format!("{PLUGIN} printed no ExecCredential"),
         other => one_line(&other.to_string()),
     }
