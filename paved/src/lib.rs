@@ -161,6 +161,11 @@ pub fn command() -> clap::Command {
     Cli::whole()
 }
 
+/// The exit codes of all commands and their meanings, for the reference.
+pub fn exit_codes() -> &'static [(u8, &'static str)] {
+    &failure::CODES
+}
+
 /// Help and version are answers; everything else that the parser says is a mistake in the flags.
 fn said(message: &clap::Error, console: &mut Console<'_>) -> u8 {
     let (writer, code) = if message.use_stderr() { (&mut console.err, 1) } else { (&mut console.out, 0) };
