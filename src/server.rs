@@ -93,7 +93,8 @@ pub enum Error {
     },
     /// Neither `--tls-certs-dir` nor `--insecure` is set.
     #[error(
-        "--tls-certs-dir: missing; allowed: the directory of tls.crt, tls.key and ca.crt. Use --insecure to serve without TLS"
+        "--tls-certs-dir: missing; allowed: the directory of tls.crt, tls.key and ca.crt. Use \
+         --insecure to serve without TLS"
     )]
     NoCertificates,
     /// A certificate or a key could not be read.
@@ -185,7 +186,8 @@ impl Server {
         let served = tokio::select! {
             served = self.router.serve_with_incoming_shutdown(incoming, stop) => served.map_err(Error::from),
             () = async { stopped.notified().await; tokio::time::sleep(DRAIN_PATIENCE).await } => {
-                tracing::warn!(seconds = DRAIN_PATIENCE.as_secs(), "stopping although some calls have not ended");
+                tracing::warn!(seconds = DRAIN_PATIENCE.as_secs(), "stopping although some calls \
+                    have not ended");
                 Ok(())
             }
         };

@@ -37,7 +37,8 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
         ));
     }
     if args.no_validate && !args.diff && (args.settings.is_some() || args.composition.is_some()) {
-        let why = "--settings and --composition have no effect with --no-validate. Remove --no-validate, or add --diff";
+        let why = "--settings and --composition have no effect with --no-validate. Remove \
+                   --no-validate, or add --diff";
         return Err(Failure::Usage(why.to_owned()));
     }
     if args.wait {
@@ -122,8 +123,8 @@ fn validate(steps: &[Step], sources: &[Source], console: &mut Console<'_>) -> Re
     let checks = steps.iter().zip(sources).map(|(step, source)| composition::check(step, source, console));
     let failures: Vec<Failure> = checks.filter_map(Result::err).collect();
     if !failures.is_empty() {
-        let hint =
-            "nothing is applied. If the function in the cluster is newer than paved, use --no-validate";
+        let hint = "nothing is applied. If the function in the cluster is newer than paved, use \
+             --no-validate";
         writeln!(console.err, "note: {hint}")?;
     }
     Failure::of_all(failures)

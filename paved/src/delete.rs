@@ -57,7 +57,8 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
             let title = Environment::of(&one.object).title();
             let after = spell(LONGEST);
             Failure::TimedOut(format!(
-                "{title}: could not load its resources within {after}. Nothing was deleted. Try again, or use a longer --timeout"
+                "{title}: could not load its resources within {after}. Nothing was deleted. Try \
+                 again, or use a longer --timeout"
             ))
         };
         parts.push(timeout(LONGEST, Parts::of(&cluster, &served, one)).await.map_err(late)??);
@@ -89,9 +90,10 @@ async fn delete_all(cluster: &Cluster, found: &[Found], console: &mut Console<'_
                 writeln!(console.err, "note: not deleted: {}", titles(&found[done..]))?;
                 return Err(failure);
             }
-            None => {
-                Some(format!("could not confirm that {title} is being deleted. Check it with paved status"))
-            }
+            None => Some(format!(
+                "could not confirm that {title} is being deleted. Check it with \
+                 paved status"
+            )),
         };
         if stop.is_asked {
             let left = (!left.is_empty()).then(|| format!("not deleted: {left}"));
@@ -132,7 +134,11 @@ fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
         writeln!(console.err)?;
     }
     if line.is_empty() {
-        return Err(Failure::Usage("no terminal to ask for confirmation. Use --yes to delete without a question. Nothing was deleted".to_owned()));
+        return Err(Failure::Usage(
+            "no terminal to ask for confirmation. Use --yes to delete \
+             without a question. Nothing was deleted"
+                .to_owned(),
+        ));
     }
     Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
 }

@@ -36,7 +36,8 @@ pub(crate) fn run(args: &Init, console: &mut Console<'_>) -> Result<(), Failure>
     let name = args.file.clone().unwrap_or_else(|| "claim.yaml".into());
     validate::generated(name, &text, console)?;
     if target.api.info().name == "gpu-workspace" && !allows_networks(&text) {
-        let note = "SSH is closed unless the platform team's Settings allow a network. Add networks to spec.parameters.allowedCidrs";
+        let note = "SSH is closed unless the platform team's Settings allow a network. Add \
+                    networks to spec.parameters.allowedCidrs";
         writeln!(console.err, "note: {note}")?;
     }
     match &args.file {

@@ -30,7 +30,8 @@ pub(crate) fn tell_apart<'a>(
         || outputs.github_output().is_some();
     if lines && prefixes(&environments.into_iter().collect::<Vec<_>>()).is_none() {
         return Err(Failure::Usage(
-            "the outputs of these environments would have the same names. Use an --output-file that ends in .json, or one environment for each command"
+            "the outputs of these environments would have the same names. Use an --output-file \
+             that ends in .json, or one environment for each command"
                 .to_owned(),
         ));
     }

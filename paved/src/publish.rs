@@ -45,7 +45,8 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
     folder.notes(console)?;
     if args.delete && !folder.has_start() {
         return Err(Failure::Usage(format!(
-            "--delete would delete the site, because {} has no index.html. Pass the folder of the build",
+            "--delete would delete the site, because {} has no index.html. Pass the folder of the \
+             build",
             args.folder.display()
         )));
     }
@@ -68,7 +69,8 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
     tokio::select! {
         finished = finish(&plan, &site, &account, &bucket, (args.invalidate, left), console) => finished?,
         () = &mut interrupt => {
-            let told = "all files are uploaded, but edges may serve old files, and stale files may be left. Run it again with --invalidate";
+            let told = "all files are uploaded, but edges may serve old files, and stale files \
+                        may be left. Run it again with --invalidate";
             return Err(Failure::Interrupted(told.to_owned()));
         }
     }
@@ -160,7 +162,8 @@ fn shown(name: &str) -> String {
 
 fn no_site(environment: &Environment) -> Failure {
     Failure::Usage(format!(
-        "{} has no site. Only unified environments (EnvironmentClaim, UnifiedEnvironment) with status.frontendBucketName have a site",
+        "{} has no site. Only unified environments (EnvironmentClaim, UnifiedEnvironment) with \
+         status.frontendBucketName have a site",
         environment.title()
     ))
 }

@@ -33,7 +33,8 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
         outputs::prepare(&args.outputs)?;
     } else if args.outputs.output_file.is_some() {
         return Err(Failure::Usage(
-            "--output-file cannot be used with --for, because it is written when the environment is ready"
+            "--output-file cannot be used with --for, because it is written when the environment \
+             is ready"
                 .to_owned(),
         ));
     }

@@ -84,8 +84,11 @@ async fn what_runs_is_refused_for_what_is_new_alone() {
         let folder = folder(&[("claim.yaml", &new.to_string())]);
         let told = apply(&[&within(&folder, "")], &cluster).await;
         assert_eq!((told.code, written(&cluster)), (code, usize::from(code == 0)), "{}", told.told());
-        let blamed =
-            told.err.contains("eu-west-1") || told.err.contains("not checked against the composition:");
+        let blamed = told.err.contains("eu-west-1")
+            || told.err.contains(
+                "not checked against the \
+                composition:",
+            );
         assert!(!blamed && told.err.contains("you may not read Compositions"), "{}", told.err);
     }
 }

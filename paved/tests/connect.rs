@@ -473,9 +473,14 @@ async fn a_virtual_cluster_inside_is_forwarded_until_ctrl_c() {
     assert_eq!(read(&seat.config())["contexts"], json!([]));
 
     let seat = Seat::with(virtual_environment(status("other")), &[("kubeconfig", &details)]).await;
-    seat.connect(&[])
-        .await
-        .is(6, &["could not forward to pod other-0 in namespace host", "get and create pods/portforward"]);
+    seat.connect(&[]).await.is(
+        6,
+        &[
+            "could not forward to pod other-0 in namespace host",
+            "get and create \
+            pods/portforward",
+        ],
+    );
     assert!(!seat.config().exists(), "nothing is written that leads nowhere");
 }
 

@@ -137,7 +137,8 @@ fn an_environment_config_that_the_named_composition_does_not_ask_for_is_refused(
     assert_eq!(run.code, 1);
     assert!(
         run.err.contains(
-            "has EnvironmentConfig other; examples/gpu-workspace/composition.yaml uses no EnvironmentConfig"
+            "has EnvironmentConfig other; examples/gpu-workspace/composition.yaml uses no \
+             EnvironmentConfig"
         ),
         "{}",
         run.err

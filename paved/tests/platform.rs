@@ -129,7 +129,10 @@ fn a_check_shows_what_a_change_of_settings_does() {
     let run = paved(&["platform", "--settings", &new, "--check", &claim]);
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(
-        run.err.contains("without the new Settings: settings.gpuWorkspace.amis.us-east-1: region us-east-1 has no machine image"),
+        run.err.contains(
+            "without the new Settings: settings.gpuWorkspace.amis.us-east-1: region \
+             us-east-1 has no machine image"
+        ),
         "{}",
         run.err
     );
@@ -187,7 +190,10 @@ fn an_environment_that_cannot_be_composed_any_more_is_told() {
     let run = paved(&["platform", "--settings", &new, "--old", &old, "--check", &claim, &pool]);
     assert_eq!(run.code, 3, "{}", run.told());
     assert!(
-        run.err.contains("settings.gpuWorkspace.amis.us-east-1: region us-east-1 has no machine image"),
+        run.err.contains(
+            "settings.gpuWorkspace.amis.us-east-1: region us-east-1 has no machine \
+             image"
+        ),
         "{}",
         run.err
     );

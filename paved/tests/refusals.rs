@@ -157,7 +157,8 @@ fn credentials_in_a_url_are_refused_and_never_shown() {
         let run = paved_with(&["preview", "-"], format!("{before}{field}{found:?}\n{rest}"));
         assert_eq!(run.code, 2, "{found}: {}", run.err);
         assert!(!run.err.contains("hunter2"), "{}", run.err);
-        let why = "found a URL with credentials or a query; allowed: a URL without credentials and query, because a claim must not have secrets";
+        let why = "found a URL with credentials or a query; allowed: a URL without credentials \
+                   and query, because a claim must not have secrets";
         assert!(run.err.contains(why), "{found}: {}", run.err);
     }
     let image = "https://user:hunter2@registry.example.org/app";

@@ -31,11 +31,13 @@ pub struct VirtualEnvironment {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
-    validation = Rule::new("has(self.type) == has(oldSelf.type)").message("type cannot be changed: create a new environment"),
+    validation = Rule::new("has(self.type) == has(oldSelf.type)").message("type cannot be \
+        changed: create a new environment"),
     validation = Rule::new("!has(self.type) || !(self.type in ['eks', 'aks']) || self.size == oldSelf.size")
         .message("size cannot be changed on eks and aks: create a new environment"),
     validation = Rule::new("!has(self.type) || self.type == 'vcluster' || self.expose != 'loadBalancer'")
-        .message("expose: loadBalancer is for vcluster; the platform team decides who can reach a managed cluster")
+        .message("expose: loadBalancer is for vcluster; the platform team decides who can reach a \
+                  managed cluster")
 )]
 pub struct Parameters {
     /// What kind of cluster. Default: what the platform team chose for the size, else vcluster. It cannot be changed.
@@ -210,7 +212,8 @@ impl Api for VirtualEnvironment {
     const INFO: Info = Info {
         name: "virtual-environment",
         title: "virtual environment",
-        summary: "Your own Kubernetes cluster, virtual or managed, with an application, GitOps and Knative if you need them.",
+        summary: "Your own Kubernetes cluster, virtual or managed, with an application, GitOps \
+                  and Knative if you need them.",
         provider: "vcluster",
         settings: "environment",
         composite: Names {

@@ -87,7 +87,8 @@ pub fn region(name: &str) -> Result<&str, Refused> {
 /// The ARN of a policy.
 pub fn policy(arn: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(POLICY).ok());
-    let allowed = "the ARN of an IAM policy, for example arn:aws:iam::123456789012:policy/developers";
+    let allowed = "the ARN of an IAM policy, for example \
+                   arn:aws:iam::123456789012:policy/developers";
     check::matching(arn, 2048, &PATTERN, allowed)
 }
 

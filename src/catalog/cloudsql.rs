@@ -47,7 +47,8 @@ pub fn server(tier: &str, version: u32) -> Result<Server, Refused> {
     let is_plus = ["db-perf-", "db-memory-", "db-c4a-"].iter().any(|series| tier.starts_with(series));
     if is_plus && version < FIRST_OF_PLUS {
         let allowed = format!(
-            "a tier of Enterprise for PostgreSQL {version}, because Enterprise Plus needs {FIRST_OF_PLUS} or later"
+            "a tier of Enterprise for PostgreSQL {version}, because Enterprise Plus needs \
+             {FIRST_OF_PLUS} or later"
         );
         return Err(Refused::new(tier, allowed));
     }

@@ -123,7 +123,8 @@ impl Rule {
         if self.ignores_case {
             let service = self.service;
             return format!(
-                "the same key as {other}, {whose}, because {service} ignores case. Rename one of the keys"
+                "the same key as {other}, {whose}, because {service} ignores case. Rename one of \
+                 the keys"
             );
         }
         let label = check::quoted(label);
@@ -196,7 +197,8 @@ mod tests {
     #[test]
     fn keys_that_differ_in_case_collide_where_the_service_ignores_case() {
         let own = ["Name", "ManagedBy"];
-        let clash = "settings.tags.name: the same key as \"Name\", which Paved Road or the provider \
+        let clash = "settings.tags.name: the same key as \"Name\", which Paved Road or the \
+                     provider \
                      sets, because IAM ignores case. Rename one of the keys";
         assert_eq!(refusal(&ROLE, &tags([("name", "x")]), &own).as_deref(), Some(clash));
         assert_eq!(refusal(&MACHINE, &tags([("name", "x")]), &own), None);
@@ -221,7 +223,8 @@ mod tests {
     fn number_of_tags_counts_those_of_paved_road_and_the_provider() {
         let many = |count: usize| (0..count).map(|n| (format!("key{n}"), String::new())).collect();
         assert_eq!(refusal(&ROLE, &many(44), &["Name", "ManagedBy", "WorkspaceOwner"]), None);
-        let message = "settings.tags: found 45 tags; allowed: at most 44, because IAM allows 50 on a resource, \
+        let message = "settings.tags: found 45 tags; allowed: at most 44, because IAM allows 50 \
+                       on a resource, \
                        including Name, ManagedBy, WorkspaceOwner, crossplane-kind, crossplane-name, \
                        crossplane-providerconfig";
         let refused = refusal(&ROLE, &many(45), &["Name", "ManagedBy", "WorkspaceOwner"]);

@@ -33,7 +33,8 @@ pub const LONGEST_QUANTITY: usize = 32;
 /// A name of lower-case letters, digits and hyphens: RFC 1123 calls it a label.
 pub fn label(value: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(LABEL).ok());
-    let allowed = "1 to 63 lowercase letters, digits and hyphens, starting and ending with a letter or digit";
+    let allowed = "1 to 63 lowercase letters, digits and hyphens, starting and ending with a \
+                   letter or digit";
     matching(value, 63, &PATTERN, allowed)
 }
 
@@ -61,13 +62,20 @@ pub fn annotation_key(value: &str) -> Result<&str, Refused> {
 /// The name of an environment variable.
 pub fn variable(value: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(VARIABLE).ok());
-    matching(value, 128, &PATTERN, "letters, digits and _, not starting with a digit, for example LOG_LEVEL")
+    matching(
+        value,
+        128,
+        &PATTERN,
+        "letters, digits and _, not starting with a digit, for example \
+         LOG_LEVEL",
+    )
 }
 
 /// A reference to a container image.
 pub fn image(value: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(IMAGE).ok());
-    let allowed = "an image with a lowercase repository, for example registry.example.org/team/app:1.2";
+    let allowed = "an image with a lowercase repository, for example \
+                   registry.example.org/team/app:1.2";
     matching(value, LONGEST_IMAGE, &PATTERN, allowed)
 }
 

@@ -41,7 +41,8 @@ pub fn git_repository(value: &str) -> Result<&str, Refused> {
         value,
         LONGEST_URL,
         fits,
-        "a URL, for example https://git.example.org/team/app.git or git@git.example.org:team/app.git",
+        "a URL, for example https://git.example.org/team/app.git or \
+         git@git.example.org:team/app.git",
     )
     .map_err(|refused| hidden(value, refused))
 }

@@ -17,7 +17,8 @@ const TYPES: [&str; 7] = [
 ];
 
 /// What a message allows: where the line comes from, and which types it may be of.
-const ALLOWED: &str = "one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of \
+const ALLOWED: &str = "one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, \
+                       ecdsa-sha2-nistp256/384/521, ssh-rsa of \
                        2048 bits or more, sk-…), the key and an optional comment";
 
 /// What only private keys contain: PEM's and PuTTY's headers, and the first bytes of OpenSSH's own format in base64.

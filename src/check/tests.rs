@@ -107,7 +107,11 @@ fn every_modern_type_of_key_is_accepted_with_or_without_a_comment() {
 #[test]
 fn weak_keys_are_refused() {
     assert_eq!(ssh_public_key(RSA_1024).unwrap_err().found, "an RSA key of 1024 bits");
-    assert_eq!(ssh_public_key(DSA).unwrap_err().found, "a DSA key (ssh-dss), which is no longer secure");
+    assert_eq!(
+        ssh_public_key(DSA).unwrap_err().found,
+        "a DSA key (ssh-dss), which is no longer \
+         secure"
+    );
 }
 
 #[test]
@@ -142,9 +146,10 @@ fn what_is_no_key_is_refused() {
     let refused = ssh_public_key(&wordy).unwrap_err();
     assert!(refused.to_string().starts_with("found 8273 characters; allowed: at most 8192; "), "{refused}");
     for line in ["", " ", "ada", "ssh-ed25519-cert-v01@openssh.com AAAA"] {
-        assert!(
-            ssh_public_key(line).unwrap_err().found.ends_with("which does not start with a known key type")
-        );
+        assert!(ssh_public_key(line).unwrap_err().found.ends_with(
+            "which does not start with a known \
+                key type"
+        ));
     }
 }
 

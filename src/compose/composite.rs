@@ -100,8 +100,10 @@ impl Composite {
             (Some(namespace), _) => Ok((&self.name, namespace)),
             (None, Some((name, namespace))) => Ok((name, namespace)),
             (None, None) => {
-                let message =
-                    format!("missing; allowed: a claim, because {what} is in the namespace of the claim");
+                let message = format!(
+                    "missing; allowed: a claim, because {what} is in the namespace of the \
+                             claim"
+                );
                 Err(Error::spec("spec.claimRef", message))
             }
         }
@@ -192,7 +194,8 @@ fn scope(xr: &Object, namespace: Option<&str>) -> Result<Scope, Error> {
         return Ok(Scope::Namespaced);
     }
     if at(xr, &["spec", "crossplane"]).is_some_and(Value::is_object) {
-        let message = "missing, because the XRD has scope Cluster; allowed: an XRD with scope Namespaced, \
+        let message = "missing, because the XRD has scope Cluster; allowed: an XRD with scope \
+                       Namespaced, \
                        or with claims (XRD v1)";
         return Err(Error::spec("metadata.namespace", message));
     }

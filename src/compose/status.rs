@@ -100,7 +100,8 @@ impl Composition<'_> {
             leaf.status.since = since(&leaf.status, before.get(&leaf.status.slot), self.now);
             if let Some(config) = self.unanswered(leaf) {
                 leaf.status.message = Some(format!(
-                    "its provider has not answered for more than a minute. Check that the {config} exists \
+                    "its provider has not answered for more than a minute. Check that the \
+                     {config} exists \
                      and that the provider runs"
                 ));
             }
@@ -134,7 +135,8 @@ impl Composition<'_> {
         let asked_for = text(&desired.object, &["kind"]).unwrap_or_default();
         let health = if !self.exists(slot) && refused.contains(asked_for) {
             let message = format!(
-                "the API server has not accepted this {asked_for}. Check the events of {} {}, and that the provider is installed",
+                "the API server has not accepted this {asked_for}. Check the events of {} {}, and \
+                 that the provider is installed",
                 self.xr.kind, self.xr.name
             );
             Health::pending(State::Waiting, "NotAccepted", message)

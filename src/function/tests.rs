@@ -126,7 +126,8 @@ fn one_that_does_not_exist_is_a_warning_and_the_input_counts() {
     assert_eq!(warning.reason.as_deref(), Some("SettingsNotFound"));
     assert_eq!(
         warning.message,
-        "EnvironmentConfig paved-road was not found, so only the input of the step applies. Create it, or remove settingsFrom"
+        "EnvironmentConfig paved-road was not found, so only the input of the step applies. \
+         Create it, or remove settingsFrom"
     );
     assert_eq!(for_provider(&response, "instance")["ami"], "ami-0a0a0a0a");
 }

@@ -307,7 +307,9 @@ fn what_cannot_change_any_more() {
             "gpu-workspace",
             "/spec/parameters/sshPublicKeys",
             json!([]),
-            "spec.parameters.sshPublicKeys: found 0 keys that differ from the keys of the machine; allowed: the keys at creation. For other keys, edit ~/.ssh/authorized_keys or create a new workspace",
+            "spec.parameters.sshPublicKeys: found 0 keys that differ from the keys of the \
+             machine; allowed: the keys at creation. For other keys, edit ~/.ssh/authorized_keys \
+             or create a new workspace",
         ),
         (
             "application-environment",
@@ -369,22 +371,35 @@ fn keys() {
         Case {
             world: wrong(RSA_1024.trim()),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found an RSA key of 1024 bits; allowed: one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key and an optional comment",
+            message: "spec.parameters.sshPublicKeys[0]: found an RSA key of 1024 bits; allowed: \
+                      one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, \
+                      ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key \
+                      and an optional comment",
         },
         Case {
             world: wrong("-----BEGIN OPENSSH PRIVATE KEY-----"),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found what looks like a private key (not shown); allowed: the public key from the .pub file. Replace this private key, because it was sent to a server: one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key and an optional comment",
+            message: "spec.parameters.sshPublicKeys[0]: found what looks like a private key (not \
+                      shown); allowed: the public key from the .pub file. Replace this private \
+                      key, because it was sent to a server: one line as in ~/.ssh/id_ed25519.pub: \
+                      a key type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits \
+                      or more, sk-…), the key and an optional comment",
         },
         Case {
             world: wrong("ssh-dss AAAAB3NzaC1kc3M="),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found a DSA key (ssh-dss), which is no longer secure; allowed: one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key and an optional comment",
+            message: "spec.parameters.sshPublicKeys[0]: found a DSA key (ssh-dss), which is no \
+                      longer secure; allowed: one line as in ~/.ssh/id_ed25519.pub: a key type \
+                      (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, \
+                      sk-…), the key and an optional comment",
         },
         Case {
             world: wrong(&format!("from=\"10.0.0.1\" {good}")),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found a key with options or spaces before its type; allowed: one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key and an optional comment",
+            message: "spec.parameters.sshPublicKeys[0]: found a key with options or spaces before \
+                      its type; allowed: one line as in ~/.ssh/id_ed25519.pub: a key type \
+                      (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, \
+                      sk-…), the key and an optional comment",
         },
         Case {
             world: wrong("hunter2"),
@@ -394,12 +409,19 @@ fn keys() {
         Case {
             world: wrong("MIIEvQIBADANBgkq"),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found a text of 16 characters (not shown), which does not start with a known key type; allowed: one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key and an optional comment",
+            message: "spec.parameters.sshPublicKeys[0]: found a text of 16 characters (not \
+                      shown), which does not start with a known key type; allowed: one line as in \
+                      ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, \
+                      ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key \
+                      and an optional comment",
         },
         Case {
             world: wrong(""),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found an empty text, which does not start with a known key type; allowed: one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key and an optional comment",
+            message: "spec.parameters.sshPublicKeys[0]: found an empty text, which does not start \
+                      with a known key type; allowed: one line as in ~/.ssh/id_ed25519.pub: a key \
+                      type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or \
+                      more, sk-…), the key and an optional comment",
         },
         Case {
             world: many,
@@ -444,12 +466,14 @@ fn regions_and_images() {
         Case {
             world: region("eu-west-1"),
             reason: SETTINGS,
-            message: "settings.gpuWorkspace.amis.eu-west-1: region eu-west-1 has no machine image. Set this field, or use a region with an image: us-east-1",
+            message: "settings.gpuWorkspace.amis.eu-west-1: region eu-west-1 has no machine \
+                      image. Set this field, or use a region with an image: us-east-1",
         },
         Case {
             world: none,
             reason: SETTINGS,
-            message: "settings.gpuWorkspace.amis.us-east-1: region us-east-1 has no machine image. Set this field, or use a region with an image: none",
+            message: "settings.gpuWorkspace.amis.us-east-1: region us-east-1 has no machine \
+                      image. Set this field, or use a region with an image: none",
         },
         Case {
             world: settings(
@@ -459,7 +483,8 @@ fn regions_and_images() {
                 json!(["p3.2xlarge"]),
             ),
             reason: SETTINGS,
-            message: "settings.gpuWorkspace.amis.us-east-1.byFamily.p3: missing. Machine types of family p3 cannot use the default image; set an image for the family",
+            message: "settings.gpuWorkspace.amis.us-east-1.byFamily.p3: missing. Machine types of \
+                      family p3 cannot use the default image; set an image for the family",
         },
         Case {
             world: region("Frankfurt"),
@@ -506,7 +531,8 @@ fn other_fields_of_a_claim() {
         Case {
             world: spec(workspace(), "diskGb", json!(100)),
             reason: SPEC,
-            message: "spec.parameters.diskGb: unknown field; allowed: owner, instanceType, region, opencvVersion, sshPublicKeys, allowedCidrs, diskGB (nearest: diskGB)",
+            message: "spec.parameters.diskGb: unknown field; allowed: owner, instanceType, \
+                      region, opencvVersion, sshPublicKeys, allowedCidrs, diskGB (nearest: diskGB)",
         },
         Case {
             world: without_parameters(workspace()),
@@ -614,12 +640,14 @@ fn what_runs_does_not_shrink_and_keeps_its_image() {
         Case {
             world: spec(running(workspace()), "diskGB", json!(80)),
             reason: SPEC,
-            message: "spec.parameters.diskGB: found 80; allowed: 100 GiB or more, because the value can only grow",
+            message: "spec.parameters.diskGB: found 80; allowed: 100 GiB or more, because the \
+                      value can only grow",
         },
         Case {
             world: spec(running(environment()), "storageGB", json!(10)),
             reason: SPEC,
-            message: "spec.parameters.storageGB: found 10; allowed: 20 GB or more, because the value can only grow",
+            message: "spec.parameters.storageGB: found 10; allowed: 20 GB or more, because the \
+                      value can only grow",
         },
         Case {
             world: to_p3,
@@ -652,17 +680,21 @@ fn settings_that_do_not_exist_or_say_something_else() {
         Case {
             world: top("gpuWorkspaces", json!({})),
             reason: SETTINGS,
-            message: "settings.gpuWorkspaces: unknown field; allowed: schemaRevision, settingsFrom, tags, providerConfigs, {sections} (nearest: gpuWorkspace)",
+            message: "settings.gpuWorkspaces: unknown field; allowed: schemaRevision, \
+                      settingsFrom, tags, providerConfigs, {sections} (nearest: gpuWorkspace)",
         },
         Case {
             world: gpu("ami", json!("ami-1")),
             reason: SETTINGS,
-            message: "settings.gpuWorkspace.ami: unknown field; allowed: amis, networks, allowedCidrs, allowedCidrsWithin, instanceTypes, permissionsBoundary (nearest: amis)",
+            message: "settings.gpuWorkspace.ami: unknown field; allowed: amis, networks, \
+                      allowedCidrs, allowedCidrsWithin, instanceTypes, permissionsBoundary \
+                      (nearest: amis)",
         },
         Case {
             world: gpu("amis", json!({"us-east-1": {"default": "ami-1", "byFamilies": {}}})),
             reason: SETTINGS,
-            message: "settings.gpuWorkspace.amis.us-east-1.byFamilies: unknown field; allowed: default, byFamily (nearest: byFamily)",
+            message: "settings.gpuWorkspace.amis.us-east-1.byFamilies: unknown field; allowed: \
+                      default, byFamily (nearest: byFamily)",
         },
         Case {
             world: gpu("amis", json!({"us-east-1": "ami-1"})),
@@ -702,7 +734,8 @@ fn settings_that_do_not_exist_or_say_something_else() {
         Case {
             world: top("providerConfigs", json!({"amazon": {"name": "a"}})),
             reason: SETTINGS,
-            message: "settings.providerConfigs.amazon: unknown field; allowed: aws, gcp, azure, kubernetes, helm, sql",
+            message: "settings.providerConfigs.amazon: unknown field; allowed: aws, gcp, azure, \
+                      kubernetes, helm, sql",
         },
         Case {
             world: top("providerConfigs", json!({"aws": {"name": "a", "kind": "Config"}})),
@@ -722,7 +755,8 @@ fn settings_that_do_not_exist_or_say_something_else() {
         Case {
             world: app("machineTypes", json!({"tiny": "e2-micro"})),
             reason: SETTINGS,
-            message: "settings.applicationEnvironment.machineTypes.tiny: unknown field; allowed: small, medium, large",
+            message: "settings.applicationEnvironment.machineTypes.tiny: unknown field; allowed: \
+                      small, medium, large",
         },
     ]);
 }
@@ -753,7 +787,8 @@ fn composites_that_are_not_ours() {
         Case {
             world: cluster,
             reason: SPEC,
-            message: "metadata.namespace: missing, because the XRD has scope Cluster; allowed: an XRD with scope Namespaced, or with claims (XRD v1)",
+            message: "metadata.namespace: missing, because the XRD has scope Cluster; allowed: an \
+                      XRD with scope Namespaced, or with claims (XRD v1)",
         },
         Case {
             world: nameless,

@@ -50,11 +50,13 @@ fn fields_of_a_pool() {
         case(with("replicas", json!(1.5)), "spec.replicas: found 1.5; allowed: a whole number"),
         case(
             with("replica", json!(1)),
-            "spec.replica: unknown field; allowed: specName, image, memory, gpu, replicas (nearest: replicas)",
+            "spec.replica: unknown field; allowed: specName, image, memory, gpu, replicas \
+             (nearest: replicas)",
         ),
         case(
             without("claimRef"),
-            "spec.claimRef: missing; allowed: a claim, because a stock pool is in the namespace of the claim",
+            "spec.claimRef: missing; allowed: a claim, because a stock pool is in the namespace \
+             of the claim",
         ),
     ]);
 }
@@ -70,7 +72,8 @@ fn settings_of_pools() {
         Case {
             world: settings(pool(), "stockPool", "runtimeClass", json!("nvidia")),
             reason: SETTINGS,
-            message: "settings.stockPool.runtimeClass: unknown field; allowed: runtimeClassName (nearest: runtimeClassName)",
+            message: "settings.stockPool.runtimeClass: unknown field; allowed: runtimeClassName \
+                      (nearest: runtimeClassName)",
         },
     ]);
 }

@@ -58,7 +58,8 @@ fn backends() {
         ),
         spec_case(
             with("backend", "replica", json!(2)),
-            "spec.backend.replica: unknown field; allowed: image, port, replicas, env (nearest: replicas)",
+            "spec.backend.replica: unknown field; allowed: image, port, replicas, env (nearest: \
+             replicas)",
         ),
         spec_case(
             with("backend", "env", Value::Object(many)),
@@ -84,11 +85,13 @@ fn variables() {
         ),
         spec_case(
             variable("LONG", &json!("x".repeat(4097))),
-            "spec.backend.env.LONG: found a text with 4097 characters; allowed: at most 4096 characters without NUL",
+            "spec.backend.env.LONG: found a text with 4097 characters; allowed: at most 4096 \
+             characters without NUL",
         ),
         spec_case(
             variable("NUL", &json!("a\0b")),
-            "spec.backend.env.NUL: found a text with 3 characters; allowed: at most 4096 characters without NUL",
+            "spec.backend.env.NUL: found a text with 3 characters; allowed: at most 4096 \
+             characters without NUL",
         ),
     ]);
 }
@@ -135,7 +138,8 @@ fn databases_and_sites() {
         ),
         spec_case(
             with("frontend", "retainFile", json!(true)),
-            "spec.frontend.retainFile: unknown field; allowed: appName, retainFiles (nearest: retainFiles)",
+            "spec.frontend.retainFile: unknown field; allowed: appName, retainFiles (nearest: \
+             retainFiles)",
         ),
     ]);
 }
@@ -173,11 +177,14 @@ fn settings_of_environments() {
         ),
         case(
             rds(json!({"securityGroupIds": ["sg-0123456789abcdef0"]})),
-            "settings.unifiedEnvironment.rds.subnetGroup: missing; allowed: a subnet group, because unifiedEnvironment.database.mode is rds",
+            "settings.unifiedEnvironment.rds.subnetGroup: missing; allowed: a subnet group, \
+             because unifiedEnvironment.database.mode is rds",
         ),
         case(
             rds(json!({"subnetGroup": "environments"})),
-            "settings.unifiedEnvironment.rds.securityGroupIds: missing; allowed: security groups that allow connections from the cluster's pods, because unifiedEnvironment.database.mode is rds",
+            "settings.unifiedEnvironment.rds.securityGroupIds: missing; allowed: security groups \
+             that allow connections from the cluster's pods, because \
+             unifiedEnvironment.database.mode is rds",
         ),
         case(
             rds(json!({"subnetGroup": "environments", "securityGroupIds": ["default"]})),
@@ -236,7 +243,8 @@ fn settings_of_environments() {
         ),
         case(
             by_settings("publisherRoles", json!([])),
-            "settings.unifiedEnvironment.publisherRoles: unknown field; allowed: region, database, rds, resources, ingress, publisherRoleArns (nearest: publisherRoleArns)",
+            "settings.unifiedEnvironment.publisherRoles: unknown field; allowed: region, \
+             database, rds, resources, ingress, publisherRoleArns (nearest: publisherRoleArns)",
         ),
     ]);
 }

@@ -70,7 +70,8 @@ fn parameters() {
         ),
         case(
             with("sise", json!("small")),
-            "spec.parameters.sise: unknown field; allowed: type, size, app, gitops, knative, expose (nearest: size)",
+            "spec.parameters.sise: unknown field; allowed: type, size, app, gitops, knative, \
+             expose (nearest: size)",
         ),
         case(
             with("knative", json!({"enabled": "yes"})),
@@ -97,7 +98,8 @@ fn applications() {
         ),
         case(
             chart("repository", json!("https://bot:s3cr3t@charts.example.org")),
-            "spec.parameters.app.chart.repository: found a URL with credentials or a query; allowed: a URL without credentials and query, because a claim must not have secrets",
+            "spec.parameters.app.chart.repository: found a URL with credentials or a query; \
+             allowed: a URL without credentials and query, because a claim must not have secrets",
         ),
         case(
             chart("name", json!("pod info")),
@@ -139,7 +141,8 @@ fn repositories_to_follow() {
     check(vec![
         case(
             at("/gitops/repoURL", json!("https://bot:ghp_s3cr3t@git.example.org/team/app.git")),
-            "spec.parameters.gitops.repoURL: found a URL with credentials or a query; allowed: a URL without credentials and query, because a claim must not have secrets",
+            "spec.parameters.gitops.repoURL: found a URL with credentials or a query; allowed: a \
+             URL without credentials and query, because a claim must not have secrets",
         ),
         case(
             at("/gitops/repoURL", json!("team/app")),
@@ -214,15 +217,18 @@ fn settings_that_a_type_needs() {
     check(vec![
         case(
             lacking("gke", "/gke/location"),
-            "settings.environment.gke.location: missing; allowed: a region or zone, for example europe-west1",
+            "settings.environment.gke.location: missing; allowed: a region or zone, for example \
+             europe-west1",
         ),
         case(
             lacking("gke", "/gke/projectId"),
-            "settings.environment.gke.projectId: missing; allowed: the name of a project, for example acme-dev",
+            "settings.environment.gke.projectId: missing; allowed: the name of a project, for \
+             example acme-dev",
         ),
         case(
             lacking("gke", "/allowedCidrs"),
-            "settings.environment.allowedCidrs: missing; allowed: the network of the providers, for example 198.51.100.0/24",
+            "settings.environment.allowedCidrs: missing; allowed: the network of the providers, \
+             for example 198.51.100.0/24",
         ),
         case(
             lacking("eks", "/eks/region"),
@@ -238,19 +244,23 @@ fn settings_that_a_type_needs() {
         ),
         case(
             lacking("eks", "/eks/clusterRoleArn"),
-            "settings.environment.eks.clusterRoleArn: missing; allowed: the ARN of the role of the control plane",
+            "settings.environment.eks.clusterRoleArn: missing; allowed: the ARN of the role of \
+             the control plane",
         ),
         case(
             lacking("eks", "/eks/nodeRoleArn"),
-            "settings.environment.eks.nodeRoleArn: missing; allowed: the ARN of the role of the nodes",
+            "settings.environment.eks.nodeRoleArn: missing; allowed: the ARN of the role of the \
+             nodes",
         ),
         case(
             lacking("eks", "/allowedCidrs"),
-            "settings.environment.allowedCidrs: missing; allowed: the network of the providers, for example 198.51.100.0/24",
+            "settings.environment.allowedCidrs: missing; allowed: the network of the providers, \
+             for example 198.51.100.0/24",
         ),
         case(
             lacking("aks", "/aks/location"),
-            "settings.environment.aks.location: missing; allowed: a location, for example westeurope",
+            "settings.environment.aks.location: missing; allowed: a location, for example \
+             westeurope",
         ),
         case(
             lacking("aks", "/aks/resourceGroupName"),
@@ -258,7 +268,8 @@ fn settings_that_a_type_needs() {
         ),
         case(
             lacking("aks", "/allowedCidrs"),
-            "settings.environment.allowedCidrs: missing; allowed: the network of the providers, for example 198.51.100.0/24",
+            "settings.environment.allowedCidrs: missing; allowed: the network of the providers, \
+             for example 198.51.100.0/24",
         ),
         case(
             reached_from("eks", &["198.51.100.0/24", "10.0.0.0/8"]),
@@ -320,7 +331,8 @@ fn settings_that_are_wrong() {
         case(
             "/charts/argo",
             json!("10.1.1"),
-            "settings.environment.charts.argo: unknown field; allowed: vcluster, argocd, knative (nearest: argocd)",
+            "settings.environment.charts.argo: unknown field; allowed: vcluster, argocd, knative \
+             (nearest: argocd)",
         ),
         case(
             "/typeBySize/small",
@@ -330,7 +342,8 @@ fn settings_that_are_wrong() {
         case(
             "/machineTypes/gke/tiny",
             json!("e2-micro"),
-            "settings.environment.machineTypes.gke.tiny: unknown field; allowed: small, medium, large",
+            "settings.environment.machineTypes.gke.tiny: unknown field; allowed: small, medium, \
+             large",
         ),
         case(
             "/machineTypes/eks/small",

@@ -448,7 +448,7 @@ describe('my keys', () => {
     await expectAccessible();
     await user.type(screen.getByLabelText('Add a key'), 'nonsense');
     await user.click(screen.getByRole('button', { name: 'Add' }));
-    expect(await screen.findByText(/begins with no type of key that is known/)).toBeVisible();
+    expect(await screen.findByText(/does not start with a known key type/)).toBeVisible();
     expect(screen.getByLabelText('Add a key')).toHaveAttribute('aria-invalid', 'true');
     await user.clear(screen.getByLabelText('Add a key'));
     await user.type(screen.getByLabelText('Add a key'), 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI second@desk');

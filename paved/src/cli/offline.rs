@@ -182,7 +182,8 @@ pub(crate) fn group_of(flavour: Flavour, group: Option<&str>) -> Result<String, 
     let group = group.unwrap_or_else(|| flavour.default_group());
     match Flavour::ALL.into_iter().find(|other| *other != flavour && other.default_group() == group) {
         Some(other) => Err(Failure::Usage(format!(
-            "--group {group} belongs to --flavour {other}, but the flavour is {flavour}. Remove one of the flags, or use your own group"
+            "--group {group} belongs to --flavour {other}, but the flavour is {flavour}. Remove \
+             one of the flags, or use your own group"
         ))),
         None => Ok(group.to_owned()),
     }

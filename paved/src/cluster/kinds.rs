@@ -95,7 +95,8 @@ impl Kinds {
         let kinds = Self::ask(cluster).await?;
         if kinds.0.is_empty() {
             return Err(Failure::Usage(format!(
-                "{} has no environments: no kind has the category {MARK}. Run `paved doctor` to find the missing component",
+                "{} has no environments: no kind has the category {MARK}. Run `paved doctor` to \
+                 find the missing component",
                 cluster.server
             )));
         }
@@ -328,7 +329,8 @@ pub(crate) mod tests {
             wrong("platform.m.acme.io/v1alpha1", "Environment"),
             (
                 "apiVersion",
-                "found platform.m.acme.io/v1alpha1; allowed: Environment in dev.example.org/v1alpha1 and \
+                "found platform.m.acme.io/v1alpha1; allowed: Environment in \
+                 dev.example.org/v1alpha1 and \
                  platform.acme.io/v1alpha1"
                     .to_owned()
             )

@@ -208,7 +208,8 @@ fn pick<T>(
         (1, _) => Ok(found.remove(0).1),
         (0, Some(failure)) => Err(failure),
         (0, None) => Err(Failure::Absent(format!(
-            "no environment {text} in namespace {namespace}. Run `paved list -A` to list all environments"
+            "no environment {text} in namespace {namespace}. Run `paved list -A` to list all \
+             environments"
         ))),
         _ => {
             let name = text.rsplit('/').next().unwrap_or(text);

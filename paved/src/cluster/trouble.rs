@@ -210,7 +210,8 @@ mod tests {
             (failure.code(), failure.to_string().as_str()),
             (
                 6,
-                "https://c:1 does not respond: connection refused; check --context, your network and VPN, and that the cluster runs"
+                "https://c:1 does not respond: connection refused; check --context, your network \
+                 and VPN, and that the cluster runs"
             )
         );
     }

@@ -37,7 +37,8 @@ pub(super) async fn connect(
             return Err(Failure::Provisioning {
                 what: "the Secret with the connection details".to_owned(),
                 message: format!(
-                    "has ##[ or ##v in the value of {name}, which a pipeline reads as a command. Use --export=shell"
+                    "has ##[ or ##v in the value of {name}, which a pipeline reads as a command. \
+                     Use --export=shell"
                 ),
             });
         }
@@ -77,7 +78,8 @@ impl Way {
             return Err(Failure::Provisioning {
                 what: "the Secret with the connection details".to_owned(),
                 message: format!(
-                    "has the host {host:?} and the port {port:?}; allowed: a host name or IP address, and a port. Ask your platform team who changed the Secret"
+                    "has the host {host:?} and the port {port:?}; allowed: a host name or IP \
+                     address, and a port. Ask your platform team who changed the Secret"
                 ),
             });
         }

@@ -23,7 +23,8 @@ impl Details {
         let environment = &target.environment;
         let name = secret_of(&target.object, &environment.kind, &environment.name).ok_or_else(|| {
             Failure::Usage(format!(
-                "{} has no Secret for connection details. Set spec.writeConnectionSecretToRef.name, and apply it again",
+                "{} has no Secret for connection details. Set \
+                 spec.writeConnectionSecretToRef.name, and apply it again",
                 environment.title()
             ))
         })?;
@@ -50,7 +51,8 @@ impl Details {
             return Err(Failure::Provisioning {
                 what: format!("Secret {}", harmless_name(&self.name)),
                 message: format!(
-                    "has a control character in {key}, so paved does not print it. Ask your platform team who \
+                    "has a control character in {key}, so paved does not print it. Ask your \
+                     platform team who \
                      changed the Secret"
                 ),
             });

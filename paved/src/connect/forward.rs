@@ -52,8 +52,12 @@ pub(super) struct Forwarded {
 /// Takes a port, and sees whether the caller may forward at all.
 pub(super) async fn open(target: &Target, place: &Place, port: Option<u16>) -> Result<Forwarded, Failure> {
     let asked = port.unwrap_or(0);
-    let taken =
-        |error: std::io::Error| Failure::Usage(format!("could not listen on 127.0.0.1:{asked}: {error}"));
+    let taken = |error: std::io::Error| {
+        Failure::Usage(format!(
+            "could not listen on 127.0.0.1:{asked}: \
+             {error}"
+        ))
+    };
     let listener = TcpListener::bind(("127.0.0.1", asked)).await.map_err(taken)?;
     let address = listener.local_addr().map_err(taken)?.to_string();
     let pods: Api<Pod> = Api::namespaced(target.cluster.client.clone(), &place.namespace);
@@ -64,7 +68,8 @@ pub(super) async fn open(target: &Target, place: &Place, port: Option<u16>) -> R
             place.namespace,
             why(&error)
         ),
-        check: "that you may get and create pods/portforward there. You can also set spec.parameters.expose: loadBalancer"
+        check: "that you may get and create pods/portforward there. You can also set \
+                spec.parameters.expose: loadBalancer"
             .to_owned(),
     })?;
     Ok(Forwarded { listener, address, pods, place: place.clone() })

@@ -50,11 +50,17 @@ pub(super) fn remove(path: &Path, name: &str, entry: &Entry) -> Result<bool, Fai
 /// Puts something else in place of what is there, unless it stays as it is; gives whether it did. Nobody else writes meanwhile.
 fn change(path: &Path, change: impl FnOnce(Value) -> Result<Option<Value>, String>) -> Result<bool, Failure> {
     let shown = path.display();
-    let wrong = |error: io::Error| Failure::Usage(format!("could not write kubeconfig {shown}: {error}"));
+    let wrong = |error: io::Error| {
+        Failure::Usage(format!(
+            "could not write kubeconfig {shown}: \
+             {error}"
+        ))
+    };
     let path = resolved(path).map_err(wrong)?;
     if fs::metadata(&path).is_ok_and(|there| !there.is_file()) {
         return Err(Failure::Usage(format!(
-            "could not write kubeconfig {shown}: not a regular file. Choose another file with --into FILE"
+            "could not write kubeconfig {shown}: not a regular file. Choose another file with \
+             --into FILE"
         )));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -111,7 +117,8 @@ fn merged(mut all: Value, name: &str, entry: &Entry, uid: &str, replace: bool) -
         ["contexts", "clusters", "users"].into_iter().find(|list| position(&all, list, name).is_some());
     if let Some(list) = taken.filter(|_| !replace && !is_ours(&all, name, uid)) {
         return Err(format!(
-            "{name} in {list} belongs to another cluster. Use --context-name for another name, or --replace to overwrite it"
+            "{name} in {list} belongs to another cluster. Use --context-name for another name, or \
+             --replace to overwrite it"
         ));
     }
     let mark = json!([{"name": OURS, "extension": {"environment": uid}}]);
@@ -186,7 +193,8 @@ impl Lock {
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     return Err(io::Error::other(format!(
-                        "another program is writing to the file: {} exists. Delete it if no program uses it",
+                        "another program is writing to the file: {} exists. Delete it if no \
+                         program uses it",
                         lock.display()
                     )));
                 }

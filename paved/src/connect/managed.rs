@@ -23,7 +23,8 @@ pub(super) fn cluster(target: &Target, said: &Value) -> Result<Value, Failure> {
         return Err(Failure::Provisioning {
             what: target.environment.title(),
             message: format!(
-                "has a Secret with the server {}, but its status has {}. No entry was written, because kubectl would send your cloud token there. Ask your platform team who \
+                "has a Secret with the server {}, but its status has {}. No entry was written, \
+                 because kubectl would send your cloud token there. Ask your platform team who \
                  changed the Secret",
                 harmless_name(in_secret),
                 harmless_name(&server)
@@ -68,13 +69,16 @@ pub(super) fn aks() -> Value {
 pub(super) fn needed(kind: &str) -> Option<&'static str> {
     match kind {
         "gke" => Some(
-            "to get access to GKE, you need a role in the project, for example roles/container.developer",
+            "to get access to GKE, you need a role in the project, for example \
+             roles/container.developer",
         ),
         "eks" => Some(
-            "to get access to EKS, you need an access entry. An administrator of the AWS account creates it with `aws eks create-access-entry` and `aws eks associate-access-policy`",
+            "to get access to EKS, you need an access entry. An administrator of the AWS account \
+             creates it with `aws eks create-access-entry` and `aws eks associate-access-policy`",
         ),
         "aks" => Some(
-            "to get access to AKS, you need a role in Azure, for example Azure Kubernetes Service RBAC Writer",
+            "to get access to AKS, you need a role in Azure, for example Azure Kubernetes Service \
+             RBAC Writer",
         ),
         _ => None,
     }

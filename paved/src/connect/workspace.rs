@@ -63,7 +63,11 @@ pub(super) async fn connect(
             let words = way.command(Some(&outcome::marked(script, &mark)), terminal);
             return Err(outcome::run(&words, way.hint(), &mark, &title, console).await);
         }
-        writeln!(console.err, "note: on a terminal, SSM does not report the exit code of the command")?;
+        writeln!(
+            console.err,
+            "note: on a terminal, SSM does not report the exit code of the \
+             command"
+        )?;
     }
     Err(become_it(&way.command(remote.as_deref(), terminal), way.hint(), console))
 }
@@ -157,7 +161,9 @@ async fn reach(target: &Target, address: &str, longest: Duration) -> Result<(), 
         };
         if begin.elapsed() >= longest {
             return Err(Failure::TimedOut(format!(
-                "{}: {address} port 22 did not respond within {}: {failed}. Check that spec.parameters.allowedCidrs has your address, or use --ssm. With --unprepared, paved does not wait",
+                "{}: {address} port 22 did not respond within {}: {failed}. Check that \
+                 spec.parameters.allowedCidrs has your address, or use --ssm. With --unprepared, \
+                 paved does not wait",
                 target.environment.title(),
                 spell(longest)
             )));

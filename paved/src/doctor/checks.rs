@@ -36,7 +36,13 @@ fn definitions(world: &World) -> Vec<Check> {
         return vec![match world.kinds.len() {
             _ if matches!(world.definitions, Seen::Failed(_)) => world.definitions.unread("XRDs"),
             0 => Check::bad("Environments", "no kind has the category paved", "install a Configuration"),
-            count => Check::good("Environments", format!("{count} kinds; you may not read their XRDs")),
+            count => Check::good(
+                "Environments",
+                format!(
+                    "{count} kinds; you may not read their \
+                     XRDs"
+                ),
+            ),
         }];
     };
     let ours: Vec<&DynamicObject> = definitions.iter().filter(|one| is_ours(one)).collect();

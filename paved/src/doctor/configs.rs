@@ -94,14 +94,23 @@ impl Wanted {
         let whose = whose.unwrap_or_default();
         let titles = |titles: &BTreeSet<&str>| titles.iter().copied().collect::<Vec<_>>().join(", ");
         Some(if self.unseen {
-            Check::open(what, format!("{missing}, and you may not read Settings, which may use another name"))
+            Check::open(
+                what,
+                format!(
+                    "{missing}, and you may not read Settings, which may use \
+                     another name"
+                ),
+            )
         } else if self.always.is_empty() {
             let waits = format!("resources for some options of {}{whose} will wait", titles(&self.sometimes));
             Check::open(what, format!("{missing}: {waits}"))
         } else if reference.of.is_none() && self.has_own(family, world) {
             Check::open(
                 what,
-                format!("{missing}: environments in namespaces without another name in Settings will wait"),
+                format!(
+                    "{missing}: environments in namespaces without another name in Settings \
+                         will wait"
+                ),
             )
         } else {
             let found = format!("{missing}: every {}{whose} will wait", titles(&self.always));
@@ -180,9 +189,8 @@ mod tests {
         assert_eq!(told(&of_step, &of_config, &there), ["✓ ClusterProviderConfig.aws.m.upbound.io  team"]);
         assert_eq!(
             told(&of_step, &json!({}), &there),
-            [
-                "✗ ClusterProviderConfig.aws.m.upbound.io  there is no step: every GPU workspace will wait; create it, or set another name in Settings"
-            ]
+            ["✗ ClusterProviderConfig.aws.m.upbound.io  there is no step: every GPU workspace \
+                 will wait; create it, or set another name in Settings"]
         );
     }
 
@@ -207,7 +215,8 @@ mod tests {
         assert_eq!(
             told,
             [
-                "… ClusterProviderConfig.aws.m.upbound.io  there is no company: environments in namespaces without another name in Settings will wait",
+                "… ClusterProviderConfig.aws.m.upbound.io  there is no company: environments in \
+                 namespaces without another name in Settings will wait",
                 "✗ ClusterProviderConfig.aws.m.upbound.io  there is no of-speech for namespace speech: every GPU workspace \
                  of namespace speech will wait; create it, or set another name in Settings",
                 "✓ ProviderConfig.aws.m.upbound.io  mine for namespace vision",
@@ -223,6 +232,10 @@ mod tests {
             configs.objects = objects(&[]);
         }
         let found: Vec<String> = check(&world).into_iter().map(|check| check.found).collect();
-        assert_eq!(found, ["there is no default, and you may not read Settings, which may use another name"]);
+        assert_eq!(
+            found,
+            ["there is no default, and you may not read Settings, which may use \
+                            another name"]
+        );
     }
 }

@@ -59,9 +59,13 @@ fn down(deployment: &DynamicObject) -> Check {
 fn judged(version: &str, number: (u32, u32)) -> Check {
     match number {
         (2.., _) => Check::good("Crossplane", format!("{version} serves both APIs")),
-        (1, 20..) => {
-            Check::good("Crossplane", format!("{version} serves claims; the namespaced API needs 2.x"))
-        }
+        (1, 20..) => Check::good(
+            "Crossplane",
+            format!(
+                "{version} serves claims; the namespaced API needs \
+                 2.x"
+            ),
+        ),
         _ => Check::bad("Crossplane", format!("{version} is too old"), WANTED),
     }
 }

@@ -23,7 +23,8 @@ pub(super) fn check(world: &World) -> Vec<Check> {
 /// The resources of ours that no policy protects, in one line.
 fn policies(world: &World) -> Option<Check> {
     const WHAT: &str = "Admission policies";
-    const HELPS: &str = "apply package/policy.yaml, or the policy.yaml of your own group. Without it, a user can take over other users' environments";
+    const HELPS: &str = "apply package/policy.yaml, or the policy.yaml of your own group. Without \
+                         it, a user can take over other users' environments";
     let Seen::All(definitions) = &world.definitions else { return None };
     let guarded: Vec<(String, Guarded)> =
         definitions.iter().filter(|one| is_ours(one)).flat_map(guarded).collect();
@@ -154,8 +155,8 @@ fn rights(world: &World) -> Option<Check> {
     Some(if roles.iter().any(may_look_up_namespaces) {
         Check::good(WHAT, "may read Namespaces")
     } else {
-        let found =
-            "may not get, list and watch Namespaces, so virtual and unified environments cannot be composed";
+        let found = "may not get, list and watch Namespaces, so virtual and unified environments cannot \
+             be composed";
         Check::bad(WHAT, found, "apply package/rbac/crossplane.yaml")
     })
 }

@@ -91,6 +91,10 @@ impl Clients {
 }
 
 fn value(text: &str) -> Result<HeaderValue, Problem> {
-    HeaderValue::from_bytes(text.as_bytes())
-        .map_err(|_| Problem::unauthorized("The name of the user or of a group has invalid characters."))
+    HeaderValue::from_bytes(text.as_bytes()).map_err(|_| {
+        Problem::unauthorized(
+            "The name of the user or of a group has invalid \
+             characters.",
+        )
+    })
 }

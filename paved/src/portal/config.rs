@@ -100,7 +100,8 @@ impl Config {
         })?;
         let auth = match flags.auth.as_deref().unwrap_or("oidc") {
             "none" if !listen.ip().is_loopback() => {
-                let allowed = "allowed with --auth none: a loopback address, because every client acts as the kubeconfig's user";
+                let allowed = "allowed with --auth none: a loopback address, because every client \
+                               acts as the kubeconfig's user";
                 return Err(wrong("listen", listen, allowed));
             }
             "none" => Auth::None,
@@ -109,7 +110,8 @@ impl Config {
         };
         let public_url = flags.public_url.as_deref().map(public_url).transpose()?;
         if let Some(url) = public_url.as_ref().filter(|url| matches!(auth, Auth::None) && !is_loopback(url)) {
-            let allowed = "allowed with --auth none: a loopback host, because every client acts as the kubeconfig's user";
+            let allowed = "allowed with --auth none: a loopback host, because every client acts \
+                           as the kubeconfig's user";
             return Err(wrong("public-url", url, allowed));
         }
         Ok(Self {
@@ -288,8 +290,14 @@ fn secret(path: Option<&Path>) -> Result<Option<String>, Failure> {
     let Some(path) = path else { return Ok(None) };
     let field = "oidc-client-secret-file";
     let bytes = read(path, field)?;
-    let text =
-        String::from_utf8(bytes).map_err(|_| wrong(field, "bytes that are not UTF-8", "allowed: a text"))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        wrong(
+            field,
+            "bytes that are not UTF-8",
+            "allowed: a \
+            text",
+        )
+    })?;
     let text = text.trim_end();
     if text.is_empty() {
         return Err(wrong(
@@ -304,7 +312,8 @@ fn secret(path: Option<&Path>) -> Result<Option<String>, Failure> {
 fn session_keys(paths: &[PathBuf]) -> Result<Vec<Vec<u8>>, Failure> {
     let field = "session-key-file";
     if paths.is_empty() {
-        let allowed = "required with --auth oidc: one file for all replicas, for example from `head -c 64 /dev/urandom`";
+        let allowed = "required with --auth oidc: one file for all replicas, for example from \
+                       `head -c 64 /dev/urandom`";
         return Err(wrong(field, "nothing", allowed));
     }
     let key = |path: &PathBuf| {
@@ -327,7 +336,16 @@ fn session_ttl(text: &str) -> Result<Duration, Failure> {
 }
 
 fn read(path: &Path, field: &str) -> Result<Vec<u8>, Failure> {
-    fs::read(path).map_err(|error| wrong(field, path.display(), &format!("could not read the file: {error}")))
+    fs::read(path).map_err(|error| {
+        wrong(
+            field,
+            path.display(),
+            &format!(
+                "could not read the \
+        file: {error}"
+            ),
+        )
+    })
 }
 
 #[cfg(test)]

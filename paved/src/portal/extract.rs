@@ -59,7 +59,13 @@ fn unreadable(rejection: &BytesRejection) -> Problem {
 
 /// The body is larger than anything that the portal reads.
 pub(super) fn too_large() -> Problem {
-    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("body: too large; allowed: at most {LARGEST} bytes"))
+    Problem::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        format!(
+            "body: too large; allowed: at most \
+             {LARGEST} bytes"
+        ),
+    )
 }
 
 /// Reads JSON; a mistake names the field.
@@ -74,7 +80,13 @@ pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         }
         Problem::field(if path == "." { "body" } else { &path }, without_value(&cause.to_string()))
     })?;
-    reader.end().map_err(|_| Problem::field("body", "has more than one JSON value; allowed: one object"))?;
+    reader.end().map_err(|_| {
+        Problem::field(
+            "body",
+            "has more than one JSON value; allowed: one \
+             object",
+        )
+    })?;
     Ok(value)
 }
 

@@ -82,7 +82,8 @@ fn check(portal: &Portal, request: &Request) -> Result<(), Problem> {
     // Nothing of a request's head goes to the API server. Whoever tries is told rather than ignored.
     if let Some(name) = headers.keys().find(|name| name.as_str().starts_with("impersonate-")) {
         return Err(Problem::bad_request(format!(
-            "{name}: not allowed, because the portal acts with your own identity. Remove the header."
+            "{name}: not allowed, because the portal acts with your own identity. Remove the \
+             header."
         )));
     }
     let length =
@@ -168,7 +169,11 @@ fn written(response: Response, path: &str, id: &str, reads_pages: bool) -> Respo
     }
     let problem = match status {
         StatusCode::PAYLOAD_TOO_LARGE => too_large(),
-        StatusCode::METHOD_NOT_ALLOWED => Problem::new(status, "This path does not allow the method."),
+        StatusCode::METHOD_NOT_ALLOWED => Problem::new(
+            status,
+            "This path does not allow the \
+            method.",
+        ),
         _ => Problem::new(status, status.canonical_reason().unwrap_or("Refused")),
     };
     let mut answer: Response<Body> = problem.at(path, id).answer();

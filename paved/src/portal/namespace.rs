@@ -47,7 +47,13 @@ impl Namespaces {
             if slug(chosen) == chosen && !chosen.is_empty() && chosen.len() <= LONGEST {
                 return Ok(chosen.to_owned());
             }
-            return Err(Problem::field("metadata.namespace", format!("found {chosen:?}; allowed: a name")));
+            return Err(Problem::field(
+                "metadata.namespace",
+                format!(
+                    "found {chosen:?}; allowed: a \
+                name"
+                ),
+            ));
         }
         let candidates = self.candidates(person);
         for candidate in &candidates {
@@ -58,13 +64,15 @@ impl Namespaces {
         let kind = kind.name();
         Err(Problem::forbidden(if candidates.is_empty() {
             format!(
-                "You have no default namespace for {kind}. Name a namespace. If the request has no field for it, ask the operator of the \
+                "You have no default namespace for {kind}. Name a namespace. If the request has \
+                 no field for it, ask the operator of the \
                  portal to set --namespace-template."
             )
         } else {
             let tried = candidates.join(", ");
             format!(
-                "You may not create {kind} in your default namespaces ({tried}). Name another namespace. If the request has no field for it, \
+                "You may not create {kind} in your default namespaces ({tried}). Name another \
+                 namespace. If the request has no field for it, \
                  ask for the right to create {kind} there."
             )
         }))

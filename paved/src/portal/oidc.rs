@@ -158,7 +158,8 @@ impl Provider {
         })?;
         let token = answer.id_token().ok_or_else(|| {
             refused(
-                "The provider returned no ID token. Ask the operator of the portal to check the provider.",
+                "The provider returned no ID token. Ask the operator of the portal to check the \
+                 provider.",
             )
         })?;
         let nonce = Nonce::new(begun.nonce);
@@ -229,7 +230,8 @@ fn identity(oidc: &config::Oidc, claims: &Map<String, Value>) -> Result<Identity
     if claim == "email" && claims.get("email_verified").is_some_and(|verified| *verified != Value::Bool(true))
     {
         return Err(refused(
-            "The provider has not verified your email address. Verify the address, and sign in again.",
+            "The provider has not verified your email address. Verify the address, and sign in \
+             again.",
         ));
     }
     let username = format!("{}{login}", oidc.username_prefix);

@@ -56,7 +56,8 @@ impl Modify for Credentials {
             .build();
         let session = ApiKeyValue::with_description(
             COOKIE,
-            "A browser session. Write requests need the header Origin or Sec-Fetch-Site of the portal's pages.",
+            "A browser session. Write requests need the header Origin or Sec-Fetch-Site of the \
+             portal's pages.",
         );
         let components = description.components.get_or_insert_default();
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer));

@@ -64,12 +64,14 @@ impl Origins {
             .any(|cookies| cookies.to_str().is_ok_and(|cookies| cookies.contains(session::COOKIE)));
         match self.evidence(headers) {
             Evidence::Nothing if has_session && (is_write || switches) => Err(Problem::forbidden(
-                "A request with a session needs the header Origin or Sec-Fetch-Site. Scripts use a token instead.",
+                "A request with a session needs the header Origin or Sec-Fetch-Site. Scripts use \
+                 a token instead.",
             )),
             Evidence::Own | Evidence::Nothing => Ok(()),
-            Evidence::Foreign => {
-                Err(Problem::forbidden("The request comes from another site. Open the portal's own pages."))
-            }
+            Evidence::Foreign => Err(Problem::forbidden(
+                "The request comes from another site. Open the portal's \
+                 own pages.",
+            )),
         }
     }
 

@@ -142,7 +142,8 @@ async fn certificate(tls: &Tls) -> Result<RustlsConfig, Failure> {
     RustlsConfig::from_pem_file(&tls.cert, &tls.key).await.map_err(|error| {
         let (cert, key) = (tls.cert.display(), tls.key.display());
         Failure::Usage(format!(
-            "--tls-cert: found {cert}, with the key {key}; allowed: a certificate and its key as PEM: {error}"
+            "--tls-cert: found {cert}, with the key {key}; allowed: a certificate and its key as \
+             PEM: {error}"
         ))
     })
 }

@@ -47,7 +47,10 @@ type Oidc<'p> = (&'p super::config::Oidc, &'p Provider, &'p Sessions);
 fn oidc(portal: &Portal) -> Result<Oidc<'_>, Problem> {
     match (&portal.config.auth, &portal.provider, &portal.sessions) {
         (Auth::Oidc(oidc), Some(provider), Some(sessions)) => Ok((oidc, provider, sessions)),
-        _ => Err(Problem::not_found("This portal has no sign-in: it acts as the user of the kubeconfig.")),
+        _ => Err(Problem::not_found(
+            "This portal has no sign-in: it acts as the user of the \
+             kubeconfig.",
+        )),
     }
 }
 
@@ -88,7 +91,10 @@ pub(super) async fn finish(
     let begun: Option<Begun> = sessions.open(&headers, BEGUN);
     let begun = begun.filter(|begun| begun.expires > Timestamp::now().as_second());
     let begun = begun.ok_or_else(|| {
-        Problem::forbidden("This browser has no active sign-in, or the sign-in timed out. Sign in again.")
+        Problem::forbidden(
+            "This browser has no active sign-in, or the sign-in timed out. Sign in \
+             again.",
+        )
     })?;
     let (Some(code), Some(state)) = (query.code, query.state) else {
         let why = query.error.unwrap_or_else(|| "nothing".to_owned());

@@ -18,7 +18,8 @@ impl Template {
         if slug(&plain) == plain && !plain.is_empty() {
             return Ok(Self { text: text.to_owned() });
         }
-        Err("allowed: lowercase letters, digits, hyphens, {group} and {user}, for example team-{group}"
+        Err("allowed: lowercase letters, digits, hyphens, {group} and {user}, for example \
+             team-{group}"
             .to_owned())
     }
 

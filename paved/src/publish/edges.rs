@@ -44,7 +44,8 @@ impl Edges {
         if wait.wait(longest.max(Duration::from_secs(1))).await.is_err() {
             writeln!(
                 console.err,
-                "note: could not confirm that CloudFront finished invalidation {id} of distribution {}",
+                "note: could not confirm that CloudFront finished invalidation {id} of \
+                 distribution {}",
                 self.distribution
             )?;
         }
@@ -53,7 +54,8 @@ impl Edges {
 
     /// Lets every edge forget what was deleted, without waiting for it. The bucket keeps no mark of that by which another run could know.
     pub(super) async fn forget(&self, console: &mut Console<'_>) -> Result<(), Failure> {
-        let again = "stale files are deleted, but edges may still serve them. Run the command again with --invalidate";
+        let again = "stale files are deleted, but edges may still serve them. Run the command \
+                     again with --invalidate";
         self.begin(again, console).await.map(drop)
     }
 

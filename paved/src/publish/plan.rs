@@ -101,7 +101,8 @@ impl Plan {
                 if odd.len() > SHOWN { format!(" and {} more", odd.len() - SHOWN) } else { String::new() };
             writeln!(
                 console.err,
-                "note: browsers cache these changed files for a year: {names}{more}. Use --all --revalidate GLOB to make browsers revalidate them"
+                "note: browsers cache these changed files for a year: {names}{more}. Use --all \
+                 --revalidate GLOB to make browsers revalidate them"
             )?;
         }
         Ok(())

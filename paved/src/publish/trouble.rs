@@ -33,7 +33,8 @@ where
 pub(super) fn no_credentials(error: &(dyn Error + 'static)) -> Failure {
     Failure::NoAccess {
         message: format!("no AWS credentials: {}", innermost(error)),
-        check: "$AWS_PROFILE and `aws sso login`, AWS_ACCESS_KEY_ID, AWS_WEB_IDENTITY_TOKEN_FILE, or the role of this machine"
+        check: "$AWS_PROFILE and `aws sso login`, AWS_ACCESS_KEY_ID, AWS_WEB_IDENTITY_TOKEN_FILE, \
+                or the role of this machine"
             .to_owned(),
     }
 }
@@ -56,7 +57,8 @@ pub(super) fn answered(status: u16, code: &str, message: &str, act: &str) -> Fai
             "that $AWS_PROFILE or $AWS_ACCESS_KEY_ID belongs to the environment's account"
         }
         _ if status == 401 || status == 403 => {
-            "$AWS_PROFILE, and that your role is in the platform team's setting unifiedEnvironment.publisherRoleArns"
+            "$AWS_PROFILE, and that your role is in the platform team's setting \
+             unifiedEnvironment.publisherRoleArns"
         }
         _ => return failed(act, &told),
     };

@@ -44,7 +44,10 @@ impl Target {
     pub(crate) fn ignored_namespace(&self, document: &Value) -> Option<String> {
         let found = document["metadata"]["namespace"].as_str().filter(|_| !self.is_namespaced())?;
         let kind = self.kind();
-        Some(format!("metadata.namespace: found {found:?}; ignored, because {kind} is cluster-scoped"))
+        Some(format!(
+            "metadata.namespace: found {found:?}; ignored, because {kind} is \
+                      cluster-scoped"
+        ))
     }
 
     /// The kind of the composite.

@@ -97,7 +97,8 @@ impl Check<'_> {
         };
         settled &= !response.results.iter().any(|result| result.reason() == "SettingsNotFound");
         if !settled {
-            let note = "no Settings found, so paved skipped the checks that need them. Pass them with --settings or --composition";
+            let note = "no Settings found, so paved skipped the checks that need them. Pass them \
+                        with --settings or --composition";
             tell(note.to_owned(), notes);
         }
         if function::is_about_settings(&response) && (!settled || self.settings_refused) {
@@ -113,7 +114,8 @@ fn tell_unknown_group(target: &Target, document: &Value, notes: &mut Vec<String>
     if Flavour::ALL.iter().all(|flavour| flavour.default_group() != target.group) {
         let kind = harmless(document["kind"].as_str().unwrap_or_default());
         let note = format!(
-            "the group {} is not {}, so paved skipped the checks of {kind}. Pass --composition, or put composition.yaml beside the file",
+            "the group {} is not {}, so paved skipped the checks of {kind}. Pass --composition, \
+             or put composition.yaml beside the file",
             target.group,
             Flavour::ALL.map(Flavour::default_group).join(" or ")
         );

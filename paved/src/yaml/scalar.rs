@@ -45,7 +45,10 @@ pub(super) fn value(tag: Tag<'_>, text: &str) -> Result<Value, String> {
         | ("bool", Plain::Bool(_))
         | ("int", Plain::Integer(_))
         | ("float", Plain::Float(_) | Plain::Integer(_)) => json(found, text),
-        ("null" | "bool" | "int" | "float", _) => Err(format!("found {text:?}; not a valid !!{wanted}")),
+        ("null" | "bool" | "int" | "float", _) => Err(format!(
+            "found {text:?}; not a valid \
+            !!{wanted}"
+        )),
         _ => Ok(Value::from(text)),
     }
 }

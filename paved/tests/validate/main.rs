@@ -314,7 +314,8 @@ environment: {eks: {region: europe-west1}}
         "tags.department: found \"R&D (Vision)\"; allowed: for IAM, letters, digits, spaces and",
         "gpuWorkspace.permissionsBoundary: found \"DeveloperBoundary\"; allowed: the ARN of an IAM policy",
         "applicationEnvironment.databaseTier: found \"db-n1-standard-1\"; allowed: a Cloud SQL machine type",
-        "environment.eks.region: found \"europe-west1\"; allowed: an AWS region, for example eu-west-1",
+        "environment.eks.region: found \"europe-west1\"; allowed: an AWS region, for example \
+         eu-west-1",
     ] {
         assert!(run.err.contains(told), "{told}: {}", run.err);
     }

@@ -15,7 +15,10 @@ fn a_claim_is_checked_without_the_platforms_settings_as_far_as_that_goes() {
     );
     assert_eq!(run.code, 3, "{}", run.err);
     assert!(
-        run.err.contains("settings.gpuWorkspace.amis.eu-west-1: region eu-west-1 has no machine image"),
+        run.err.contains(
+            "settings.gpuWorkspace.amis.eu-west-1: region eu-west-1 has no machine \
+             image"
+        ),
         "{}",
         run.err
     );
@@ -27,7 +30,8 @@ fn a_group_that_nobody_knows_is_said_not_to_be_checked() {
         std::fs::read_to_string(example(path)).unwrap().replace("platform.acme.io", "dev.example.org")
     };
     let claim = own("stock-pool/claim.yaml");
-    let words = "the group dev.example.org is not platform.acme.io or platform.m.acme.io, so paved skipped the checks of StockPool";
+    let words = "the group dev.example.org is not platform.acme.io or platform.m.acme.io, so \
+                 paved skipped the checks of StockPool";
     let files = folder(&[("a.yaml", &format!("{claim}---\n{claim}"))]);
     for form in ["text", "json", "github"] {
         let run = paved(&["validate", &within(&files, "a.yaml"), "-o", form]);

@@ -127,7 +127,8 @@ impl ApplicationEnvironmentSettings {
         match subnet.split('/').nth(3) {
             Some(other) if other != region => {
                 let allowed = format!(
-                    "a subnet of {region}, the region of the environment. Set subnetworks.{region}, or a name that exists in every region"
+                    "a subnet of {region}, the region of the environment. Set \
+                     subnetworks.{region}, or a name that exists in every region"
                 );
                 Err(wrong(&field, Refused::new(subnet, allowed)))
             }
@@ -162,8 +163,8 @@ impl ApplicationEnvironmentSettings {
         }
         for (field, name) in self.names() {
             if !is_name(name) {
-                let allowed =
-                    "a Google Cloud name with letters, digits and hyphens, starting with a lowercase letter";
+                let allowed = "a Google Cloud name with letters, digits and hyphens, starting with a \
+                     lowercase letter";
                 return Err(wrong(&field, Refused::new(name, allowed)));
             }
         }

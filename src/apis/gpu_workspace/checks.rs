@@ -61,7 +61,8 @@ impl Parameters {
                     "\"{}\", which needs the machine image {family}; the machine runs {image}",
                     self.instance_type
                 );
-                let allowed = "a machine type with the same image. For another image, create a new workspace"
+                let allowed = "a machine type with the same image. For another image, create a \
+                               new workspace"
                     .to_owned();
                 Err(Refused { found, allowed })
             }
@@ -111,8 +112,8 @@ impl Parameters {
         }
         if cx.noted("instance", KEYS).is_some_and(|noted| noted != self.keys()) {
             let found = format!("{} keys that differ from the keys of the machine", keys.len());
-            let allowed =
-                "the keys at creation. For other keys, edit ~/.ssh/authorized_keys or create a new workspace";
+            let allowed = "the keys at creation. For other keys, edit ~/.ssh/authorized_keys or create a \
+                 new workspace";
             fields.refuse(PATH, Refused { found, allowed: allowed.to_owned() });
         }
     }
@@ -121,7 +122,12 @@ impl Parameters {
     fn check_opencv(&self, cx: &Composition<'_>) -> Result<(), Refused> {
         opencv::requirement(&self.opencv_version)?;
         let running = cx.noted("instance", OPENCV);
-        check::unchanged(&self.opencv_version, running, "install it with pip, or create a new workspace")
+        check::unchanged(
+            &self.opencv_version,
+            running,
+            "install it with pip, or create a new \
+             workspace",
+        )
     }
 
     /// What stands for all keys in a note.
@@ -145,8 +151,8 @@ pub(super) fn other_cidrs(
 }
 
 /// What an owner may be called, in words.
-const OWNERS: &str =
-    "an email address or a login with letters, digits and . _ + @ -, starting with a letter or digit";
+const OWNERS: &str = "an email address or a login with letters, digits and . _ + @ -, starting with a letter or \
+     digit";
 
 fn is_owner(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric())

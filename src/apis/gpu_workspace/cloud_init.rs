@@ -77,7 +77,8 @@ fn too_long(keys: &[String], length: usize) -> Refused {
     Refused {
         found: format!("{} keys of {in_keys} bytes in all", keys.len()),
         allowed: format!(
-            "at most {} bytes of keys, because user data has at most {LIMIT} bytes. Use ed25519 keys, which are short",
+            "at most {} bytes of keys, because user data has at most {LIMIT} bytes. Use ed25519 \
+             keys, which are short",
             in_keys.saturating_sub(length - LIMIT)
         ),
     }

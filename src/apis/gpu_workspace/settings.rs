@@ -72,7 +72,10 @@ impl GpuWorkspaceSettings {
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             Error::settings(
                 &path,
-                format!("region {region} has no machine image. Set this field, or use a region with an image: {known}"),
+                format!(
+                    "region {region} has no machine image. Set this field, or use a region \
+                         with an image: {known}"
+                ),
             )
         })?;
         let Some(family) = family else { return Ok(&images.default) };
@@ -80,7 +83,10 @@ impl GpuWorkspaceSettings {
             let path = format!("{path}.byFamily.{family}");
             Error::settings(
                 path,
-                format!("missing. Machine types of family {family} cannot use the default image; set an image for the family"),
+                format!(
+                    "missing. Machine types of family {family} cannot use the default image; \
+                         set an image for the family"
+                ),
             )
         })
     }
@@ -115,11 +121,20 @@ impl GpuWorkspaceSettings {
                 [("vpcId", &network.vpc_id, "vpc-"), ("subnetId", &network.subnet_id, "subnet-")]
             {
                 let Some(id) = id else { continue };
-                check::shape(id, 32, |id| is_id(id, prefix), &format!("an ID that starts with {prefix}"))
-                    .map_err(|error| wrong(path(field), error))?;
+                check::shape(
+                    id,
+                    32,
+                    |id| is_id(id, prefix),
+                    &format!(
+                        "an ID that starts with \
+                    {prefix}"
+                    ),
+                )
+                .map_err(|error| wrong(path(field), error))?;
             }
             if network.subnet_id.is_some() && network.vpc_id.is_none() {
-                let message = "missing; allowed: the VPC of the subnet, because the security group must be in the same VPC";
+                let message = "missing; allowed: the VPC of the subnet, because the security \
+                               group must be in the same VPC";
                 return Err(Error::settings(format!("gpuWorkspace.{}", path("vpcId")), message));
             }
         }

@@ -24,8 +24,14 @@ impl UnifiedEnvironment {
     pub(super) fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
         let mut fields = Fields::default();
         self.backend.check(&mut fields);
-        let app = check::shape(&self.frontend.app_name, LONGEST_APP, is_app, APPS)
-            .and_then(|app| check::unchanged(app, running_app(cx).as_deref(), "create a new environment"));
+        let app = check::shape(&self.frontend.app_name, LONGEST_APP, is_app, APPS).and_then(|app| {
+            check::unchanged(
+                app,
+                running_app(cx).as_deref(),
+                "create a new \
+                environment",
+            )
+        });
         fields.check("spec.frontend.appName", app);
         fields.check("metadata.name", place::check_name(&cx.xr));
         fields.verdict(Error::InvalidSpec)

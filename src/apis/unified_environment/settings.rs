@@ -209,8 +209,8 @@ impl UnifiedEnvironmentSettings {
     pub(super) fn check(&self) -> Result<(), Error> {
         check::shape(&self.region, 32, is_region, REGIONS).map_err(wrong("region"))?;
         if let Some(group) = &self.rds.subnet_group {
-            let allowed =
-                "1 to 255 lowercase letters, digits, spaces and . _ -, starting with a letter or digit";
+            let allowed = "1 to 255 lowercase letters, digits, spaces and . _ -, starting with a letter or \
+                 digit";
             check::shape(group, 255, is_subnet_group, allowed).map_err(wrong("rds.subnetGroup"))?;
         }
         check::count(&self.rds.security_group_ids, 5).map_err(wrong("rds.securityGroupIds"))?;
@@ -225,7 +225,8 @@ impl UnifiedEnvironmentSettings {
         }
         check::count(&self.publisher_role_arns, 20).map_err(wrong("publisherRoleArns"))?;
         for (index, arn) in self.publisher_role_arns.iter().enumerate() {
-            let allowed = "the ARN of an IAM role, for example arn:aws:iam::123456789012:role/publisher";
+            let allowed = "the ARN of an IAM role, for example \
+                           arn:aws:iam::123456789012:role/publisher";
             check::shape(arn, 600, is_role, allowed)
                 .map_err(wrong(&format!("publisherRoleArns[{index}]")))?;
         }
@@ -248,7 +249,8 @@ impl UnifiedEnvironmentSettings {
         for (field, longest, name) in names {
             let Some(name) = name else { continue };
             let allowed = format!(
-                "at most {longest} lowercase letters, digits, hyphens and dots, for example apps.example.org"
+                "at most {longest} lowercase letters, digits, hyphens and dots, for example \
+                 apps.example.org"
             );
             check::shape(name, longest, is_subdomain, &allowed)
                 .map_err(wrong(&format!("ingress.{field}")))?;
@@ -268,8 +270,10 @@ impl UnifiedEnvironmentSettings {
             kubernetes::annotation_key(key).map_err(wrong(&path))?;
             let issuer = self.ingress.cluster_issuer.as_ref().filter(|_| key == CLUSTER_ISSUER);
             if let Some(issuer) = issuer.filter(|issuer| *issuer != value) {
-                let allowed =
-                    format!("{issuer}, the value of ingress.clusterIssuer. Set only one of the two settings");
+                let allowed = format!(
+                    "{issuer}, the value of ingress.clusterIssuer. Set only one of the \
+                             two settings"
+                );
                 return Err(wrong(&path)(Refused::new(value, allowed)));
             }
             let fits = |value: &str| !value.contains('\0');
@@ -356,7 +360,8 @@ fn wrong(field: &str) -> impl FnOnce(Refused) -> Error {
 }
 
 /// CloudFront and the ARNs of its partition are those of AWS's public regions.
-const REGIONS: &str = "a public AWS region, for example us-east-1. CloudFront does not serve regions of China and of governments";
+const REGIONS: &str = "a public AWS region, for example us-east-1. CloudFront does not serve \
+                       regions of China and of governments";
 
 /// A region of AWS's public partition.
 fn is_region(name: &str) -> bool {

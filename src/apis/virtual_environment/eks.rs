@@ -86,7 +86,13 @@ impl Parameters {
     ) -> Result<(), Error> {
         let exists = cx.exists("node-pool");
         let role = settings.eks.node_role_arn.as_ref();
-        let role = unless_running(exists, role, "eks.nodeRoleArn", "the ARN of the role of the nodes")?;
+        let role = unless_running(
+            exists,
+            role,
+            "eks.nodeRoleArn",
+            "the ARN of the role of the \
+            nodes",
+        )?;
         let machine = settings.machine_types.eks.of(self.size, ["m6i.large", "m6i.xlarge", "m6i.2xlarge"]);
         let group = NodeGroup {
             region: Some(region.to_owned()),
@@ -206,8 +212,13 @@ fn eks_cluster(
 ) -> Result<Observed<ClusterStatus>, Error> {
     let exists = cx.exists("cluster");
     let role = settings.eks.cluster_role_arn.as_ref();
-    let role =
-        unless_running(exists, role, "eks.clusterRoleArn", "the ARN of the role of the control plane")?;
+    let role = unless_running(
+        exists,
+        role,
+        "eks.clusterRoleArn",
+        "the ARN of the role of the control \
+         plane",
+    )?;
     let networks = settings.public_networks(ClusterType::Eks, cx)?;
     let cluster = Eks {
         region: Some(region.to_owned()),

@@ -23,8 +23,14 @@ impl Parameters {
         cx: &mut Composition<'_>,
     ) -> Result<Cluster, Error> {
         let location = settings.gke.location.as_ref();
-        let location =
-            place(cx, "location", location, "gke.location", "a region or zone, for example europe-west1")?;
+        let location = place(
+            cx,
+            "location",
+            location,
+            "gke.location",
+            "a region or zone, for example \
+                europe-west1",
+        )?;
         let cluster = gke_cluster(settings, &location, cx)?;
         self.gke_nodes(settings, location, cx)?;
         cx.usage("cluster", "node-pool")?;

@@ -45,7 +45,8 @@ fn what_an_api_leaves_out_is_named_instead_of_deleted() {
     assert_eq!(refused, Error::WouldDelete(vec!["old".to_owned(), "older".to_owned()]));
     assert_eq!(
         refused.to_string(),
-        "not applied, because it would delete `old`, `older`, which exist and were not removed by name. Nothing was changed. \
+        "not applied, because it would delete `old`, `older`, which exist and were not removed by \
+         name. Nothing was changed. \
          This is a bug in the function; please report it"
     );
     assert_eq!(refused.reason(), "WouldDelete");

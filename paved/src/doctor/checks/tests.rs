@@ -150,7 +150,8 @@ fn what_could_not_be_read_is_red_and_not_taken_for_hidden() {
     let world = World { definitions: failed(), functions: failed(), providers: Seen::Hidden, ..world() };
     let told = told(&world);
     for line in [
-        "✗ Functions  could not be read: etcd has no leader; check the state of the cluster, and run paved doctor again",
+        "✗ Functions  could not be read: etcd has no leader; check the state of the cluster, and \
+         run paved doctor again",
         "… Providers  you may not read them",
         "✗ XRDs  could not be read: etcd has no leader",
     ] {

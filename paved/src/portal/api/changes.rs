@@ -135,7 +135,13 @@ pub(in crate::portal) async fn patch(
     Json(mut patch): Json<Value>,
 ) -> Result<Answer<Whole>, Problem> {
     let (kind, namespace, name) = place.read(&portal)?;
-    let Some(fields) = patch.as_object() else { return Err(Problem::field("body", "allowed: an object")) };
+    let Some(fields) = patch.as_object() else {
+        return Err(Problem::field(
+            "body",
+            "allowed: an \
+        object",
+        ));
+    };
     if let Some(field) =
         fields.keys().find(|field| !["apiVersion", "kind", "metadata", "spec"].contains(&field.as_str()))
     {

@@ -72,13 +72,19 @@ async fn read(
     let object = kind.api(&client, Some(namespace)).get(name).await?;
     let view = View::of(&object, &kind.resource.plural);
     let secret = connect::secret_of(&object, kind.name(), &view.name).ok_or_else(|| {
-        Problem::not_found("This environment has no Secret for connection details. Set spec.writeConnectionSecretToRef.name.")
+        Problem::not_found(
+            "This environment has no Secret for connection details. Set \
+             spec.writeConnectionSecretToRef.name.",
+        )
     })?;
     Segment::of(&secret)
         .map_err(|error| Problem::field("spec.writeConnectionSecretToRef.name", error.to_string()))?;
     let answer = Api::<Secret>::namespaced(client, namespace).get_opt(&secret).await;
     let found = answer?.ok_or_else(|| {
-        Problem::not_found(format!("The Secret {secret} with the connection details does not exist yet."))
+        Problem::not_found(format!(
+            "The Secret {secret} with the connection details does not \
+             exist yet."
+        ))
     })?;
     let values = found.data.unwrap_or_default().into_iter();
     let values = values.filter_map(|(key, value)| Some((key, String::from_utf8(value.0).ok()?))).collect();

@@ -208,8 +208,13 @@ fn token(key: &Key) -> Result<String, Problem> {
 fn after(token: &str) -> Result<Key, Problem> {
     let text = URL_SAFE_NO_PAD.decode(token).ok();
     let key = text.and_then(|text| serde_json::from_slice::<[String; 3]>(&text).ok());
-    let [kind, namespace, name] =
-        key.ok_or_else(|| Problem::field("continue", "allowed: the value of `continue` in an earlier page"))?;
+    let [kind, namespace, name] = key.ok_or_else(|| {
+        Problem::field(
+            "continue",
+            "allowed: the value of `continue` in an \
+             earlier page",
+        )
+    })?;
     Ok(Key { kind, namespace, name })
 }
 

@@ -93,7 +93,10 @@ pub(in crate::portal) async fn put(
 async fn may_use_keys(portal: &Portal, person: &Person) -> Result<(), Problem> {
     if portal.namespaces.leads_nowhere(person) {
         return if person.username().starts_with("system:serviceaccount:") {
-            Err(Problem::forbidden("A service account has no list of keys. Put the keys into the workspace."))
+            Err(Problem::forbidden(
+                "A service account has no list of keys. Put the keys into the \
+                 workspace.",
+            ))
         } else {
             Ok(())
         };

@@ -80,7 +80,8 @@ impl Preview {
         });
         composed.await.unwrap_or_else(|_| {
             Err(Problem::bad_request(
-                "The preview failed unexpectedly. Ask your platform team to read the log of the portal.",
+                "The preview failed unexpectedly. Ask your platform team to read the log of the \
+                 portal.",
             ))
         })
     }
@@ -344,8 +345,12 @@ impl Composed {
         let ssh_closed = is_closed_to_ssh(&text(&document["kind"]), &resources);
         let closed = ssh_closed.then(|| "Nobody can connect by SSH: no network is allowed.".to_owned());
         let others = step.others.iter();
-        let others = others
-            .map(|other| format!("The preview does not include {other}, another step of the Composition."));
+        let others = others.map(|other| {
+            format!(
+                "The preview does not include {other}, another step of the \
+                 Composition."
+            )
+        });
         let warnings = of(Severity::Warning).map(|result| result.message.clone());
         Ok(Self {
             composition: text(&step.composition["metadata"]["name"]),

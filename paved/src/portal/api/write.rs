@@ -21,7 +21,8 @@ const METADATA: [&str; 5] = ["name", "namespace", "labels", "annotations", "reso
 const KEPT: [&str; 3] = ["finalizers", "ownerReferences", "generateName"];
 
 /// As the API server answers a document that is out of date.
-const STALE: &str = "the object has been modified. Read its latest version, and apply your changes to it.";
+const STALE: &str = "the object has been modified. Read its latest version, and apply your \
+                     changes to it.";
 
 /// What is written into an environment.
 pub(in crate::portal) struct Draft {
@@ -157,7 +158,8 @@ impl Draft {
         dry_run: bool,
     ) -> Result<DynamicObject, Problem> {
         if self.object["metadata"]["resourceVersion"].as_str().is_none_or(str::is_empty) {
-            let message = "required: the version that you have read, so that no other change is lost";
+            let message = "required: the version that you have read, so that no other change is \
+                           lost";
             return Err(Problem::field("metadata.resourceVersion", message));
         }
         let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
@@ -219,8 +221,8 @@ fn is_bound_as_before(spec: &Value, before: &Value) -> Result<(), Problem> {
     for (group, field) in BINDINGS {
         let path = format!("{group}/{field}");
         if spec.pointer(&path).unwrap_or(&Value::Null) != before.pointer(&path).unwrap_or(&Value::Null) {
-            let message =
-                "only Crossplane may change this field. Leave the field out, or keep its current value.";
+            let message = "only Crossplane may change this field. Leave the field out, or keep its current \
+                 value.";
             return Err(Problem::field(&format!("spec{}", path.replace('/', ".")), message));
         }
     }

@@ -75,8 +75,12 @@ async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Creating
     let owner = Owner::of(person);
     let name = environment_name(asked, &owner)?;
     let kind = kinds(portal).into_iter().next();
-    let kind =
-        kind.ok_or_else(|| Problem::not_found("This cluster has no kind for application environments."))?;
+    let kind = kind.ok_or_else(|| {
+        Problem::not_found(
+            "This cluster has no kind for application \
+             environments.",
+        )
+    })?;
     let namespace = portal.namespaces.choose(&portal.access, person, &kind, None).await?;
     let request_id = unique(16)?;
     let selector = json!({"matchLabels": {"provider": "gcp"}});
@@ -95,8 +99,10 @@ async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Creating
 /// `<name>-<user>`
 fn environment_name(asked: &str, owner: &Owner) -> Result<String, Problem> {
     if slug(asked) != asked {
-        let message =
-            format!("found {asked:?}; allowed: lowercase letters, digits and single hyphens between them");
+        let message = format!(
+            "found {asked:?}; allowed: lowercase letters, digits and single hyphens \
+                     between them"
+        );
         return Err(Problem::field("name", message));
     }
     let user = slug(&owner.login);

@@ -189,7 +189,8 @@ async fn remove(portal: &Portal, person: &Person, asked: &str) -> Result<(), Pro
             return Err(absent());
         }
         return Err(Problem::conflict(
-            "Several namespaces have a workspace of this name. Delete it under /api/v1/environments.",
+            "Several namespaces have a workspace of this name. Delete it under \
+             /api/v1/environments.",
         ));
     };
     let place = (object.metadata.namespace.as_deref().unwrap_or_default(), asked);

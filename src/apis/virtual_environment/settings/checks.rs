@@ -62,8 +62,18 @@ impl Kind {
     }
 }
 
-static PLACE: Kind = Kind::new(63, || Regex::new(NAME).ok(), "a region or zone, for example europe-west1");
-static PROJECT: Kind = Kind::new(63, || Regex::new(NAME).ok(), "the name of a project, for example acme-dev");
+static PLACE: Kind = Kind::new(
+    63,
+    || Regex::new(NAME).ok(),
+    "a region or zone, for example \
+    europe-west1",
+);
+static PROJECT: Kind = Kind::new(
+    63,
+    || Regex::new(NAME).ok(),
+    "the name of a project, for \
+    example acme-dev",
+);
 static NETWORK: Kind = Kind::new(512, || Regex::new(PATH).ok(), "the name or the path of a network");
 static REGION: Kind = Kind::new(32, || Regex::new(NAME).ok(), "a region, for example eu-west-1");
 static SUBNET_ID: Kind =
@@ -103,8 +113,12 @@ static GKE_MACHINE: Kind = Kind::new(
     || Regex::new(gcp::MACHINE).ok(),
     "a machine type of Google Cloud, for example e2-standard-4",
 );
-static EKS_REGION: Kind =
-    Kind::new(aws::LONGEST_REGION, || Regex::new(aws::REGION).ok(), "an AWS region, for example eu-west-1");
+static EKS_REGION: Kind = Kind::new(
+    aws::LONGEST_REGION,
+    || Regex::new(aws::REGION).ok(),
+    "an AWS region, for example \
+        eu-west-1",
+);
 static EKS_MACHINE: Kind =
     Kind::new(63, || Regex::new(aws::MACHINE).ok(), "a machine type of EC2, for example m6i.xlarge");
 static AKS_LOCATION: Kind =
@@ -207,7 +221,14 @@ impl VirtualEnvironmentSettings {
             let path = format!("allowedCidrs[{index}]");
             let network = check::cidr(cidr).map_err(|refused| wrong(&path, refused))?;
             if network.addr().is_ipv6() {
-                return Err(wrong(&path, Refused::new(cidr, "an IPv4 network, for example 203.0.113.0/24")));
+                return Err(wrong(
+                    &path,
+                    Refused::new(
+                        cidr,
+                        "an IPv4 network, for example \
+                         203.0.113.0/24",
+                    ),
+                ));
             }
             // A network that is taken can be written in one way only.
             once(&path, cidr, &self.allowed_cidrs[..index], "network")?;
