@@ -56,7 +56,8 @@ impl Refused {
 
 /// A network in CIDR notation, IPv4 or IPv6. What comes back prints in canonical form: `2001:DB8:0::/48` as `2001:db8::/48`.
 pub fn cidr(value: &str) -> Result<IpNet, Refused> {
-    const EXAMPLES: &str = "a network, for example 203.0.113.0/24, 203.0.113.7/32 for one host, or 2001:db8::/48 for \
+    const EXAMPLES: &str = "a network, for example 203.0.113.0/24, 203.0.113.7/32 for one host, \
+                            or 2001:db8::/48 for \
          IPv6";
     if let Ok(address) = value.parse::<IpAddr>() {
         let network = IpNet::from(address);

@@ -43,8 +43,7 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
     let mut failures = Vec::new();
     let (begin, longest) = (Instant::now(), args.patience.timeout.max(SEARCH));
     let searched = timeout(longest, search(&cluster, &args.names)).await;
-    let late =
-        |_| Failure::TimedOut(format!("after {} {} has not told of it", spell(longest), cluster.server));
+    let late = |_| Failure::TimedOut(format!("{} did not respond within {}", cluster.server, spell(longest)));
     for one in searched.map_err(late)?? {
         match one {
             Ok(one) => found.push(one),

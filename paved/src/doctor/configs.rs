@@ -89,7 +89,7 @@ impl Wanted {
         if there.next().is_some() {
             return Some(Check::good(what, reference.told()));
         }
-        let missing = format!("there is no {}", reference.told());
+        let missing = format!("{} does not exist", reference.told());
         let whose = reference.of.as_ref().map(|namespace| format!(" of namespace {}", harmless(namespace)));
         let whose = whose.unwrap_or_default();
         let titles = |titles: &BTreeSet<&str>| titles.iter().copied().collect::<Vec<_>>().join(", ");
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(told(&of_step, &of_config, &there), ["✓ ClusterProviderConfig.aws.m.upbound.io  team"]);
         assert_eq!(
             told(&of_step, &json!({}), &there),
-            ["✗ ClusterProviderConfig.aws.m.upbound.io  there is no step: every GPU workspace \
+            ["✗ ClusterProviderConfig.aws.m.upbound.io  step does not exist: every GPU workspace \
                  will wait; create it, or set another name in Settings"]
         );
     }
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(there, ["✓ ProviderConfig.aws.m.upbound.io  team"]);
         let elsewhere = told(&json!({}), &config, &[(CLUSTER, None, "team")]);
         assert!(
-            elsewhere[0].starts_with("✗ ProviderConfig.aws.m.upbound.io  there is no team"),
+            elsewhere[0].starts_with("✗ ProviderConfig.aws.m.upbound.io  team does not exist"),
             "{elsewhere:?}"
         );
     }
@@ -215,9 +215,10 @@ mod tests {
         assert_eq!(
             told,
             [
-                "… ClusterProviderConfig.aws.m.upbound.io  there is no company: environments in \
+                "… ClusterProviderConfig.aws.m.upbound.io  company does not exist: environments in \
                  namespaces without another name in Settings will wait",
-                "✗ ClusterProviderConfig.aws.m.upbound.io  there is no of-speech for namespace speech: every GPU workspace \
+                "✗ ClusterProviderConfig.aws.m.upbound.io  of-speech for namespace speech does \
+                 not exist: every GPU workspace \
                  of namespace speech will wait; create it, or set another name in Settings",
                 "✓ ProviderConfig.aws.m.upbound.io  mine for namespace vision",
             ]
@@ -234,7 +235,7 @@ mod tests {
         let found: Vec<String> = check(&world).into_iter().map(|check| check.found).collect();
         assert_eq!(
             found,
-            ["there is no default, and you may not read Settings, which may use \
+            ["default does not exist, and you may not read Settings, which may use \
                             another name"]
         );
     }

@@ -155,7 +155,8 @@ fn rights(world: &World) -> Option<Check> {
     Some(if roles.iter().any(may_look_up_namespaces) {
         Check::good(WHAT, "may read Namespaces")
     } else {
-        let found = "may not get, list and watch Namespaces, so virtual and unified environments cannot \
+        let found = "may not get, list and watch Namespaces, so virtual and unified environments \
+                     cannot \
              be composed";
         Check::bad(WHAT, found, "apply package/rbac/crossplane.yaml")
     })

@@ -29,7 +29,8 @@ pub(super) fn check(world: &World) -> Vec<Check> {
 }
 
 /// What to do about Settings that are wrong.
-const HELPS: &str = "every environment is rejected until Settings are corrected. Run `paved validate FILE` to \
+const HELPS: &str = "every environment is rejected until Settings are corrected. Run `paved \
+                     validate FILE` to \
      find the line";
 
 fn config(named: &str, configs: &Seen) -> Check {

@@ -191,7 +191,8 @@ fn tls(flags: &Flags) -> Result<Option<Tls>, Failure> {
 /// An origin, and nothing below it: cookies whose names begin with `__Host-` belong to the whole of it.
 fn public_url(text: &str) -> Result<Url, Failure> {
     let refused = || {
-        let allowed = "a URL of http or https without a path is needed, as https://portal.example.org; plain http on loopback only";
+        let allowed = "allowed: an https URL without a path, for example \
+                       https://portal.example.org, or an http URL of a loopback address";
         wrong("public-url", format!("{text:?}"), allowed)
     };
     let url = Url::parse(text).map_err(|_| refused())?;

@@ -48,7 +48,7 @@ impl Catalog {
         let kinds = Kinds::ask(&cluster).await?;
         if let Some(kind) = self.left_out(&kinds).await {
             return Err(Failure::NoAccess {
-                message: format!("{} does not list {kind}, and has not said that it is gone", cluster.server),
+                message: format!("{} does not list {kind}, but has not reported its removal", cluster.server),
                 check: "whether the API server has just been started".to_owned(),
             });
         }

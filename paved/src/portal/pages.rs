@@ -68,7 +68,7 @@ fn answer<Pages: Embed>(method: &Method, path: &str, headers: &HeaderMap) -> Res
         return file(name, found, headers);
     }
     if name.starts_with(HASHED) {
-        return Problem::not_found("There is no such file.").into_response();
+        return Problem::not_found("File not found.").into_response();
     }
     // Pages choose by the path what they show, and what they show may have a dot in its name.
     Pages::get(PAGE).map_or_else(|| Html(WITHOUT).into_response(), |page| file(PAGE, page, headers))

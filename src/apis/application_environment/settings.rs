@@ -163,7 +163,8 @@ impl ApplicationEnvironmentSettings {
         }
         for (field, name) in self.names() {
             if !is_name(name) {
-                let allowed = "a Google Cloud name with letters, digits and hyphens, starting with a \
+                let allowed = "a Google Cloud name with letters, digits and hyphens, starting \
+                               with a \
                      lowercase letter";
                 return Err(wrong(&field, Refused::new(name, allowed)));
             }

@@ -112,7 +112,8 @@ impl Parameters {
         }
         if cx.noted("instance", KEYS).is_some_and(|noted| noted != self.keys()) {
             let found = format!("{} keys that differ from the keys of the machine", keys.len());
-            let allowed = "the keys at creation. For other keys, edit ~/.ssh/authorized_keys or create a \
+            let allowed = "the keys at creation. For other keys, edit ~/.ssh/authorized_keys or \
+                           create a \
                  new workspace";
             fields.refuse(PATH, Refused { found, allowed: allowed.to_owned() });
         }
@@ -151,7 +152,8 @@ pub(super) fn other_cidrs(
 }
 
 /// What an owner may be called, in words.
-const OWNERS: &str = "an email address or a login with letters, digits and . _ + @ -, starting with a letter or \
+const OWNERS: &str = "an email address or a login with letters, digits and . _ + @ -, starting \
+                      with a letter or \
      digit";
 
 fn is_owner(name: &str) -> bool {

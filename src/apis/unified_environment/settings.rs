@@ -209,7 +209,8 @@ impl UnifiedEnvironmentSettings {
     pub(super) fn check(&self) -> Result<(), Error> {
         check::shape(&self.region, 32, is_region, REGIONS).map_err(wrong("region"))?;
         if let Some(group) = &self.rds.subnet_group {
-            let allowed = "1 to 255 lowercase letters, digits, spaces and . _ -, starting with a letter or \
+            let allowed = "1 to 255 lowercase letters, digits, spaces and . _ -, starting with a \
+                           letter or \
                  digit";
             check::shape(group, 255, is_subnet_group, allowed).map_err(wrong("rds.subnetGroup"))?;
         }

@@ -221,7 +221,8 @@ fn is_bound_as_before(spec: &Value, before: &Value) -> Result<(), Problem> {
     for (group, field) in BINDINGS {
         let path = format!("{group}/{field}");
         if spec.pointer(&path).unwrap_or(&Value::Null) != before.pointer(&path).unwrap_or(&Value::Null) {
-            let message = "only Crossplane may change this field. Leave the field out, or keep its current \
+            let message = "only Crossplane may change this field. Leave the field out, or keep \
+                           its current \
                  value.";
             return Err(Problem::field(&format!("spec{}", path.replace('/', ".")), message));
         }
