@@ -210,7 +210,12 @@ impl FromStr for Flavour {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let named = |flavour: &Self| flavour.name() == text;
-        Self::ALL.into_iter().find(named).ok_or_else(|| format!("{text:?}: expected claims or namespaced"))
+        Self::ALL.into_iter().find(named).ok_or_else(|| {
+            format!(
+                "{text:?}: allowed: claims, \
+            namespaced"
+            )
+        })
     }
 }
 

@@ -56,8 +56,9 @@ impl Refused {
 
 /// A network in CIDR notation, IPv4 or IPv6. What comes back prints in canonical form: `2001:DB8:0::/48` as `2001:db8::/48`.
 pub fn cidr(value: &str) -> Result<IpNet, Refused> {
-    const EXAMPLES: &str =
-        "a network such as 203.0.113.0/24, or 203.0.113.7/32 for one host; 2001:db8::/48 or ::/0 for IPv6";
+    const EXAMPLES: &str = "a network, for example 203.0.113.0/24, 203.0.113.7/32 for one host, \
+                            or 2001:db8::/48 for \
+         IPv6";
     if let Ok(address) = value.parse::<IpAddr>() {
         let network = IpNet::from(address);
         return Err(Refused::because(
@@ -117,24 +118,25 @@ pub fn range(value: i64, allowed: RangeInclusive<i64>, unit: &str) -> Result<i64
     Err(Refused { found: value.to_string(), allowed })
 }
 
-/// A size that can grow, never shrink; `running` is what it is now, where that is known.
+/// A size that can only grow; `running` is what it is now, where that is known.
 pub fn grows(value: i64, running: Option<&serde_json::Value>, unit: &str) -> Result<(), Refused> {
     match running.and_then(serde_json::Value::as_i64) {
         Some(now) if value < now => Err(Refused {
             found: value.to_string(),
-            allowed: format!("{now} {unit}, as it is, or more: it can grow, never shrink"),
+            allowed: format!("{now} {unit} or more, because the value can only grow"),
         }),
         _ => Ok(()),
     }
 }
 
 /// A value that cannot change; `running` is what it is now, where that is known. `instead` says what to do for another one, as
-/// in `make a new workspace`.
+/// in `create a new workspace`.
 pub fn unchanged(value: &str, running: Option<&str>, instead: &str) -> Result<(), Refused> {
     match running {
-        Some(now) if now != value => {
-            Err(Refused::new(value, format!("{}, as it is; for another one, {instead}", shown(now))))
-        }
+        Some(now) if now != value => Err(Refused::new(
+            value,
+            format!("{}, the current value. For another value, {instead}", shown(now)),
+        )),
         _ => Ok(()),
     }
 }

@@ -13,27 +13,27 @@ pub enum Error {
     InvalidSettings(Vec<FieldError>),
     /// Composing left out resources of ours that exist and were not retired by name.
     #[error(
-        "refusing to answer: this would delete {}, which {} not retired by name; \
-         nothing was changed. This is a defect of the function, please report it",
+        "not applied, because it would delete {}, which {} not removed by name. \
+         Nothing was changed. This is a bug in the function; please report it",
         quoted(.0),
         if .0.len() == 1 { "exists and was" } else { "exist and were" }
     )]
     WouldDelete(Vec<String>),
     /// An earlier step of the Composition desires resources under names that are slots of ours.
     #[error(
-        "refusing to answer: an earlier step of the Composition composes {} too, and this would replace it; nothing was \
-         changed. Give that step's resource another name",
+        "not applied, because an earlier step of the Composition also composes {}. Nothing was \
+         changed. Give the resource of that step another name",
         quoted(.0)
     )]
     SlotTaken(Vec<String>),
     /// The namespace that the environment was to get exists, and was not made for it.
     #[error(
-        "namespace {0} exists and was not made for this environment; nothing was changed. \
-         Delete this environment and create it again: it then gets a namespace of another name"
+        "namespace {0} exists, but belongs to another owner. Nothing was changed. \
+         Delete this environment and create it again to get another namespace"
     )]
     NamespaceTaken(String),
     /// The composite's kind is none of ours.
-    #[error("{found} is not a kind of Paved Road; its kinds are {}", .known.join(", "))]
+    #[error("{found} is not a kind of Paved Road; allowed: {}", .known.join(", "))]
     UnsupportedKind {
         /// The kind that was found.
         found: String,
@@ -41,7 +41,7 @@ pub enum Error {
         known: Vec<&'static str>,
     },
     /// Something that no input should bring about, such as a slot that was used twice.
-    #[error("{0}. This is a defect of the function, please report it")]
+    #[error("{0}. This is a bug in the function; please report it")]
     Defect(String),
 }
 

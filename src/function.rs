@@ -120,7 +120,11 @@ fn settings(
         return Ok(None);
     };
     let Some(data) = environment_config(found) else {
-        let message = format!("EnvironmentConfig {} was not found: the step's input alone counts", from.name);
+        let message = format!(
+            "EnvironmentConfig {} was not found, so only the input of the step applies. \
+             Create it, or remove settingsFrom",
+            from.name
+        );
         // For the platform team alone: the claim's owner cannot mend it.
         let target = Some(Target::Composite.into());
         response

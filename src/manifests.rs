@@ -107,7 +107,7 @@ pub fn group(text: &str) -> Result<String, String> {
     if fits {
         Ok(text.to_owned())
     } else {
-        Err(format!("{text:?}: expected a domain in lower case, such as platform.example.org"))
+        Err(format!("{text:?}: allowed: a lowercase domain, for example platform.example.org"))
     }
 }
 

@@ -67,59 +67,60 @@ const BODY_PATIENCE: Duration = Duration::from_secs(10);
 /// How long requests in flight may take after SIGTERM; less than the 30 seconds that Kubernetes waits.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(25);
 
-/// The function's command line: the SDK's flags and one of our own.
+/// Flags of the function: the flags of the SDK, and the flag of Paved Road.
 #[derive(clap::Parser, Debug)]
 #[command(name = "function", version, about = "Paved Road: a Crossplane composition function", long_about = None)]
 pub struct Flags {
-    /// What Crossplane's function spec asks for.
+    /// Flags that Crossplane's function specification requires.
     #[command(flatten)]
     pub sdk: function_sdk_rust::Args,
 
-    /// Requests that may be in work at once; the others wait unread. Defaults to the number of CPUs.
+    /// Maximum number of concurrent requests [default: the number of CPUs]. Other requests wait unread.
     #[arg(long, env = "MAX_CONCURRENT_REQUESTS")]
     pub max_concurrent_requests: Option<NonZeroUsize>,
 }
 
-/// Why the server does not serve.
+/// The error that stops the server.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// `--address` or `--metrics-address` is none.
-    #[error("{flag}: {found:?} is no address, expected one such as 0.0.0.0:9443")]
+    /// `--address` or `--metrics-address` is not an address.
+    #[error("{flag}: {found:?} is not an address; allowed: for example 0.0.0.0:9443")]
     Address {
         /// The flag's name.
         flag: &'static str,
-        /// What it was set to.
+        /// The value of the flag.
         found: String,
     },
-    /// Neither `--tls-certs-dir` nor `--insecure` was given.
+    /// Neither `--tls-certs-dir` nor `--insecure` is set.
     #[error(
-        "--tls-certs-dir: not set; give the directory of tls.crt, tls.key and ca.crt, or --insecure to serve without TLS"
+        "--tls-certs-dir: missing; allowed: the directory of tls.crt, tls.key and ca.crt. Use \
+         --insecure to serve without TLS"
     )]
     NoCertificates,
-    /// A certificate or key cannot be read.
-    #[error("cannot read {path}: {source}")]
+    /// A certificate or a key could not be read.
+    #[error("could not read {path}: {source}")]
     ReadCertificate {
         /// The file.
         path: PathBuf,
         /// Why.
         source: io::Error,
     },
-    /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}")]
+    /// The server could not listen on the address.
+    #[error("could not listen on {address}: {source}")]
     Listen {
         /// The address.
         address: SocketAddr,
         /// Why.
         source: io::Error,
     },
-    /// Signals cannot be waited for.
-    #[error("cannot wait for signals: {0}")]
+    /// The server could not wait for signals.
+    #[error("could not wait for signals: {0}")]
     Signal(#[source] io::Error),
     /// TLS could not be set up, or serving failed.
-    #[error("cannot serve: {}", causes(.0))]
+    #[error("could not serve: {}", causes(.0))]
     Transport(#[from] tonic::transport::Error),
     /// Reflection could not be set up.
-    #[error("cannot describe the service: {0}")]
+    #[error("could not set up reflection: {0}")]
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
@@ -185,7 +186,8 @@ impl Server {
         let served = tokio::select! {
             served = self.router.serve_with_incoming_shutdown(incoming, stop) => served.map_err(Error::from),
             () = async { stopped.notified().await; tokio::time::sleep(DRAIN_PATIENCE).await } => {
-                tracing::warn!(seconds = DRAIN_PATIENCE.as_secs(), "some calls did not end, leaving all the same");
+                tracing::warn!(seconds = DRAIN_PATIENCE.as_secs(), "stopping although some calls \
+                    have not ended");
                 Ok(())
             }
         };
@@ -224,7 +226,7 @@ pub fn with_apis(
     match failed {
         None => response,
         Some(error) => {
-            Err(Status::unavailable(format!("the operating system gives no random bytes: {error}")))
+            Err(Status::unavailable(format!("the operating system returns no random bytes: {error}")))
         }
     }
 }

@@ -57,7 +57,7 @@ impl Common {
                 .map_err(|error| wrong(path, error))?;
         }
         for (key, value) in &self.tags {
-            check::shape(key, 128, is_tag_key, "1 to 128 visible characters, not beginning with aws:")
+            check::shape(key, 128, is_tag_key, "1 to 128 visible characters, not starting with aws:")
                 .map_err(|error| wrong(format!("tags.{key}"), error))?;
             check::shape(value, 256, is_visible, "at most 256 visible characters")
                 .map_err(|error| wrong(format!("tags.{key}"), error))?;
@@ -261,7 +261,7 @@ impl Settings {
         if let Some(unknown) = body.keys().find(|key| !COMMON.contains(&key.as_str())) {
             let known: Vec<_> = COMMON.iter().chain(sections).copied().collect();
             let allowed = check::suggestion(unknown, &known);
-            let message = format!("there is no such field; allowed: {allowed}");
+            let message = format!("unknown field; allowed: {allowed}");
             return Err(Error::settings(check::shown(unknown), message));
         }
         let common: Common = typed(&Value::Object(body), "")?;

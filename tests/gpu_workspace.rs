@@ -145,8 +145,9 @@ fn network_outside_of_the_limit_is_refused_unless_it_is_let_in_already() {
             let refused = limited(&open(&world, network)).answer();
             let message = &refused.results[0].message;
             let expected = format!(
-                "spec.parameters.allowedCidrs[0]: found {network}; allowed: networks within 203.0.113.0/24, as the platform \
-                 team says in gpuWorkspace.allowedCidrsWithin"
+                "spec.parameters.allowedCidrs[0]: found {network}; allowed: networks within \
+                 203.0.113.0/24 (setting \
+         gpuWorkspace.allowedCidrsWithin)"
             );
             assert_eq!(*message, expected);
         }

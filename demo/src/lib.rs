@@ -84,7 +84,7 @@ async fn run(mut crossplane: Crossplane, pace: f64) {
         });
         match ticked.await {
             Ok(back) => crossplane = back,
-            Err(error) => return eprintln!("the pretended Crossplane has stopped: {error}"),
+            Err(error) => return eprintln!("the fake Crossplane has stopped: {error}"),
         }
     }
 }

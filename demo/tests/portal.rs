@@ -36,7 +36,7 @@ fn paved() -> PathBuf {
     let built = here.parent().and_then(|folder| folder.parent()).unwrap().join("paved");
     let built =
         std::env::var_os("PAVED_ROAD_PROGRAMS").map_or(built, |folder| PathBuf::from(folder).join("paved"));
-    assert!(built.is_file(), "there is no {}: `cargo build --workspace --bins` makes it", built.display());
+    assert!(built.is_file(), "{} does not exist. Run `cargo build --workspace --bins`", built.display());
     built
 }
 

@@ -51,7 +51,7 @@ export async function open(page: Page, name: string): Promise<void> {
 
 /** What an environment is made of. */
 export function tree(page: Page): Locator {
-  return page.getByRole('list', { name: 'Parts' });
+  return page.getByRole('list', { name: 'Resources' });
 }
 
 /** A part in there: its text begins with its state. */
@@ -65,7 +65,7 @@ export function progress(page: Page): Locator {
 }
 
 /** All parts of it are ready. */
-export const COMPLETE = /^(\d+) of \1 parts ready$/;
+export const COMPLETE = /^(\d+) of \1 resources ready$/;
 
 /** Asks for an environment's deletion as one must: by its name. */
 export async function remove(page: Page, name: string): Promise<void> {

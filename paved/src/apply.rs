@@ -31,10 +31,14 @@ const TRIES: usize = 5;
 /// Asks the API server and the composition about every document first, and applies them only when both take them all.
 pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), Failure> {
     if !args.wait && args.outputs.output_file.is_some() {
-        return Err(Failure::Usage("--output-file is written once it is ready: --wait is needed".to_owned()));
+        return Err(Failure::Usage(
+            "--output-file needs --wait, because the file is written when the environment is ready"
+                .to_owned(),
+        ));
     }
     if args.no_validate && !args.diff && (args.settings.is_some() || args.composition.is_some()) {
-        let why = "--settings and --composition are for what is checked and for --diff: with --no-validate alone nothing reads them";
+        let why = "--settings and --composition have no effect with --no-validate. Remove \
+                   --no-validate, or add --diff";
         return Err(Failure::Usage(why.to_owned()));
     }
     if args.wait {
@@ -113,13 +117,14 @@ fn validate(steps: &[Step], sources: &[Source], console: &mut Console<'_>) -> Re
         _ => None,
     });
     if let Some(why) = unknown {
-        let note = "the platform team's Settings are not known: what depends on them is not checked";
+        let note = "no Settings found, so paved skipped the checks that need them";
         writeln!(console.err, "note: {note} ({why})")?;
     }
     let checks = steps.iter().zip(sources).map(|(step, source)| composition::check(step, source, console));
     let failures: Vec<Failure> = checks.filter_map(Result::err).collect();
     if !failures.is_empty() {
-        let hint = "nothing is applied. Where the cluster's function is newer than this program, --no-validate leaves it to decide";
+        let hint = "nothing is applied. If the function in the cluster is newer than paved, use \
+             --no-validate";
         writeln!(console.err, "note: {hint}")?;
     }
     Failure::of_all(failures)
@@ -170,9 +175,12 @@ async fn perform(
     for step in steps {
         let titles = |steps: &[Step]| steps.iter().map(Step::title).collect::<Vec<_>>().join(", ");
         let left = &steps[applied.len()..];
-        match stop.finish(attempt(cluster, step, force, false), "everything that was begun", console).await? {
+        match stop.finish(attempt(cluster, step, force, false), "the current request", console).await? {
             None => {
-                let told = format!("it is not known whether {} was applied", step.title());
+                let told = format!(
+                    "could not confirm that {} was applied. Check it with paved status",
+                    step.title()
+                );
                 let rest = titles(&left[1..]);
                 let rest = if rest.is_empty() { rest } else { format!("; not applied: {rest}") };
                 return Err(Failure::Interrupted(told + &rest));
@@ -209,7 +217,11 @@ fn tell(
     };
     writeln!(console.out, "{} {style}{word}{style:#}{how}", step.title())?;
     if step.live.as_ref().is_some_and(|live| live.metadata.deletion_timestamp.is_some()) {
-        writeln!(console.err, "warning: {} is being deleted: it goes all the same", step.title())?;
+        writeln!(
+            console.err,
+            "warning: {} is being deleted, and the change does not stop the deletion",
+            step.title()
+        )?;
     }
     Ok(())
 }

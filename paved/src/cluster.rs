@@ -64,7 +64,7 @@ impl Cluster {
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let namespace = access.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         if !is_name(&namespace) {
-            return Err(Failure::Usage(format!("--namespace: found {namespace:?}; {A_NAME} is needed")));
+            return Err(Failure::Usage(format!("--namespace: found {namespace:?}; allowed: {A_NAME}")));
         }
         let client = client::client(config).map_err(|error| match error {
             kube::Error::Auth(_) => explain(&error, &server, "connect"),
@@ -96,8 +96,8 @@ pub(crate) async fn configure(access: &Access) -> Result<Config, Failure> {
             && let Err(error) = File::open(file)
         {
             return Err(Failure::NoAccess {
-                message: format!("the kubeconfig's {field} cannot be read: {file}: {error}"),
-                check: "the kubeconfig's user, and whether you are logged in".to_owned(),
+                message: format!("the kubeconfig's {field} could not be read: {file}: {error}"),
+                check: "that the kubeconfig's user is correct and logged in".to_owned(),
             });
         }
     }
@@ -126,7 +126,7 @@ async fn configuration(access: &Access) -> Result<Config, Failure> {
         Err(error) if is_nowhere(&error) && may_be_in_a_pod(access) => {
             let pod = Pod::here().ok_or_else(|| Failure::NoAccess {
                 message: "no kubeconfig, and this pod has no service account".to_owned(),
-                check: "whether the pod's automountServiceAccountToken is off".to_owned(),
+                check: "that automountServiceAccountToken of the pod is not false".to_owned(),
             })?;
             return pod.config();
         }
@@ -185,15 +185,14 @@ fn unreadable(error: &KubeconfigError, access: &Access) -> Failure {
     let told = access.kubeconfig.clone().or(told);
     if let KubeconfigError::ParseNoProxy(why) = error {
         return Failure::NoAccess {
-            message: format!("$NO_PROXY cannot be read: {why}"),
-            check: "that it has names, addresses and networks, with a comma between two and none at the end"
-                .to_owned(),
+            message: format!("$NO_PROXY is invalid: {why}"),
+            check: "that it is a comma-separated list of names, addresses and networks".to_owned(),
         };
     }
     let check = "--kubeconfig, $KUBECONFIG and --context".to_owned();
     let message = match (error, told) {
         (KubeconfigError::ReadConfig(error, path), _) => {
-            format!("cannot read kubeconfig {}: {error}", path.display())
+            format!("could not read kubeconfig {}: {error}", path.display())
         }
         (error, Some(path)) => format!("kubeconfig {}: {error}", path.display()),
         (error, None) => format!("kubeconfig ~/.kube/config: {error}"),

@@ -65,7 +65,7 @@ fn answer(
     Ok(response)
 }
 
-/// Lets core and the clouds of a preview take turns until nothing changes any more.
+/// Lets core and the clouds of a preview take turns until no more changes.
 pub(crate) fn settle(
     subject: &mut Subject,
     now: Timestamp,

@@ -95,7 +95,7 @@ impl Way {
             "EnvironmentClaim" | "UnifiedEnvironment" => Self::Database,
             _ => {
                 return Err(Failure::Usage(format!(
-                    "{kind} {} has nothing to connect to: no machine, cluster or database of its own",
+                    "{kind} {}: a {kind} has no machine, cluster or database to connect to",
                     args.name
                 )));
             }
@@ -150,7 +150,7 @@ impl Target {
     fn missing(&self, what: &str) -> Failure {
         Failure::Provisioning {
             what: self.environment.title(),
-            message: format!("is ready, and yet its status names no {what}"),
+            message: format!("is ready, but its status has no {what}. Ask your platform team"),
         }
     }
 

@@ -48,7 +48,7 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
         return Ok(());
     }
     if !(args.yes || agreed(&found, console)?) {
-        return Err(Failure::Usage("nothing was deleted".to_owned()));
+        return Err(Failure::Usage("cancelled. Nothing was deleted".to_owned()));
     }
     let served = Served::default();
     let mut parts = Vec::new();
@@ -56,7 +56,10 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
         let late = |_| {
             let title = Environment::of(&one.object).title();
             let after = spell(LONGEST);
-            Failure::TimedOut(format!("{title}: its parts are not known after {after}: nothing was deleted"))
+            Failure::TimedOut(format!(
+                "{title}: could not load its resources within {after}. Nothing was deleted. Try \
+                 again, or use a longer --timeout"
+            ))
         };
         parts.push(timeout(LONGEST, Parts::of(&cluster, &served, one)).await.map_err(late)??);
     }
@@ -65,7 +68,7 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
         return kept(found.iter().map(|one| Environment::of(&one.object)), console);
     }
     let gone = until_gone(&cluster, found, parts, args.timeout, console);
-    stop::unless_asked(Box::pin(gone), "everything is being deleted all the same").await
+    stop::unless_asked(Box::pin(gone), "the deletion continues in the cluster").await
 }
 
 /// Deletes one after another. Who wants it to end is heard between two.
@@ -87,12 +90,15 @@ async fn delete_all(cluster: &Cluster, found: &[Found], console: &mut Console<'_
                 writeln!(console.err, "note: not deleted: {}", titles(&found[done..]))?;
                 return Err(failure);
             }
-            None => Some(format!("it is not known whether {title} is being deleted")),
+            None => Some(format!(
+                "could not confirm that {title} is being deleted. Check it with \
+                 paved status"
+            )),
         };
         if stop.is_asked {
             let left = (!left.is_empty()).then(|| format!("not deleted: {left}"));
             let told: Vec<String> = told.into_iter().chain(left).collect();
-            let all = || "everything is being deleted all the same".to_owned();
+            let all = || "the deletion continues in the cluster".to_owned();
             return Err(Failure::Interrupted(if told.is_empty() { all() } else { told.join("; ") }));
         }
     }
@@ -128,7 +134,11 @@ fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
         writeln!(console.err)?;
     }
     if line.is_empty() {
-        return Err(Failure::Usage("nobody answers, and --yes is not given: nothing was deleted".to_owned()));
+        return Err(Failure::Usage(
+            "no terminal to ask for confirmation. Use --yes to delete \
+             without a question. Nothing was deleted"
+                .to_owned(),
+        ));
     }
     Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
 }
@@ -187,7 +197,7 @@ async fn until_gone(
         if left().next().is_none() {
             let names: Vec<String> = watched.seen.iter().map(|seen| seen.environment.title()).collect();
             show.leave();
-            writeln!(console.out, "{} gone after {}", are(&names), spell(begin.elapsed()))?;
+            writeln!(console.out, "{} deleted after {}", are(&names), spell(begin.elapsed()))?;
             return kept(watched.seen.iter().map(|seen| Environment::clone(&seen.environment)), console);
         }
         if begin.elapsed() >= longest {
@@ -195,7 +205,7 @@ async fn until_gone(
                 .map(|(seen, parts)| format!("{}: {}", seen.environment.title(), parts.told()))
                 .collect();
             return Err(Failure::TimedOut(format!(
-                "after {} there is still {}",
+                "still not deleted after {}: {}",
                 spell(longest),
                 told.join("; ")
             )));

@@ -41,12 +41,12 @@ pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result
     if broken > 0 {
         return Err(Failure::Provisioning {
             what: cluster.server,
-            message: format!("cannot serve every environment: {broken} of {} checks failed", all.len()),
+            message: format!("failed {broken} of {} checks", all.len()),
         });
     }
     if denied {
         return Err(Failure::NoAccess {
-            message: format!("you may not ask for environments in namespace {}", cluster.namespace),
+            message: format!("you may not create environments in namespace {}", cluster.namespace),
             check: format!("-n and --context, or {ASK}"),
         });
     }

@@ -88,14 +88,14 @@ impl Inputs {
         }
         let sources: Sources = if path == Path::new("-") {
             let mut bytes = Vec::new();
-            let unreadable = |error| Failure::Usage(format!("cannot read standard input: {error}"));
+            let unreadable = |error| Failure::Usage(format!("could not read standard input: {error}"));
             (console.input)(&mut bytes).map_err(unreadable)?;
             Rc::new([Source::of(path, false, bytes).map(Rc::new)])
         } else if path.is_dir() {
             let (files, folders) = inside(path)?;
             if !folders.is_empty() {
                 let folders: Vec<String> = folders.iter().map(|folder| shown(folder)).collect();
-                writeln!(console.err, "note: folders inside are left alone: {}", folders.join(", "))?;
+                writeln!(console.err, "note: skipped folders: {}. Pass them separately", folders.join(", "))?;
             }
             files.iter().map(|file| Source::read(file, true).map(Rc::new)).collect()
         } else {
@@ -108,19 +108,16 @@ impl Inputs {
 
 impl Source {
     fn read(path: &Path, found: bool) -> Result<Self, String> {
-        let bytes = fs::read(path).map_err(|error| format!("cannot read {}: {error}", shown(path)))?;
+        let bytes = fs::read(path).map_err(|error| format!("could not read {}: {error}", shown(path)))?;
         Self::of(path, found, bytes)
     }
 
     fn of(path: &Path, found: bool, bytes: Vec<u8>) -> Result<Self, String> {
         let text = text(bytes).map_err(|encoding| match encoding {
             Some(name) => {
-                format!(
-                    "{} is {name}: save it as UTF-8, in an editor or by iconv -f {name} -t UTF-8",
-                    shown(path)
-                )
+                format!("{} is {name}, not UTF-8. Convert it with iconv -f {name} -t UTF-8", shown(path))
             }
-            None => format!("{} is not UTF-8: save it as UTF-8 in an editor", shown(path)),
+            None => format!("{} is not UTF-8. Save it as UTF-8 in an editor", shown(path)),
         })?;
         Ok(Self::parse(path.to_owned(), found, text))
     }
@@ -143,7 +140,9 @@ impl Source {
             let (line, column) = (self.line(broken.bytes.start).0, self.column(broken.bytes.start));
             let file = shown(&self.file);
             let message = harmless_name(&broken.message);
-            return Err(Failure::Usage(format!("{file} is no YAML: {file}:{line}:{column}: {message}")));
+            return Err(Failure::Usage(format!(
+                "{file} is not valid YAML: {file}:{line}:{column}: {message}"
+            )));
         }
         let mut documents = Vec::new();
         for located in &self.documents {
@@ -155,7 +154,7 @@ impl Source {
             }
             let (file, shape) = (shown(&self.file), shape(&located.value));
             if !self.found {
-                let message = format!("{file}: found {shape}; a Kubernetes object is needed");
+                let message = format!("{file}: found {shape}; allowed: a Kubernetes object");
                 return Err(Failure::Usage(message));
             }
             writeln!(console.err, "note: {file}: skipped, not ours: {shape}")?;
@@ -216,7 +215,7 @@ pub(crate) fn shape(value: &Value) -> &'static str {
 
 /// A folder's YAML and JSON files, and its folders, both sorted; hidden folders are left out.
 fn inside(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
-    let unreadable = |error| Failure::Usage(format!("cannot read {}: {error}", shown(folder)));
+    let unreadable = |error| Failure::Usage(format!("could not read {}: {error}", shown(folder)));
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();

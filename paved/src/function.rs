@@ -12,8 +12,9 @@ use crate::discreet::{as_written, fatal_violation};
 use crate::yaml::Written;
 
 /// What is said of a GPU workspace that no network may reach.
-pub(crate) const CLOSED: &str = "nobody can connect by SSH, because no network is allowed: only AWS Session \
-    Manager works, which `paved connect` then uses. spec.parameters.allowedCidrs allows networks";
+pub(crate) const CLOSED: &str = "nobody can connect by SSH, because no network is allowed. Add \
+                                 networks to spec.parameters.allowedCidrs, or use `paved \
+                                 connect`, which then uses AWS Session Manager";
 
 /// Runs the function on a world as core would, with the operating system's random numbers.
 pub(crate) fn answer(world: &World, input: &Value, now: Timestamp) -> Result<RunFunctionResponse, String> {

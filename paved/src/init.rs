@@ -36,15 +36,19 @@ pub(crate) fn run(args: &Init, console: &mut Console<'_>) -> Result<(), Failure>
     let name = args.file.clone().unwrap_or_else(|| "claim.yaml".into());
     validate::generated(name, &text, console)?;
     if target.api.info().name == "gpu-workspace" && !allows_networks(&text) {
-        let note = "SSH is closed unless the platform team's Settings allow a network: \
-                    spec.parameters.allowedCidrs allows some";
+        let note = "SSH is closed unless the platform team's Settings allow a network. Add \
+                    networks to spec.parameters.allowedCidrs";
         writeln!(console.err, "note: {note}")?;
     }
     match &args.file {
         None => write!(console.out, "{text}")?,
         Some(file) => {
             save(file, &text, args.force)?;
-            writeln!(console.err, "{} is written; `paved apply {0}` makes it", file.display())?;
+            writeln!(
+                console.err,
+                "wrote {}. Run `paved apply {0}` to create the environment",
+                file.display()
+            )?;
         }
     }
     Ok(())
@@ -69,7 +73,10 @@ fn complete(draft: &mut Draft, missing: &[Needed], console: &mut Console<'_>) ->
             let Some(answer) = console.answer.as_mut() else { return Err(needed(missing)) };
             let line = answer()?;
             if line.is_empty() {
-                return Err(Failure::Usage(format!("there is no answer for {}", field.path)));
+                return Err(Failure::Usage(format!(
+                    "no value for {}. Run the command again, or use --set",
+                    field.path
+                )));
             }
             match draft.answer(field, line.trim()) {
                 Ok(()) => break,
@@ -95,10 +102,10 @@ fn save(file: &Path, text: &str, force: bool) -> Result<(), Failure> {
     let written = options.open(file).and_then(|mut open| open.write_all(text.as_bytes()));
     written.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => exists(file),
-        _ => Failure::Usage(format!("cannot write {}: {error}", file.display())),
+        _ => Failure::Usage(format!("could not write {}: {error}", file.display())),
     })
 }
 
 fn exists(file: &Path) -> Failure {
-    Failure::Usage(format!("{} is there already; --force replaces it", file.display()))
+    Failure::Usage(format!("{} already exists. Use --force to replace it", file.display()))
 }

@@ -27,7 +27,7 @@ pub(crate) async fn run(args: &cli::Kinds, console: &mut Console<'_>) -> Result<
         }
     }
     if compositions.is_none() {
-        writeln!(console.err, "note: you may not list Compositions: the choices are left out")?;
+        writeln!(console.err, "note: you may not list Compositions, so paved does not show them")?;
     }
     Ok(())
 }

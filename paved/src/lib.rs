@@ -1,6 +1,7 @@
-//! Paved Road's command line: see what a claim becomes before anyone applies it, apply it, and see what has become of it.
+//! The command line `paved`: preview, apply, watch and use self-service environments.
 //!
-//! [`run`] is the whole program, on a [`Console`] of the caller's; the binary hands it the process's own.
+//! [`run`] is the whole program. The caller passes a [`Console`]. The binary passes the streams of
+//! its process.
 
 mod apply;
 mod changes;
@@ -47,32 +48,31 @@ use crate::cli::{Cli, Command};
 use crate::failure::Failure;
 pub use crate::stream::Stream;
 
-/// Where a run reads and writes.
+/// The input and the outputs of a run.
 pub struct Console<'a> {
     /// Reads standard input to its end.
     pub input: &'a mut dyn FnMut(&mut Vec<u8>) -> io::Result<usize>,
-    /// Standard output. Styles are always written: a writer that is no terminal strips them.
+    /// Standard output. A run always writes styles. A writer that is not a terminal strips them.
     pub out: Stream<'a>,
     /// Standard error.
     pub err: Stream<'a>,
-    /// Standard output as a terminal, where somebody looks at one: it decides what is printed, a tree or YAML, and whether secrets
-    /// are.
+    /// The terminal, if standard output is interactive. With a terminal, commands print trees instead
+    /// of YAML, and may print secrets.
     pub terminal: Option<Terminal<'a>>,
-    /// Reads a line of what somebody types, where somebody sits at a terminal.
+    /// Reads a line from the user, if standard input is interactive.
     pub answer: Option<&'a mut dyn FnMut() -> io::Result<String>>,
 }
 
 /// A terminal.
 pub struct Terminal<'a> {
-    /// Its height and width in characters, as they are now.
+    /// The current height and width in characters.
     pub size: &'a dyn Fn() -> (usize, usize),
-    /// Standard output for what moves the cursor: nothing is stripped from it, wanted or not.
+    /// Standard output for cursor movements. Nothing is stripped from it.
     pub controls: &'a mut dyn io::Write,
 }
 
-/// Runs the program and gives its exit code: 0 done, 1 usage, 2 refused input, 3 refused by the composition, 4 provisioning
-/// failed, 5 timed out, 6 no access, 130 ended by Ctrl-C or SIGTERM. A reader that closed the pipe ends what only prints, with 0; anything
-/// else goes on, and its exit code is what it would have been.
+/// Runs the program and returns its exit code, as in [`exit_codes`]. If the reader closes the pipe,
+/// commands that only print end with 0. Other commands continue and return their usual exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> u8 {
     let command = match parse(args.into_iter().collect()) {
         Ok(Cli { command }) => command,
@@ -110,7 +110,7 @@ fn perform(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Reads the flags. Whoever came by kubectl is spoken to as they typed it.
+/// Reads the flags. Help texts name `kubectl paved` if the program is a kubectl plugin.
 fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
     let program = args.first().and_then(|path| Path::new(path).file_name());
     let by_kubectl = program.is_some_and(|name| name.to_string_lossy().starts_with("kubectl-"));
@@ -118,7 +118,7 @@ fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&command.try_get_matches_from(args)?)
 }
 
-/// Commands that talk to a cluster, on one thread: they wait more than they work.
+/// Runs the commands that need a cluster on one thread, because they mostly wait.
 fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(async {
@@ -129,11 +129,7 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             Command::Apply(args) => apply::run(&args, console).await,
             Command::Delete(args) => delete::run(&args, console).await,
             Command::Wait(args) => {
-                stop::unless_asked(
-                    Box::pin(wait::run(&args, console)),
-                    "nothing is undone: it goes on by itself",
-                )
-                .await
+                stop::unless_asked(Box::pin(wait::run(&args, console)), "the cluster continues").await
             }
             Command::Connect(args) => connect::run(&args, console).await,
             Command::Publish(args) => publish::run(&args, console).await,
@@ -146,26 +142,31 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             | Command::Completions { .. } => Ok(()),
         }
     });
-    // A name that is looked up, or a plugin that waits for a login, holds nothing that anybody waits for.
+    // Pending DNS lookups and credential plugins hold nothing that the process must wait for.
     runtime.shutdown_background();
     done
 }
 
-/// The portal serves many at once: on all processors.
+/// Runs the portal on all processors, because it serves many users at once.
 fn portal(args: &cli::Portal, console: &mut Console<'_>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let done = runtime.block_on(portal::run(args, console));
-    // What still goes on in the background holds nothing that anybody waits for.
+    // Background tasks hold nothing that the process must wait for.
     runtime.shutdown_background();
     done
 }
 
-/// The flags, for manual pages and completions.
+/// The command tree, for manual pages, completions and the reference.
 pub fn command() -> clap::Command {
     Cli::whole()
 }
 
-/// Help and version are answers; everything else that the parser says is a mistake in the flags.
+/// The exit codes of all commands and their meanings, for the reference.
+pub fn exit_codes() -> &'static [(u8, &'static str)] {
+    &failure::CODES
+}
+
+/// Prints a message of the parser. Help and version return 0, and errors return 1.
 fn said(message: &clap::Error, console: &mut Console<'_>) -> u8 {
     let (writer, code) = if message.use_stderr() { (&mut console.err, 1) } else { (&mut console.out, 0) };
     let _ = write!(writer, "{}", message.render().ansi());

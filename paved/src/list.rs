@@ -35,9 +35,7 @@ pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Fa
     let table = Table::new(args.all_namespaces, args.output == Some(Listing::Wide));
     match args.output {
         None | Some(Listing::Wide) if args.watch => follow::run(&place, table, console).await,
-        Some(_) if args.watch => {
-            Err(Failure::Usage("--watch prints rows: only -o wide goes with it".to_owned()))
-        }
+        Some(_) if args.watch => Err(Failure::Usage("--watch prints rows; allowed: -o wide".to_owned())),
         None | Some(Listing::Wide) => tabulate(&place, table, console).await,
         Some(Listing::Name) => {
             let mut names = place.all(console, |kind, object| name(kind, &object)).await?;
@@ -104,7 +102,7 @@ impl Place {
             return Err(self.explain(error, kind));
         }
         for (kind, _) in denied {
-            writeln!(console.err, "note: you may not list {}: left out", kind.full_name())?;
+            writeln!(console.err, "note: you may not list {}; skipped", kind.full_name())?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 pub(crate) const FUNCTION: &str = "paved-road-function-paved-road";
 
 /// What Kubernetes takes for a name.
-pub(crate) const A_NAME: &str = "a name of small letters, digits, - and .";
+pub(crate) const A_NAME: &str = "a name with lowercase letters, digits, - and .";
 
 /// Whether Kubernetes takes this for a name; then it can stand in a URL too.
 pub(crate) fn is_name(text: &str) -> bool {

@@ -30,8 +30,8 @@ pub(crate) fn tell_apart<'a>(
         || outputs.github_output().is_some();
     if lines && prefixes(&environments.into_iter().collect::<Vec<_>>()).is_none() {
         return Err(Failure::Usage(
-            "the outputs of these environments would have the same names: --output-file with a name that ends in .json keeps \
-             them apart, or go through them one by one"
+            "the outputs of these environments would have the same names. Use an --output-file \
+             that ends in .json, or one environment for each command"
                 .to_owned(),
         ));
     }
@@ -43,7 +43,7 @@ fn is_json(path: &Path) -> bool {
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Usage(format!("cannot write the outputs to {}: {error}", path.display()))
+    Failure::Usage(format!("could not write the outputs to {}: {error}", path.display()))
 }
 
 /// Writes what is asked for.

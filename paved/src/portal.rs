@@ -100,7 +100,9 @@ pub(crate) async fn run(args: &cli::Portal, console: &mut Console<'_>) -> Result
     }
     let config = Config::of(args)?;
     if args.access.impersonate.is_some() && matches!(config.auth, Auth::Oidc(_)) {
-        return Err(Failure::Usage("--as: the portal acts as whoever signs in; leave it out".to_owned()));
+        return Err(Failure::Usage(
+            "--as: not allowed, because the portal acts as the signed-in user. Remove the flag".to_owned(),
+        ));
     }
     log(&config);
     config.warn();
@@ -135,7 +137,8 @@ fn not_impersonating(user: &AuthInfo) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "the kubeconfig's user has {}; with --auth oidc the portal acts as whoever signs in: remove it",
+        "the kubeconfig's user has {}. With --auth oidc, the portal acts as the signed-in user. \
+         Remove the setting",
         found.join(", ")
     )))
 }

@@ -68,7 +68,7 @@ fn inputs(
             }
         }
         if inputs.len() == before && is_whole {
-            return Err(Failure::Usage(format!("{} holds no claim and no XR", shown(path))));
+            return Err(Failure::Usage(format!("{} has no claim and no XR", shown(path))));
         }
     }
     Ok(inputs)

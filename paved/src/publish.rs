@@ -45,7 +45,8 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
     folder.notes(console)?;
     if args.delete && !folder.has_start() {
         return Err(Failure::Usage(format!(
-            "--delete would take the site away: {} has no index.html; name the folder of the build",
+            "--delete would delete the site, because {} has no index.html. Pass the folder of the \
+             build",
             args.folder.display()
         )));
     }
@@ -68,8 +69,8 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
     tokio::select! {
         finished = finish(&plan, &site, &account, &bucket, (args.invalidate, left), console) => finished?,
         () = &mut interrupt => {
-            let told = "everything is uploaded, but edges may serve what is older, and not all that is stale may be deleted: \
-                        run it again with --invalidate for the rest";
+            let told = "all files are uploaded, but edges may serve old files, and stale files \
+                        may be left. Run it again with --invalidate";
             return Err(Failure::Interrupted(told.to_owned()));
         }
     }
@@ -161,8 +162,8 @@ fn shown(name: &str) -> String {
 
 fn no_site(environment: &Environment) -> Failure {
     Failure::Usage(format!(
-        "{} has no site: a unified environment (EnvironmentClaim, UnifiedEnvironment) has one, with a bucket that \
-         status.frontendBucketName names",
+        "{} has no site. Only unified environments (EnvironmentClaim, UnifiedEnvironment) with \
+         status.frontendBucketName have a site",
         environment.title()
     ))
 }

@@ -30,7 +30,7 @@ pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), 
         return list::run(&all, console).await;
     };
     if args.watch && !matches!(args.output, None | Some(Listing::Wide)) {
-        return Err(Failure::Usage("--watch shows a tree: only -o wide goes with it".to_owned()));
+        return Err(Failure::Usage("--watch shows a tree; allowed: -o wide".to_owned()));
     }
     let cluster = Cluster::connect(&args.access).await?;
     let kinds = Kinds::discover(&cluster).await?;

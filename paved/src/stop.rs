@@ -64,10 +64,7 @@ impl Stop {
                 Either::Right(_) if self.is_asked => return Ok(None),
                 Either::Right(_) => {
                     *self = Self { asked: Box::pin(asked()), is_asked: true };
-                    writeln!(
-                        console.err,
-                        "note: {what} is finished first; Ctrl-C once more ends it at once"
-                    )?;
+                    writeln!(console.err, "note: finishing {what}; press Ctrl-C again to abort")?;
                 }
             }
         }

@@ -75,7 +75,7 @@ impl Subject {
         for other in &step.others {
             writeln!(
                 console.err,
-                "note: {}: a preview does not run {}, another step of the Composition",
+                "note: {}: the preview does not include {}, another step of the Composition",
                 document.title(),
                 harmless_name(other)
             )?;
@@ -87,7 +87,7 @@ impl Subject {
     /// Says that nothing of what is observed belongs to this environment.
     pub(crate) fn tell_unobserved(&self, seen: &Observed, console: &mut Console<'_>) -> Result<(), Failure> {
         if !seen.is_empty() && self.world.resources().is_empty() {
-            writeln!(console.err, "note: {}: nothing of it is observed", self.title)?;
+            writeln!(console.err, "note: {}: no observed resources", self.title)?;
         }
         Ok(())
     }
@@ -148,7 +148,7 @@ impl Stored {
         let stored = seen.stored(&whose(&target, &object));
         let mut violations = definition.validate(&object, stored);
         if object["metadata"]["name"].is_null() {
-            violations.push(violation("metadata.name", "is missing; a string is needed".to_owned()));
+            violations.push(violation("metadata.name", "is missing; allowed: a string".to_owned()));
             violations.sort();
         }
         let violations = violations.into_iter().map(|violation| discreet(violation, &object)).collect();

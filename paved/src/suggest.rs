@@ -1,17 +1,15 @@
-//! Names that were meant.
+//! Suggestions for unknown names.
 
-/// The kinds that there are, with the nearest to the one found.
-pub(crate) fn kinds(found: &str, known: &[&str]) -> String {
-    let nearest = crossplane::nearest(found, known.iter().copied());
-    let hint = nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-    format!("found {found}; known: {}{hint}", known.join(", "))
-}
-
-/// The same for anything that has a name: `what` is it.
+/// Says that a name of `what` is unknown, with the nearest name and all known names.
 pub(crate) fn names(what: &str, found: &str, known: &[&str]) -> String {
     if known.is_empty() {
-        format!("found {what} {found:?}; there is none")
-    } else {
-        kinds(&format!("{found:?}"), known)
+        return format!("unknown {what} {found:?}; none exists");
     }
+    let known_names = known.join(", ");
+    if found.is_empty() {
+        return format!("missing; allowed: {known_names}");
+    }
+    let nearest = crossplane::nearest(found, known.iter().copied());
+    let hint = nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+    format!("unknown {what} {found:?}{hint}; allowed: {known_names}")
 }

@@ -115,7 +115,7 @@ fn problem(index: usize, source: &Source, document: &Located, grade: Grade, viol
 
 /// Whether a message speaks of a field's name: the schema's words, and the function's.
 fn names_are_wrong(message: &str) -> bool {
-    message.starts_with("is not a known field") || message.starts_with("there is no such field")
+    message.starts_with("unknown field") || message.starts_with("unknown field")
 }
 
 /// Whether one of two fields is, or holds, the other.

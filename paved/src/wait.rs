@@ -32,15 +32,18 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
     if leaves_outputs {
         outputs::prepare(&args.outputs)?;
     } else if args.outputs.output_file.is_some() {
-        return Err(Failure::Usage("--output-file is written once it is ready: not with --for".to_owned()));
+        return Err(Failure::Usage(
+            "--output-file cannot be used with --for, because it is written when the environment \
+             is ready"
+                .to_owned(),
+        ));
     }
     let cluster = Cluster::connect(&args.access).await?;
     let mut found = Vec::new();
     let mut failures = Vec::new();
     let (begin, longest) = (Instant::now(), args.patience.timeout.max(SEARCH));
     let searched = timeout(longest, search(&cluster, &args.names)).await;
-    let late =
-        |_| Failure::TimedOut(format!("after {} {} has not told of it", spell(longest), cluster.server));
+    let late = |_| Failure::TimedOut(format!("{} did not respond within {}", cluster.server, spell(longest)));
     for one in searched.map_err(late)?? {
         match one {
             Ok(one) => found.push(one),

@@ -175,7 +175,7 @@ impl<'t> Reader<'t> {
                 let (fields, nodes) = self.fields()?;
                 (anchor, Value::Object(fields), Content::Map(nodes))
             }
-            _ => return Err(Broken { bytes: spot.bytes, message: "a value is needed".to_owned() }),
+            _ => return Err(Broken { bytes: spot.bytes, message: "a value is missing".to_owned() }),
         };
         let read = Read { value, node: Node { spot, content }, nodes: self.nodes - before };
         if anchor > 0 {
@@ -220,11 +220,11 @@ impl<'t> Reader<'t> {
             }
             // An alias can name a text.
             let Some(name) = written.unwrap_or_else(|| key.value.as_str().map(str::to_owned)) else {
-                let message = "a key has to be a text, a number, true or false".to_owned();
+                let message = "a key must be a text, a number, true or false".to_owned();
                 return Err(Broken { bytes: key.node.spot.bytes, message });
             };
             if !own.insert(name.clone()) {
-                let message = format!("the key {name:?} is there twice");
+                let message = format!("the key {name:?} is used twice");
                 return Err(Broken { bytes: key.node.spot.bytes, message });
             }
             nodes.insert(name.clone(), Field { name: key.node.spot, node: field.node });
@@ -254,7 +254,7 @@ impl<'t> Reader<'t> {
     fn alias(&mut self, anchor: usize, spot: &Spot) -> Result<Read, Broken> {
         let broken = |message: &str| Broken { bytes: spot.bytes.clone(), message: message.to_owned() };
         let Some(read) = self.anchors.get(&anchor) else {
-            return Err(broken("the alias is inside of what it names"));
+            return Err(broken("the alias is inside its own anchor"));
         };
         self.nodes += read.nodes;
         self.aliased += read.nodes;
@@ -262,7 +262,7 @@ impl<'t> Reader<'t> {
             && self.nodes > 1000
             && ratio(self.aliased, self.nodes) > allowed_ratio(self.nodes)
         {
-            return Err(broken("too much of the document comes by aliases"));
+            return Err(broken("the document has too many aliases"));
         }
         let mut read = read.clone();
         read.node.is_used_at(&spot.bytes);
@@ -305,7 +305,7 @@ fn merge(merged: Read, key: &Spot, values: &mut Values, nodes: &mut Places) -> R
         _ => Vec::new(),
     };
     if all.is_empty() {
-        let message = "<< merges objects: an object, or a list of objects, is needed".to_owned();
+        let message = "<< needs an object or a list of objects".to_owned();
         return Err(Broken { bytes: key.bytes.clone(), message });
     }
     for (fields, places) in all {

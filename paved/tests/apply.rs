@@ -84,7 +84,11 @@ async fn what_runs_is_refused_for_what_is_new_alone() {
         let folder = folder(&[("claim.yaml", &new.to_string())]);
         let told = apply(&[&within(&folder, "")], &cluster).await;
         assert_eq!((told.code, written(&cluster)), (code, usize::from(code == 0)), "{}", told.told());
-        let blamed = told.err.contains("eu-west-1") || told.err.contains("is not checked:");
+        let blamed = told.err.contains("eu-west-1")
+            || told.err.contains(
+                "not checked against the \
+                composition:",
+            );
         assert!(!blamed && told.err.contains("you may not read Compositions"), "{}", told.err);
     }
 }
@@ -105,5 +109,5 @@ async fn what_another_function_composes_is_not_judged_by_ours() {
     let folder = folder(&[("claim.yaml", &odd.to_string())]);
     let told = apply(&[&within(&folder, "")], &cluster).await;
     assert!(told.code == 0 && written(&cluster) == 1, "{}", told.told());
-    assert!(told.err.contains("Composition theirs runs another function"), "{}", told.err);
+    assert!(told.err.contains("Composition theirs uses another function"), "{}", told.err);
 }

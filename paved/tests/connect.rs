@@ -132,7 +132,7 @@ async fn without_a_public_address_the_aws_cli_takes_over() {
     seat.program("aws", "echo Starting");
     seat.connect(&["--", "pytest"])
         .await
-        .is(4, &["Starting", "has ended the session before the command had ended"]);
+        .is(4, &["Starting", "ended the session before the command finished"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,7 +173,7 @@ async fn a_password_is_told_to_whoever_asks_for_it() {
     let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
     let seat = Seat::with(ready("EnvironmentClaim", spec, json!({})), &DATABASE).await;
     let line = "psql 'host=db.example.org port=5432 user=shop dbname=shop-db sslmode=require'";
-    let told = seat.connect(&[]).await.is(0, &[line, "--show-secrets prints it"]);
+    let told = seat.connect(&[]).await.is(0, &[line, "--show-secrets to print the password"]);
     assert!(!told.contains("secret'") && !told.contains("it's"), "{told}");
     seat.connect(&["--show-secrets"]).await.is(0, &[r"PGPASSWORD='it'\''s @ secret' psql"]);
     let told = seat.connect(&["--print"]).await.is(0, &[]);
@@ -193,9 +193,13 @@ async fn a_password_is_told_to_whoever_asks_for_it() {
 async fn connection_details_lie_where_the_flavour_has_them() {
     let direct = ready("UnifiedEnvironment", json!({"crossplane": {}}), json!({}));
     Seat::with(direct.clone(), &DATABASE).await.connect(&[]).await.is(0, &["psql"]);
-    Seat::with(direct, &[]).await.connect(&[]).await.is(4, &["has no Secret shop-unified-environment"]);
+    Seat::with(direct, &[])
+        .await
+        .connect(&[])
+        .await
+        .is(4, &["does not have the Secret shop-unified-environment"]);
     let bare = ready("EnvironmentClaim", json!({}), json!({}));
-    Seat::with(bare, &DATABASE).await.connect(&[]).await.is(1, &["set spec.writeConnectionSecretToRef.name"]);
+    Seat::with(bare, &DATABASE).await.connect(&[]).await.is(1, &["Set spec.writeConnectionSecretToRef.name"]);
     let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
     let half = Seat::with(ready("EnvironmentClaim", spec, json!({})), &DATABASE[..3]).await;
     half.connect(&[]).await.is(4, &["Secret conn has no password nor db_password yet"]);
@@ -315,7 +319,7 @@ async fn cloud_token_goes_to_no_server_that_a_secret_alone_names() {
         (virtual_environment(status("aks", "https://x.azmk8s.io:443")), "https://x.azmk8s.io.evil.example"),
     ] {
         let seat = Seat::with(environment, &[("kubeconfig", &kubeconfig(server))]).await;
-        seat.connect(&[]).await.is(4, &["names the server", server, "cloud token"]);
+        seat.connect(&[]).await.is(4, &["has a Secret with the server", server, "cloud token"]);
         assert!(!seat.config().exists(), "{server}");
     }
     let unknown = virtual_environment(json!({"type": "gke"}));
@@ -351,7 +355,7 @@ async fn secret_makes_no_variable_line_or_parameter_of_its_own() {
         ("port", "5432 host=evil"),
     ] {
         let seat = Seat::with(environment.clone(), &with(key, value)).await;
-        seat.connect(&["--export"]).await.is(4, &["a host name or an IP address"]);
+        seat.connect(&["--export"]).await.is(4, &["a host name or IP address"]);
     }
     let seat = Seat::with(environment.clone(), &with("password", "::x")).await;
     seat.connect(&["--export=dotenv"]).await.is(0, &["\nPGPASSWORD=::x\n"]);
@@ -451,7 +455,7 @@ async fn a_virtual_cluster_inside_is_forwarded_until_ctrl_c() {
     command.env("KUBERNETES_SERVICE_HOST", "127.0.0.1").env("KUBERNETES_SERVICE_PORT", "443");
     let mut run = command.spawn().unwrap();
     let mut lines = BufReader::new(run.stdout.take().unwrap()).lines();
-    while !lines.next_line().await.unwrap().unwrap().contains("Ctrl-C ends it") {}
+    while !lines.next_line().await.unwrap().unwrap().contains("press Ctrl-C to stop") {}
     let cluster = read(&seat.config())["clusters"][0]["cluster"].clone();
     assert_eq!(cluster["tls-server-name"], "preview-x.host.svc");
     let address = cluster["server"].as_str().unwrap().strip_prefix("https://").unwrap().to_owned();
@@ -464,14 +468,19 @@ async fn a_virtual_cluster_inside_is_forwarded_until_ctrl_c() {
     }
     Command::new("kill").args(["-INT", &run.id().unwrap().to_string()]).status().await.unwrap();
     let last = lines.next_line().await.unwrap().unwrap();
-    assert!(last.starts_with("the forwarding is over: context paved/team/shop is removed from "), "{last}");
+    assert!(last.starts_with("forwarding stopped. Removed context paved/team/shop from "), "{last}");
     assert_eq!(run.wait().await.unwrap().code(), Some(0));
     assert_eq!(read(&seat.config())["contexts"], json!([]));
 
     let seat = Seat::with(virtual_environment(status("other")), &[("kubeconfig", &details)]).await;
-    seat.connect(&[])
-        .await
-        .is(6, &["cannot forward to pod other-0 in namespace host", "get and create pods/portforward"]);
+    seat.connect(&[]).await.is(
+        6,
+        &[
+            "could not forward to pod other-0 in namespace host",
+            "get and create \
+            pods/portforward",
+        ],
+    );
     assert!(!seat.config().exists(), "nothing is written that leads nowhere");
 }
 

@@ -135,7 +135,14 @@ fn an_environment_config_that_the_named_composition_does_not_ask_for_is_refused(
         &composition,
     ]);
     assert_eq!(run.code, 1);
-    assert!(run.err.contains("is EnvironmentConfig other; examples/gpu-workspace/composition.yaml asks for no EnvironmentConfig"), "{}", run.err);
+    assert!(
+        run.err.contains(
+            "has EnvironmentConfig other; examples/gpu-workspace/composition.yaml uses no \
+             EnvironmentConfig"
+        ),
+        "{}",
+        run.err
+    );
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn claims_of_one_name_have_their_own_resources() {
     let expected =
         [("team-vision", "dev-x7k2p-security-group-5f0c9"), ("team-audio", "dev-k9m3q-security-group-5f0c9")];
     assert_eq!(groups, expected.map(|(namespace, name)| (namespace.to_owned(), name.to_owned())));
-    assert!(err.contains("StockPool dev: nothing of it is observed"), "{err}");
+    assert!(err.contains("StockPool dev: no observed resources"), "{err}");
 }
 
 #[test]
@@ -54,8 +54,8 @@ fn resources_of_another_team_are_reported() {
     let (groups, err) = groups(&within(&folder, "claim.yaml"), &within(&folder, "observed.yaml"));
     assert_ne!(groups[0].1, "dev-x7k2p-security-group-5f0c9");
     for told in [
-        "GpuDevWorkspaceClaim dev: nothing of it is observed",
-        "of none of these environments: ",
+        "GpuDevWorkspaceClaim dev: no observed resources",
+        "not part of these environments: ",
         "observed.yaml: SecurityGroup dev-x7k2p-security-group-5f0c9",
     ] {
         assert!(err.contains(told), "{told}: {err}");
@@ -69,7 +69,7 @@ fn composites_of_one_name_have_their_own_resources() {
     assert_eq!(groups[0], ("team-vision".to_owned(), "dev-security-group-5f0c9".to_owned()));
     assert_eq!(groups[1].0, "team-audio");
     assert_ne!(groups[1].1, "dev-security-group-5f0c9");
-    assert_eq!(err.matches("nothing of it is observed").count(), 1, "{err}");
+    assert_eq!(err.matches("no observed resources").count(), 1, "{err}");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_check_of_settings_compares_each_claim_with_its_own_resources() {
     let run = paved(&[&args[..], &["--observed", &input("same-name-observed.yaml")]].concat());
     assert_eq!(run.code, 0, "{}", run.told());
     assert_eq!(run.out.matches(": nothing changes\n").count(), 3, "{}", run.told());
-    assert_eq!(run.err.matches("nothing of it is observed").count(), 1, "{}", run.told());
+    assert_eq!(run.err.matches("no observed resources").count(), 1, "{}", run.told());
 }
 
 #[test]

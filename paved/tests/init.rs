@@ -116,7 +116,7 @@ fn a_file_is_never_replaced_unasked() {
     let args = ["init", "gpu-workspace", "ada", "--set", "owner=ada", "-f", &file];
     let run = paved(&args);
     assert_eq!(run.code, 1, "{}", run.told());
-    assert!(run.err.contains("is there already; --force replaces it"), "{}", run.err);
+    assert!(run.err.contains("already exists. Use --force to replace it"), "{}", run.err);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
     assert_eq!(paved(&[&args[..], &["--force"]].concat()).code, 0);
     assert_eq!(paved(&["validate", &file]).code, 0);
@@ -131,7 +131,7 @@ fn a_mistake_is_told() {
         (&["init"][..], 1, "KIND"),
         (&["init", "GpuWorkspace", "a"], 1, "did you mean"),
         (&["init", "gpu-workspace", "Ada", "--set", "owner=a"], 1, "metadata.name: found \"Ada\""),
-        (&["init", "gpu-workspace", "a", "--set", "owner"], 1, "expected PATH=VALUE"),
+        (&["init", "gpu-workspace", "a", "--set", "owner"], 1, "allowed: PATH=VALUE"),
         (&["init", "gpu-workspace", "a", "--set", "ownr=a"], 1, "did you mean"),
         (
             &["init", "gpu-workspace", "a", "--set", "diskGB=1"],
@@ -141,7 +141,7 @@ fn a_mistake_is_told() {
         (
             &["init", "gpu-workspace", "a", "--set", "diskGB=[", "--set", "owner=a"],
             1,
-            "a value in YAML is needed",
+            "allowed: a value in YAML",
         ),
         (&["init", "environment", "a", "--set", "name=x"], 1, "spec.parameters.app.chart.repository"),
         (
@@ -154,11 +154,15 @@ fn a_mistake_is_told() {
             2,
             "spec.parameters",
         ),
-        (&["init", "gpu-workspace", "a", "--set", "owner=a", "--group", "NO"], 1, "expected a domain"),
+        (
+            &["init", "gpu-workspace", "a", "--set", "owner=a", "--group", "NO"],
+            1,
+            "allowed: a lowercase domain",
+        ),
         (
             &["init", "gpu-workspace", "a", "--set", "owner=a", "--flavour", "x"],
             1,
-            "expected claims or namespaced",
+            "allowed: claims, namespaced",
         ),
     ] {
         let run = paved(args);

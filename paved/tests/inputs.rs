@@ -75,7 +75,7 @@ fn numbers_that_would_change_are_rejected() {
         let told =
             "spec.parameters.app.values.channel: found 987654321098765433; allowed: up to 9007199254740991";
         assert!(run.err.contains(told), "{command}: {}", run.err);
-        assert!(run.err.contains("write it in quotes"), "{command}: {}", run.err);
+        assert!(run.err.contains("Put it in quotes"), "{command}: {}", run.err);
     }
     let quoted = std::fs::read_to_string(input("big-integer.yaml")).unwrap();
     let quoted = quoted.replace("987654321098765433", "\"987654321098765433\"");
@@ -92,7 +92,7 @@ fn hints_quote_what_the_file_says() {
         }
     }
     let run = paved(&["preview", &file]);
-    assert!(run.err.contains("found 4.10; a string is needed, in quotes: \"4.10\""), "{}", run.err);
+    assert!(run.err.contains("found 4.10; allowed: a string, in quotes: \"4.10\""), "{}", run.err);
     let mended = std::fs::read_to_string(&file).unwrap();
     let mended = ["4821e17", "4.10", "no", "01067", "+4935112345", "0815"]
         .iter()
@@ -123,7 +123,7 @@ fn a_whole_cluster_can_be_observed() {
         assert_eq!(run.code, 0, "{file}: {}", run.err);
         assert_eq!(run.documents()[0]["metadata"]["name"], "checkout-n8w3r", "{}", run.err);
         assert!(
-            run.err.contains("of none of these environments") && run.err.contains(" more\n"),
+            run.err.contains("not part of these environments") && run.err.contains(" more\n"),
             "{}",
             run.err
         );
@@ -191,13 +191,13 @@ fn another_encoding_is_named() {
         (paved_with(&["validate", "-"], unmarked), "standard input", "UTF-16LE"),
     ] {
         assert_eq!(run.code, 1, "{}", run.err);
-        let told = format!("{file} is {name}: save it as UTF-8, in an editor or by iconv -f {name} -t UTF-8");
+        let told = format!("{file} is {name}, not UTF-8. Convert it with iconv -f {name} -t UTF-8");
         assert!(run.err.contains(&told), "{told}: {}", run.err);
     }
     let latin = [POOL.as_bytes(), b"# gr\xfc\xdfe\n"].concat();
     let run = paved_with(&["validate", "-"], latin);
     assert_eq!(run.code, 1, "{}", run.err);
-    assert!(run.err.contains("standard input is not UTF-8: save it as UTF-8 in an editor"), "{}", run.err);
+    assert!(run.err.contains("standard input is not UTF-8. Save it as UTF-8 in an editor"), "{}", run.err);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn quotes_of_a_flag_are_yaml() {
     }
     let run = paved(&["init", "EnvironmentClaim", "shop", "--set", r#"appName="a" b"#]);
     assert_eq!(run.code, 1);
-    assert!(run.err.contains("a value in YAML is needed"), "{}", run.err);
+    assert!(run.err.contains("allowed: a value in YAML"), "{}", run.err);
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn contradicting_flags_are_rejected() {
             &[&platform[..], &["--flavour", "namespaced", "--group", "platform.acme.io"]].concat(),
             "--flavour claims",
         ),
-        (&[&platform[..], &["--function", "Bad Name"]].concat(), "a name of small letters"),
+        (&[&platform[..], &["--function", "Bad Name"]].concat(), "a name with lowercase letters"),
         (&[&platform[..], &["--check", &two, "--flavour", "namespaced"]].concat(), "cannot be used with"),
     ] {
         let run = paved(args);

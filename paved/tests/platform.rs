@@ -129,7 +129,10 @@ fn a_check_shows_what_a_change_of_settings_does() {
     let run = paved(&["platform", "--settings", &new, "--check", &claim]);
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(
-        run.err.contains("without the new Settings: settings.gpuWorkspace.amis.us-east-1: missing"),
+        run.err.contains(
+            "without the new Settings: settings.gpuWorkspace.amis.us-east-1: region \
+             us-east-1 has no machine image"
+        ),
         "{}",
         run.err
     );
@@ -160,7 +163,7 @@ fn a_check_shows_what_is_composed_only_once_other_parts_are_ready() {
     std::fs::write(&typo, both).unwrap();
     let run = paved(&["platform", "--settings", &old, "--old", &old, "--check", &typo]);
     assert_eq!(run.code, 0, "{}", run.err);
-    assert!(run.err.contains("StokPool a is left alone: kind: found StokPool"), "{}", run.err);
+    assert!(run.err.contains("StokPool a is skipped: kind: unknown kind \"StokPool\""), "{}", run.err);
 }
 
 #[test]
@@ -186,7 +189,14 @@ fn an_environment_that_cannot_be_composed_any_more_is_told() {
     let (claim, pool) = (example("gpu-workspace/claim.yaml"), example("stock-pool/claim.yaml"));
     let run = paved(&["platform", "--settings", &new, "--old", &old, "--check", &claim, &pool]);
     assert_eq!(run.code, 3, "{}", run.told());
-    assert!(run.err.contains("settings.gpuWorkspace.amis.us-east-1: missing"), "{}", run.err);
+    assert!(
+        run.err.contains(
+            "settings.gpuWorkspace.amis.us-east-1: region us-east-1 has no machine \
+             image"
+        ),
+        "{}",
+        run.err
+    );
     assert!(
         run.out.contains("stock-pool/claim.yaml: StockPool"),
         "the others are told all the same: {}",

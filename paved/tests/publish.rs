@@ -189,7 +189,9 @@ async fn only_what_has_changed_is_uploaded_and_stale_files_go_last() {
     publish(&cluster, &s3, site.path(), &flags).await.is(0, &["50 uploaded"]);
     assert_eq!(s3.head(&asset(9)).await.cache_control(), Some("no-cache"));
     write(&site, &asset(8), "once more, in place");
-    publish(&cluster, &s3, site.path(), &[]).await.is(0, &["note: kept by browsers for a year", &asset(8)]);
+    publish(&cluster, &s3, site.path(), &[])
+        .await
+        .is(0, &["note: browsers cache these changed files for a year", &asset(8)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -220,7 +222,7 @@ async fn the_edges_are_told_before_anything_is_deleted() {
     sleep(Duration::from_secs(1)).await;
     s3.refuse("POST", "/invalidation", 500, "InternalError");
     write(&site, "index.html", "<i>");
-    publish(&cluster, &s3, site.path(), &[]).await.is(4, &["another run tries this again"]);
+    publish(&cluster, &s3, site.path(), &[]).await.is(4, &["Run the command again to retry"]);
     s3.allow();
     let runs: [(&[&str], usize); 3] = [(&[], 1), (&[], 0), (&["--invalidate"], 1)];
     for (flags, changes) in runs {
@@ -234,7 +236,7 @@ async fn the_edges_are_told_before_anything_is_deleted() {
     fs::remove_file(site.path().join(asset(4))).unwrap();
     publish(&cluster, &s3, site.path(), &["--delete"])
         .await
-        .is(4, &["is deleted", "--invalidate has another run"]);
+        .is(4, &["are deleted", "again with --invalidate"]);
     assert!(!s3.keys().await.contains(&asset(4)));
     s3.allow();
 
@@ -312,7 +314,7 @@ async fn a_gigabyte_takes_little_memory_and_ctrl_c_leaves_nothing() {
     }
     let interrupted = Command::new("kill").args(["-INT", &run.id().unwrap().to_string()]).status().await;
     assert!(interrupted.unwrap().success());
-    end(run).await.is(130, &["run it again for the rest"]);
+    end(run).await.is(130, &["Run the command again"]);
     let open = s3.client.list_multipart_uploads().bucket(BUCKET).send().await.unwrap();
     assert!(open.uploads().is_empty(), "{open:?}");
     assert!(!s3.keys().await.contains(&"index.html".to_owned()));
@@ -355,10 +357,10 @@ async fn what_is_wrong_is_told_in_a_line_with_its_exit_code() {
     publish(&pool, &s3, site.path(), &[]).await.is(1, &["StockPool team/shop has no site"]);
 
     let cluster = cluster().await;
-    publish(&cluster, &s3, &site.path().join("none"), &[]).await.is(1, &["cannot read the folder"]);
+    publish(&cluster, &s3, &site.path().join("none"), &[]).await.is(1, &["could not read the folder"]);
     publish(&cluster, &s3, site.path(), &["--endpoint-url", "ftp://x"])
         .await
-        .is(1, &["expected https://HOST"]);
+        .is(1, &["allowed: https://HOST"]);
     publish(&cluster, &s3, site.path(), &["--immutable", "a["]).await.is(1, &["a["]);
     publish(&cluster, &s3, site.path(), &["--endpoint-url", "http://127.0.0.1:1"])
         .await

@@ -85,11 +85,11 @@ async fn a_status_that_goes_on_tells_of_a_lost_connection_and_of_what_went_meanw
     cluster.becomes(waiting(pool()));
     run.says("StockPool team/shop  Provisioning").await;
     cluster.answers(false);
-    run.notes("does not answer: trying again").await;
+    run.notes("does not respond; retrying").await;
     cluster.answers(true);
     run.notes("answers again").await;
     cluster.answers(false);
-    run.notes("does not answer: trying again").await;
+    run.notes("does not respond; retrying").await;
     cluster.loses_it();
     cluster.answers(true);
     run.says("StockPool team/shop is gone").await;
@@ -108,7 +108,7 @@ async fn a_list_that_goes_on_does_so_too() {
         cluster.becomes(waiting(pool()));
         run.says("Provisioning").await;
         cluster.answers(false);
-        run.notes("does not answer: trying again").await;
+        run.notes("does not respond; retrying").await;
         cluster.loses_it();
         cluster.answers(true);
         run.notes("answers again").await;
@@ -127,7 +127,7 @@ async fn a_wait_decides_nothing_by_what_was_before_the_connection_was_lost() {
     let mut run = Watching::start(&cluster, &["wait", "shop", "--patience", "4s", "--timeout", "1m"]);
     run.says("exceeded quota").await;
     cluster.answers(false);
-    run.says("does not answer: trying again").await;
+    run.says("does not respond; retrying").await;
     sleep(Duration::from_secs(5)).await;
     cluster.becomes(pool());
     cluster.answers(true);
@@ -141,7 +141,7 @@ async fn a_list_of_nothing_waits_for_the_first() {
     let cluster = Cluster::with(pool(), &[]).await;
     cluster.loses_it();
     let mut run = Watching::start(&cluster, &["list", "-w"]);
-    run.notes("no environments in namespace team; the next will be shown").await;
+    run.notes("no environments in namespace team; waiting for new environments").await;
     cluster.comes_back();
     run.says("shop").await;
 }
@@ -176,9 +176,8 @@ async fn what_must_not_be_left_half_way_ends_at_the_second_signal() {
         sleep(Duration::from_millis(10)).await;
     }
     run.signal("-TERM").await;
-    run.notes("the request for StockPool team/shop is finished first; Ctrl-C once more ends it at once")
-        .await;
+    run.notes("finishing the request for StockPool team/shop; press Ctrl-C again to abort").await;
     run.signal("-INT").await;
-    run.notes("interrupted: it is not known whether StockPool team/shop is being deleted").await;
+    run.notes("interrupted: could not confirm that StockPool team/shop is being deleted").await;
     assert_eq!(run.ends().await, Some(130));
 }

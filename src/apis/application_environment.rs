@@ -35,10 +35,10 @@ pub struct Parameters {
     #[serde(default = "default_node_count")]
     #[schemars(range(min = 1, max = 100))]
     pub node_count: i64,
-    /// Size of the database's disk in GB. It can grow, never shrink.
+    /// Size of the database's disk in GB. It can only grow.
     #[serde(rename = "storageGB", default = "default_storage_gb")]
     #[schemars(range(min = 10, max = 65536))]
-    #[x_kube(validation = Rule::new("self >= oldSelf").message("storageGB can grow, never shrink"))]
+    #[x_kube(validation = Rule::new("self >= oldSelf").message("storageGB can only grow"))]
     pub storage_gb: i64,
     /// What deleting the environment does to the cluster, the database and the bucket with all that is in them: Delete, or
     /// Orphan, which leaves them in the cloud.
@@ -47,7 +47,7 @@ pub struct Parameters {
     /// Google Cloud region. It cannot be changed.
     #[serde(default = "default_region")]
     #[schemars(length(min = 1, max = 32), regex(pattern = gcp::REGION))]
-    #[x_kube(validation = Rule::new("self == oldSelf").message("region cannot be changed: make a new environment"))]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("region cannot be changed: create a new environment"))]
     pub region: String,
 }
 
@@ -208,7 +208,7 @@ impl Parameters {
             .or_else(|| cx.running("gke-cluster", &["location"]))
             .and_then(Value::as_str);
         let region = gcp::region(&self.region)
-            .and_then(|region| check::unchanged(region, running, "make a new environment"));
+            .and_then(|region| check::unchanged(region, running, "create a new environment"));
         fields.check("spec.parameters.region", region);
         fields.verdict(Error::InvalidSpec)
     }

@@ -93,7 +93,7 @@ impl Size {
 pub struct Frontend {
     /// Name of the site, of which its bucket's name is made. It cannot be changed.
     #[schemars(length(min = 1, max = checks::LONGEST_APP), regex(pattern = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"))]
-    #[x_kube(validation = Rule::new("self == oldSelf").message("appName cannot be changed: make a new environment"))]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("appName cannot be changed: create a new environment"))]
     pub app_name: String,
     /// Whether deleting the environment leaves the bucket with the site's files in the cloud. Without it they are deleted.
     #[serde(default = "default_retain_files")]

@@ -31,16 +31,18 @@ pub struct VirtualEnvironment {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
-    validation = Rule::new("has(self.type) == has(oldSelf.type)").message("type cannot be changed: make a new environment"),
+    validation = Rule::new("has(self.type) == has(oldSelf.type)").message("type cannot be \
+        changed: create a new environment"),
     validation = Rule::new("!has(self.type) || !(self.type in ['eks', 'aks']) || self.size == oldSelf.size")
-        .message("size cannot be changed on eks and aks: make a new environment"),
+        .message("size cannot be changed on eks and aks: create a new environment"),
     validation = Rule::new("!has(self.type) || self.type == 'vcluster' || self.expose != 'loadBalancer'")
-        .message("expose: loadBalancer is for vcluster; the platform team decides who reaches a managed cluster")
+        .message("expose: loadBalancer is for vcluster; the platform team decides who can reach a \
+                  managed cluster")
 )]
 pub struct Parameters {
     /// What kind of cluster. Default: what the platform team chose for the size, else vcluster. It cannot be changed.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("self == oldSelf").message("type cannot be changed: make a new environment"))]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("type cannot be changed: create a new environment"))]
     pub cluster_type: Option<ClusterType>,
     /// How much the environment may use: resources and quotas of a virtual cluster, the nodes of a managed one. It cannot be
     /// changed on eks and aks, whose nodes stay what they are.
@@ -123,7 +125,7 @@ pub struct App {
     /// The namespace that it is installed in. It cannot be changed.
     #[serde(default = "default_namespace")]
     #[schemars(length(min = 1, max = 63), regex(pattern = kubernetes::LABEL))]
-    #[x_kube(validation = Rule::new("self == oldSelf").message("namespace cannot be changed: a release does not move"))]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("namespace cannot be changed: a Helm release cannot move"))]
     pub namespace: String,
     /// The chart's values. Everybody who may read Releases sees them: no secrets.
     #[serde(default, skip_serializing_if = "Object::is_empty")]
@@ -210,7 +212,8 @@ impl Api for VirtualEnvironment {
     const INFO: Info = Info {
         name: "virtual-environment",
         title: "virtual environment",
-        summary: "A Kubernetes cluster of one's own, virtual or managed, with an application, GitOps and Knative inside.",
+        summary: "Your own Kubernetes cluster, virtual or managed, with an application, GitOps \
+                  and Knative if you need them.",
         provider: "vcluster",
         settings: "environment",
         composite: Names {

@@ -73,7 +73,7 @@ impl Partition {
         if arn.split(':').nth(1) == Some(self.name) {
             return Ok(());
         }
-        let allowed = format!("an ARN of the partition {}: arn:{}:…", self.name, self.name);
+        let allowed = format!("an ARN of the partition {}, which starts with arn:{}:", self.name, self.name);
         Err(Refused::new(arn, allowed))
     }
 }
@@ -81,13 +81,14 @@ impl Partition {
 /// A region's name, of any partition.
 pub fn region(name: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(REGION).ok());
-    check::matching(name, LONGEST_REGION, &PATTERN, "an AWS region such as us-east-1")
+    check::matching(name, LONGEST_REGION, &PATTERN, "an AWS region, for example us-east-1")
 }
 
 /// The ARN of a policy.
 pub fn policy(arn: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(POLICY).ok());
-    let allowed = "the ARN of an IAM policy such as arn:aws:iam::123456789012:policy/developers";
+    let allowed = "the ARN of an IAM policy, for example \
+                   arn:aws:iam::123456789012:policy/developers";
     check::matching(arn, 2048, &PATTERN, allowed)
 }
 

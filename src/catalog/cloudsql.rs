@@ -36,8 +36,8 @@ pub struct Server {
 pub fn tier(name: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(TIER).ok());
     let allowed = "a Cloud SQL machine type for PostgreSQL: db-f1-micro, db-g1-small, \
-                   db-custom-CPUS-MEMORY (in MiB) such as db-custom-2-7680, or for Enterprise Plus \
-                   one such as db-perf-optimized-N-2";
+                   db-custom-CPUS-MEMORY (in MiB), for example db-custom-2-7680, \
+                   or db-perf-optimized-N-2 for Enterprise Plus";
     check::matching(name, LONGEST_TIER, &PATTERN, allowed)
 }
 
@@ -47,7 +47,8 @@ pub fn server(tier: &str, version: u32) -> Result<Server, Refused> {
     let is_plus = ["db-perf-", "db-memory-", "db-c4a-"].iter().any(|series| tier.starts_with(series));
     if is_plus && version < FIRST_OF_PLUS {
         let allowed = format!(
-            "a tier of Enterprise for PostgreSQL {version}: Enterprise Plus begins with {FIRST_OF_PLUS}"
+            "a tier of Enterprise for PostgreSQL {version}, because Enterprise Plus needs \
+             {FIRST_OF_PLUS} or later"
         );
         return Err(Refused::new(tier, allowed));
     }
@@ -106,6 +107,6 @@ mod tests {
         assert_eq!(made("db-perf-optimized-N-2", 14), Ok((Some("ENTERPRISE_PLUS"), "PD_SSD")));
         assert_eq!(made("db-c4a-highmem-2", 16), Ok((Some("ENTERPRISE_PLUS"), "HYPERDISK_BALANCED")));
         let refused = made("db-perf-optimized-N-2", 11).unwrap_err();
-        assert!(refused.allowed.contains("Enterprise Plus begins with 12"), "{refused}");
+        assert!(refused.allowed.contains("Enterprise Plus needs 12 or later"), "{refused}");
     }
 }

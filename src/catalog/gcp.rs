@@ -18,7 +18,7 @@ pub const MACHINE: &str = "^[a-z][a-z0-9]*(-[a-z0-9]+)+$";
 /// A region.
 pub fn region(name: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(REGION).ok());
-    check::matching(name, 32, &PATTERN, "a Google Cloud region such as us-central1")
+    check::matching(name, 32, &PATTERN, "a Google Cloud region, for example us-central1")
 }
 
 /// A zone of a region.
@@ -26,13 +26,13 @@ pub fn zone<'z>(name: &'z str, region: &str) -> Result<&'z str, Refused> {
     let is_zone = |letter: &str| !letter.is_empty() && letter.chars().all(|c| c.is_ascii_alphanumeric());
     let fits =
         |name: &str| name.strip_prefix(region).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_zone);
-    check::shape(name, 63, fits, &format!("a zone of {region} such as {region}-a"))
+    check::shape(name, 63, fits, &format!("a zone of {region}, for example {region}-a"))
 }
 
 /// A machine type.
 pub fn machine(name: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(MACHINE).ok());
-    check::matching(name, 63, &PATTERN, "a machine type of Google Cloud such as e2-standard-4")
+    check::matching(name, 63, &PATTERN, "a machine type of Google Cloud, for example e2-standard-4")
 }
 
 #[cfg(test)]

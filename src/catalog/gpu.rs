@@ -145,8 +145,8 @@ pub fn machine(name: &str) -> Result<&'static Machine, Refused> {
     let all: Vec<&Machine> = MACHINES.iter().collect();
     let all = by_family(&all);
     if name.split_once('.').is_some_and(|(family, _)| ARM64.contains(&family)) {
-        let found = format!("{}, whose CPUs are arm64", quoted(name));
-        return Err(Refused { found, allowed: format!("machine types whose CPUs are x86-64: {all}") });
+        let found = format!("{}, which has arm64 CPUs", quoted(name));
+        return Err(Refused { found, allowed: format!("machine types with x86-64 CPUs: {all}") });
     }
     let near = nearest(name, MACHINES.iter().map(|machine| machine.name), 3);
     let hint = if near.is_empty() { String::new() } else { format!("{} (nearest); all: ", near.join(", ")) };
@@ -159,8 +159,10 @@ pub fn offered(machine: &'static Machine) -> Result<&'static Machine, Refused> {
         return Ok(machine);
     }
     let offered: Vec<&Machine> = MACHINES.iter().filter(|machine| machine.is_offered()).collect();
-    let allowed =
-        format!("{}; the platform team offers others by gpuWorkspace.instanceTypes", by_family(&offered));
+    let allowed = format!(
+        "{}. The platform team can offer other types with gpuWorkspace.instanceTypes",
+        by_family(&offered)
+    );
     Err(Refused::new(machine.name, allowed))
 }
 
@@ -279,8 +281,8 @@ mod tests {
     fn arm64_machine_type_is_refused_with_its_reason() {
         for name in ["g5g.xlarge", "p6e-gb200.36xlarge"] {
             let refused = machine(name).unwrap_err();
-            assert_eq!(refused.found, format!("{name:?}, whose CPUs are arm64"));
-            assert!(refused.allowed.starts_with("machine types whose CPUs are x86-64: g4dn.{"), "{refused}");
+            assert_eq!(refused.found, format!("{name:?}, which has arm64 CPUs"));
+            assert!(refused.allowed.starts_with("machine types with x86-64 CPUs: g4dn.{"), "{refused}");
         }
     }
 

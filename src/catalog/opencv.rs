@@ -57,7 +57,7 @@ pub struct Requirement {
 pub fn requirement(asked: &str) -> Result<Requirement, Refused> {
     let parts: Vec<&str> = asked.split('.').take(5).collect();
     if !(3..=4).contains(&parts.len()) || !parts.iter().all(|part| is_number(part)) {
-        return Err(unknown(asked, "three or four numbers, as 4.8.0 or 4.8.0.76"));
+        return Err(unknown(asked, "three or four numbers, for example 4.8.0 or 4.8.0.76"));
     }
     let version = parts[..3].join(".");
     let release = RELEASES

@@ -79,10 +79,10 @@ pub fn check(kind: &Kind, tags: &BTreeMap<String, String>, own: &[&str]) -> Vec<
         let (label, _) = kind.provider.tag(key, value);
         let refusal = rule.refusal(key, value).or_else(|| {
             let other = taken.iter().find(|other| same(other) == same(&label));
-            other.map(|other| rule.twin(&label, other, "which Paved Road or its provider sets")).or_else(
+            other.map(|other| rule.twin(&label, other, "which Paved Road or the provider sets")).or_else(
                 || {
                     let other = carried.get(&same(&label))?;
-                    Some(rule.twin(&label, other, "which Settings have too"))
+                    Some(rule.twin(&label, other, "another tag in Settings"))
                 },
             )
         });
@@ -92,11 +92,11 @@ pub fn check(kind: &Kind, tags: &BTreeMap<String, String>, own: &[&str]) -> Vec<
     let room = rule.most.saturating_sub(taken.len());
     if carried.len() > room {
         let message = format!(
-            "found {} tags; allowed: at most {room}, because {} takes {} on a resource{}",
+            "found {} tags; allowed: at most {room}, because {} allows {} on a resource{}",
             carried.len(),
             rule.service,
             rule.most,
-            if taken.is_empty() { String::new() } else { format!(", {} among them", taken.join(", ")) }
+            if taken.is_empty() { String::new() } else { format!(", including {}", taken.join(", ")) }
         );
         wrong.push(FieldError { path: "settings.tags".to_owned(), message });
     }
@@ -109,11 +109,11 @@ impl Rule {
         let lower = key.to_lowercase();
         if let Some(reserved) = self.reserved.iter().find(|reserved| lower.starts_with(**reserved)) {
             let allowed =
-                format!("a key that does not begin with {reserved}, which {} reserves", self.service);
+                format!("a key that does not start with {reserved}, which {} reserves", self.service);
             return Some(Refused::new(key, allowed).to_string());
         }
         let unfit = [key, value].into_iter().find(|text| self.plain && !text.chars().all(is_plain))?;
-        let allowed = format!("for {}, letters, digits, spaces and _ . : / = + - @", self.service);
+        let allowed = format!("letters, digits, spaces and _ . : / = + - @ (for {})", self.service);
         Some(Refused::new(unfit, allowed).to_string())
     }
 
@@ -123,12 +123,13 @@ impl Rule {
         if self.ignores_case {
             let service = self.service;
             return format!(
-                "is the same key as {other}, {whose}: {service} ignores case; rename one of the two"
+                "the same key as {other}, {whose}, because {service} ignores case. Rename one of \
+                 the keys"
             );
         }
         let label = check::quoted(label);
         format!(
-            "becomes the label {label} on {}, as does {other}, {whose}; rename one of the two",
+            "becomes the label {label} on {}, like {other}, {whose}. Rename one of the tags",
             self.service
         )
     }
@@ -172,8 +173,8 @@ mod tests {
         let department = tags([("department", "R&D (Vision)")]);
         let message = |service: &str| {
             format!(
-                "settings.tags.department: found \"R&D (Vision)\"; allowed: for {service}, \
-                 letters, digits, spaces and _ . : / = + - @"
+                "settings.tags.department: found \"R&D (Vision)\"; allowed: letters, digits, \
+                 spaces and _ . : / = + - @ (for {service})"
             )
         };
         for (kind, service) in [
@@ -196,8 +197,9 @@ mod tests {
     #[test]
     fn keys_that_differ_in_case_collide_where_the_service_ignores_case() {
         let own = ["Name", "ManagedBy"];
-        let clash = "settings.tags.name: is the same key as \"Name\", which Paved Road or its provider \
-                     sets: IAM ignores case; rename one of the two";
+        let clash = "settings.tags.name: the same key as \"Name\", which Paved Road or the \
+                     provider \
+                     sets, because IAM ignores case. Rename one of the keys";
         assert_eq!(refusal(&ROLE, &tags([("name", "x")]), &own).as_deref(), Some(clash));
         assert_eq!(refusal(&MACHINE, &tags([("name", "x")]), &own), None);
         assert_eq!(refusal(&ROLE, &tags([("Name", "x")]), &own), None, "our own tag wins");
@@ -211,7 +213,7 @@ mod tests {
     fn two_tags_that_become_one_label_are_refused() {
         let twins = tags([("Cost Center", "4711"), ("cost_center", "0816")]);
         let message = "settings.tags.cost_center: becomes the label \"cost_center\" on Google Cloud, \
-                       as does \"Cost Center\", which Settings have too; rename one of the two";
+                       like \"Cost Center\", another tag in Settings. Rename one of the tags";
         assert_eq!(refusal(&GKE, &twins, &[]).as_deref(), Some(message));
         assert_eq!(refusal(&BUCKET, &twins, &[]), None);
         assert!(refusal(&AKS, &tags([("a/b", "1"), ("a?b", "2")]), &[]).is_some());
@@ -221,9 +223,10 @@ mod tests {
     fn number_of_tags_counts_those_of_paved_road_and_the_provider() {
         let many = |count: usize| (0..count).map(|n| (format!("key{n}"), String::new())).collect();
         assert_eq!(refusal(&ROLE, &many(44), &["Name", "ManagedBy", "WorkspaceOwner"]), None);
-        let message = "settings.tags: found 45 tags; allowed: at most 44, because IAM takes 50 on a resource, \
-                       Name, ManagedBy, WorkspaceOwner, crossplane-kind, crossplane-name, \
-                       crossplane-providerconfig among them";
+        let message = "settings.tags: found 45 tags; allowed: at most 44, because IAM allows 50 \
+                       on a resource, \
+                       including Name, ManagedBy, WorkspaceOwner, crossplane-kind, crossplane-name, \
+                       crossplane-providerconfig";
         let refused = refusal(&ROLE, &many(45), &["Name", "ManagedBy", "WorkspaceOwner"]);
         assert_eq!(refused.as_deref(), Some(message));
         assert_eq!(refusal(&GKE, &many(64), &[]), None);

@@ -33,15 +33,15 @@ pub const LONGEST_QUANTITY: usize = 32;
 /// A name of lower-case letters, digits and hyphens: RFC 1123 calls it a label.
 pub fn label(value: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(LABEL).ok());
-    let allowed =
-        "1 to 63 lower-case letters, digits and hyphens, beginning and ending with a letter or digit";
+    let allowed = "1 to 63 lowercase letters, digits and hyphens, starting and ending with a \
+                   letter or digit";
     matching(value, 63, &PATTERN, allowed)
 }
 
 /// The value of a label.
 pub fn label_value(value: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(LABEL_VALUE).ok());
-    let allowed = "1 to 63 letters, digits and . _ -, beginning and ending with a letter or digit";
+    let allowed = "1 to 63 letters, digits and . _ -, starting and ending with a letter or digit";
     matching(value, 63, &PATTERN, allowed)
 }
 
@@ -50,7 +50,7 @@ pub fn annotation_key(value: &str) -> Result<&str, Refused> {
     const KEY: &str = "^([a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*/)?\
                        [A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$";
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(KEY).ok());
-    let allowed = "the key of an annotation such as example.org/name, in no domain of Crossplane's";
+    let allowed = "an annotation key outside Crossplane's domains, for example example.org/name";
     let ours = |domain: &str| domain == "crossplane.io" || domain.ends_with(".crossplane.io");
     let key = matching(value, 317, &PATTERN, allowed)?;
     match key.split_once('/') {
@@ -62,27 +62,33 @@ pub fn annotation_key(value: &str) -> Result<&str, Refused> {
 /// The name of an environment variable.
 pub fn variable(value: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(VARIABLE).ok());
-    matching(value, 128, &PATTERN, "letters, digits and _, no digit first, as in LOG_LEVEL")
+    matching(
+        value,
+        128,
+        &PATTERN,
+        "letters, digits and _, not starting with a digit, for example \
+         LOG_LEVEL",
+    )
 }
 
 /// A reference to a container image.
 pub fn image(value: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(IMAGE).ok());
-    let allowed =
-        "a reference to an image, such as registry.example.org/team/app:1.2; the repository is in lower case";
+    let allowed = "an image with a lowercase repository, for example \
+                   registry.example.org/team/app:1.2";
     matching(value, LONGEST_IMAGE, &PATTERN, allowed)
 }
 
 /// A quantity of memory of at least one byte, in bytes, rounded up as Kubernetes does.
 pub fn memory(value: &str) -> Result<u64, Refused> {
-    let allowed = "a quantity of memory from 1 byte to less than 8Ei, such as 512Mi or 16Gi";
+    let allowed = "an amount of memory from 1 byte to less than 8Ei, for example 512Mi or 16Gi";
     let amount = quantity(value, NANO, allowed)?;
     u64::try_from((amount + (NANO - 1)) / NANO).map_err(|_| Refused::new(value, allowed))
 }
 
 /// An amount of CPU of at least a thousandth of a core.
 pub fn cpu(value: &str) -> Result<&str, Refused> {
-    let allowed = "cores from 0.001 up, such as 2 or 0.5, or thousandths, such as 250m";
+    let allowed = "0.001 cores or more, for example 2, 0.5 or 250m";
     quantity(value, NANO / 1000, allowed).map(|_| value)
 }
 

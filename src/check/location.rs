@@ -27,7 +27,7 @@ pub fn chart_repository(value: &str) -> Result<&str, Refused> {
         value,
         LONGEST_URL,
         fits,
-        "a URL such as https://charts.example.org or oci://registry.example.org/charts",
+        "a URL, for example https://charts.example.org or oci://registry.example.org/charts",
     )
     .map_err(|refused| hidden(value, refused))
 }
@@ -41,7 +41,8 @@ pub fn git_repository(value: &str) -> Result<&str, Refused> {
         value,
         LONGEST_URL,
         fits,
-        "a URL such as https://git.example.org/team/app.git or git@git.example.org:team/app.git",
+        "a URL, for example https://git.example.org/team/app.git or \
+         git@git.example.org:team/app.git",
     )
     .map_err(|refused| hidden(value, refused))
 }
@@ -53,8 +54,8 @@ fn without_secrets(value: &str) -> Result<(), Refused> {
     let credentials = user.is_some_and(|user| scheme != "ssh" || user.contains(':'));
     if credentials || rest.contains(['?', '#']) {
         return Err(Refused {
-            found: "a URL with credentials or a query in it".to_owned(),
-            allowed: "a URL without them: secrets do not belong in a claim".to_owned(),
+            found: "a URL with credentials or a query".to_owned(),
+            allowed: "a URL without credentials and query, because a claim must not have secrets".to_owned(),
         });
     }
     Ok(())
@@ -63,7 +64,7 @@ fn without_secrets(value: &str) -> Result<(), Refused> {
 /// What is wrong as a URL and has an @ in it may hold a secret all the same: it is not shown.
 fn hidden(value: &str, refused: Refused) -> Refused {
     if value.contains('@') {
-        return Refused { found: "a text with an @ in it, not shown here".to_owned(), ..refused };
+        return Refused { found: "a text with an @ (not shown)".to_owned(), ..refused };
     }
     refused
 }

@@ -38,8 +38,9 @@ fn look(path: &str, value: &Value, wrong: &mut Vec<FieldError>) {
             let number = number.as_f64().unwrap_or_default();
             if number.abs() >= INEXACT {
                 let message = format!(
-                    "found {number}; allowed: up to 9007199254740991 (2^53 - 1), as Crossplane may change a larger \
-                     number; write it in quotes"
+                    "found {number}; allowed: up to 9007199254740991 (2^53 - 1), because \
+                     Crossplane may change a larger \
+                     number. Put it in quotes"
                 );
                 wrong.push(FieldError { path: path.to_owned(), message });
             }

@@ -17,8 +17,9 @@ const TYPES: [&str; 7] = [
 ];
 
 /// What a message allows: where the line comes from, and which types it may be of.
-const ALLOWED: &str = "one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of \
-                       2048 bits or more, sk-…), the key, and a comment if you like";
+const ALLOWED: &str = "one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, \
+                       ecdsa-sha2-nistp256/384/521, ssh-rsa of \
+                       2048 bits or more, sk-…), the key and an optional comment";
 
 /// What only private keys contain: PEM's and PuTTY's headers, and the first bytes of OpenSSH's own format in base64.
 const PRIVATE: [&str; 3] = ["PRIVATE KEY", "PuTTY-User-Key-File", "b3BlbnNzaC1rZXktdjE"];
@@ -42,15 +43,15 @@ pub fn ssh_public_key(line: &str) -> Result<PublicKey, Refused> {
         return Err(refused(
             "what looks like a private key (not shown)",
             format!(
-                "the public key, the line in the file that ends in .pub. Never paste a private key anywhere; \
-             take this one out of use, for it was sent to a server: {ALLOWED}"
+                "the public key from the .pub file. \
+             Replace this private key, because it was sent to a server: {ALLOWED}"
             ),
         ));
     }
     if let Some((_, format, command)) = OTHER_FORMATS.iter().find(|(header, ..)| line.contains(header)) {
         return Err(refused(
             format!("a public key in {format} format"),
-            format!("the same key in OpenSSH's format, which `{command}` prints: {ALLOWED}"),
+            format!("the key in OpenSSH format, as printed by `{command}`: {ALLOWED}"),
         ));
     }
     if line.contains("-----BEGIN") {
@@ -62,14 +63,14 @@ pub fn ssh_public_key(line: &str) -> Result<PublicKey, Refused> {
     }
     let kind = line.split(' ').next().unwrap_or_default();
     if line.chars().any(is_invisible) {
-        let found = format!("{} with a line break or another invisible character in it", shown(line, kind));
-        return Err(refused(found, format!("{ALLOWED}; one key per item of the list")));
+        let found = format!("{} with a line break or another invisible character", shown(line, kind));
+        return Err(refused(found, format!("{ALLOWED}; one key per list item")));
     }
     if !TYPES.contains(&kind) {
         return Err(unknown_type(line, kind));
     }
     let key = PublicKey::from_openssh(line)
-        .map_err(|_| refused(format!("{}, which is not a whole key", quoted(line)), ALLOWED))?;
+        .map_err(|_| refused(format!("{}, which is not a complete key", quoted(line)), ALLOWED))?;
     if let KeyData::Rsa(rsa) = key.key_data() {
         let bits = rsa_bits(rsa);
         if !RSA_BITS.contains(&bits) {
@@ -84,9 +85,9 @@ fn unknown_type(line: &str, kind: &str) -> Refused {
     if after_options {
         refused("a key with options or spaces before its type", ALLOWED)
     } else if kind == "ssh-dss" {
-        refused("a DSA key (ssh-dss), which is not safe any more", ALLOWED)
+        refused("a DSA key (ssh-dss), which is no longer secure", ALLOWED)
     } else {
-        refused(format!("{}, which begins with no type of key that is known", shown(line, kind)), ALLOWED)
+        refused(format!("{}, which does not start with a known key type", shown(line, kind)), ALLOWED)
     }
 }
 
@@ -98,7 +99,7 @@ fn shown(line: &str, kind: &str) -> String {
     } else if line.is_empty() {
         "an empty text".to_owned()
     } else {
-        format!("a text of {} characters (not shown)", line.chars().count())
+        format!("a text with {} characters (not shown)", line.chars().count())
     }
 }
 

@@ -107,7 +107,11 @@ fn every_modern_type_of_key_is_accepted_with_or_without_a_comment() {
 #[test]
 fn weak_keys_are_refused() {
     assert_eq!(ssh_public_key(RSA_1024).unwrap_err().found, "an RSA key of 1024 bits");
-    assert_eq!(ssh_public_key(DSA).unwrap_err().found, "a DSA key (ssh-dss), which is not safe any more");
+    assert_eq!(
+        ssh_public_key(DSA).unwrap_err().found,
+        "a DSA key (ssh-dss), which is no longer \
+         secure"
+    );
 }
 
 #[test]
@@ -129,25 +133,23 @@ fn what_is_not_exactly_one_key_is_refused() {
 #[test]
 fn what_is_no_key_is_refused() {
     let pasted = ssh_public_key("ssh-rsa AAAA...").unwrap_err();
-    assert_eq!(pasted.found, r#""ssh-rsa AAAA...", which is not a whole key"#);
+    assert_eq!(pasted.found, r#""ssh-rsa AAAA...", which is not a complete key"#);
     assert!(pasted.allowed.contains("id_ed25519.pub"), "{pasted}");
 
     let other_type = ED25519.replacen("ssh-ed25519", "ssh-rsa", 1);
     let cut = &ED25519[..ED25519.len() - 8];
     let longer = format!("{ED25519}AAAA");
     for line in ["ssh-ed25519", "ssh-ed25519 ", "ssh-rsa AAAA", other_type.as_str(), cut, longer.as_str()] {
-        assert!(ssh_public_key(line).unwrap_err().found.ends_with("which is not a whole key"), "{line}");
+        assert!(ssh_public_key(line).unwrap_err().found.ends_with("which is not a complete key"), "{line}");
     }
     let wordy = format!("{ED25519} {}", "é".repeat(LONGEST_SSH_KEY));
     let refused = ssh_public_key(&wordy).unwrap_err();
     assert!(refused.to_string().starts_with("found 8273 characters; allowed: at most 8192; "), "{refused}");
     for line in ["", " ", "ada", "ssh-ed25519-cert-v01@openssh.com AAAA"] {
-        assert!(
-            ssh_public_key(line)
-                .unwrap_err()
-                .found
-                .ends_with("which begins with no type of key that is known")
-        );
+        assert!(ssh_public_key(line).unwrap_err().found.ends_with(
+            "which does not start with a known \
+                key type"
+        ));
     }
 }
 
@@ -161,7 +163,7 @@ fn a_private_key_is_never_shown() {
         format!("PuTTY-User-Key-File-3: ssh-ed25519 {body}"),
     ] {
         let refused = ssh_public_key(&pasted).unwrap_err();
-        assert!(refused.allowed.contains("Never paste a private key"), "{refused}");
+        assert!(refused.allowed.contains("Replace this private key"), "{refused}");
         assert!(!refused.to_string().contains("b3Blbn"), "{refused}");
     }
     // One line of its body, as an item of a list of its own.
@@ -347,7 +349,7 @@ fn memory_is_a_quantity_of_at_least_one_byte() {
         "١Gi",
     ] {
         let error = kubernetes::memory(bad).unwrap_err();
-        let allowed = "a quantity of memory from 1 byte to less than 8Ei, such as 512Mi or 16Gi";
+        let allowed = "an amount of memory from 1 byte to less than 8Ei, for example 512Mi or 16Gi";
         assert_eq!(error.allowed, allowed, "{bad}");
     }
 }

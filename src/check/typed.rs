@@ -32,7 +32,7 @@ fn explained(path: &str, words: &str) -> FieldError {
         };
     }
     if let Some((name, known)) = unknown(words, "unknown field `") {
-        return field(format!("there is no such field; allowed: {}", suggestion(name, &known)));
+        return field(format!("unknown field; allowed: {}", suggestion(name, &known)));
     }
     if let Some((name, known)) = unknown(words, "unknown variant `") {
         return field(format!("found {}; allowed: {}", quoted(name), suggestion(name, &known)));

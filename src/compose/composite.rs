@@ -54,7 +54,8 @@ impl Composite {
     pub fn read(mut xr: Object, connection: BTreeMap<String, Vec<u8>>) -> Result<Self, Error> {
         let owned = |path: &[&str]| text(&xr, path).map(str::to_owned);
         let name = owned(&["metadata", "name"]).filter(|name| !name.is_empty());
-        let name = name.ok_or_else(|| Error::spec("metadata.name", "missing; a composite has a name"))?;
+        let name =
+            name.ok_or_else(|| Error::spec("metadata.name", "missing; a composite must have a name"))?;
         let namespace = owned(&["metadata", "namespace"]).filter(|namespace| !namespace.is_empty());
         let scope = scope(&xr, namespace.as_deref())?;
         let pair = |path: [&str; 2]| {
@@ -99,8 +100,10 @@ impl Composite {
             (Some(namespace), _) => Ok((&self.name, namespace)),
             (None, Some((name, namespace))) => Ok((name, namespace)),
             (None, None) => {
-                let message =
-                    format!("found none; allowed: a claim, for {what} lives in its claim's namespace");
+                let message = format!(
+                    "missing; allowed: a claim, because {what} is in the namespace of the \
+                             claim"
+                );
                 Err(Error::spec("spec.claimRef", message))
             }
         }
@@ -191,8 +194,9 @@ fn scope(xr: &Object, namespace: Option<&str>) -> Result<Scope, Error> {
         return Ok(Scope::Namespaced);
     }
     if at(xr, &["spec", "crossplane"]).is_some_and(Value::is_object) {
-        let message = "found none on a composite of XRD scope Cluster; Paved Road serves scope Namespaced, \
-                       and claims (XRD v1)";
+        let message = "missing, because the XRD has scope Cluster; allowed: an XRD with scope \
+                       Namespaced, \
+                       or with claims (XRD v1)";
         return Err(Error::spec("metadata.namespace", message));
     }
     Ok(Scope::LegacyCluster)

@@ -120,8 +120,8 @@ impl Composition<'_> {
             leaf.status.since = since(&leaf.status, before.get(&leaf.status.slot), self.now);
             if let Some(cause) = self.unanswered(leaf) {
                 leaf.status.message = Some(format!(
-                    "its provider has not answered for more than a minute: check that the {} exists, \
-                     and that the provider runs",
+                    "its provider has not answered for more than a minute. Check that the {} \
+                     exists and that the provider runs",
                     cause.provider_config()
                 ));
                 leaf.status.cause = Some(cause);
@@ -159,7 +159,8 @@ impl Composition<'_> {
         let asked_for = text(&desired.object, &["kind"]).unwrap_or_default();
         let health = if !self.exists(slot) && refused.contains(asked_for) {
             let message = format!(
-                "the API server has not accepted this {asked_for}: see the events of {} {}, and whether the provider is installed",
+                "the API server has not accepted this {asked_for}. Check the events of {} {}, and \
+                 that the provider is installed",
                 self.xr.kind, self.xr.name
             );
             Health::pending(State::Waiting, "NotAccepted", message)

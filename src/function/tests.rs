@@ -124,7 +124,11 @@ fn one_that_does_not_exist_is_a_warning_and_the_input_counts() {
         response.results.iter().filter(|result| result.severity() == Severity::Warning).collect();
     let [warning] = warnings[..] else { panic!("{:?}", response.results) };
     assert_eq!(warning.reason.as_deref(), Some("SettingsNotFound"));
-    assert_eq!(warning.message, "EnvironmentConfig paved-road was not found: the step's input alone counts");
+    assert_eq!(
+        warning.message,
+        "EnvironmentConfig paved-road was not found, so only the input of the step applies. \
+         Create it, or remove settingsFrom"
+    );
     assert_eq!(for_provider(&response, "instance")["ami"], "ami-0a0a0a0a");
 }
 

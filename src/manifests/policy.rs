@@ -169,7 +169,7 @@ pub fn user(text: &str) -> Result<String, String> {
     if !text.is_empty() && text.len() <= 253 && text.chars().all(fit) {
         Ok(text.to_owned())
     } else {
-        Err(format!("{text:?}: expected the name of a user, such as {CROSSPLANE}"))
+        Err(format!("{text:?}: allowed: the name of a user, for example {CROSSPLANE}"))
     }
 }
 

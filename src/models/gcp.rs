@@ -226,7 +226,7 @@ model! {
         pub tier: Option<String>,
         /// `ENTERPRISE` or `ENTERPRISE_PLUS`; from PostgreSQL 16 on shared and custom tiers need the former said.
         pub edition: Option<String>,
-        /// Disk in GB; it can grow, never shrink.
+        /// Disk in GB; it can only grow.
         pub disk_size: Option<i64>,
         /// `PD_SSD` or `PD_HDD`.
         pub disk_type: Option<String>,

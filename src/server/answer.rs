@@ -109,7 +109,7 @@ impl<F: Function> Inner<F> {
             self.answer(message).map(Response::new)
         };
         let done = tokio::task::spawn_blocking(work).await;
-        done.unwrap_or_else(|_| Err(Status::internal("composing was cut off")))
+        done.unwrap_or_else(|_| Err(Status::internal("composing was cancelled")))
     }
 
     fn answer(&self, message: Bytes) -> Result<Bytes, Status> {
@@ -122,7 +122,7 @@ impl<F: Function> Inner<F> {
             }
             Err(error) => (
                 Subject::default(),
-                Err(Status::invalid_argument(format!("this is no RunFunctionRequest: {error}"))),
+                Err(Status::invalid_argument(format!("the body is not a RunFunctionRequest: {error}"))),
             ),
         };
         let outcome = Outcome::of(&answer);

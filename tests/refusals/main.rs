@@ -225,12 +225,12 @@ fn networks() {
         Case {
             world: wrong(json!(["203.0.113.0/24", "300.1.2.3/24"])),
             reason: SPEC,
-            message: r#"spec.parameters.allowedCidrs[1]: found "300.1.2.3/24"; allowed: a network such as 203.0.113.0/24, or 203.0.113.7/32 for one host; 2001:db8::/48 or ::/0 for IPv6"#,
+            message: r#"spec.parameters.allowedCidrs[1]: found "300.1.2.3/24"; allowed: a network, for example 203.0.113.0/24, 203.0.113.7/32 for one host, or 2001:db8::/48 for IPv6"#,
         },
         Case {
             world: wrong(json!(["203.0.113.0/33"])),
             reason: SPEC,
-            message: r#"spec.parameters.allowedCidrs[0]: found "203.0.113.0/33"; allowed: a network such as 203.0.113.0/24, or 203.0.113.7/32 for one host; 2001:db8::/48 or ::/0 for IPv6"#,
+            message: r#"spec.parameters.allowedCidrs[0]: found "203.0.113.0/33"; allowed: a network, for example 203.0.113.0/24, 203.0.113.7/32 for one host, or 2001:db8::/48 for IPv6"#,
         },
         Case {
             world: wrong(json!(["203.0.113.7/24"])),
@@ -270,7 +270,7 @@ fn networks() {
         Case {
             world: by_settings(json!(["office"])),
             reason: SETTINGS,
-            message: r#"settings.gpuWorkspace.allowedCidrs[0]: found "office"; allowed: a network such as 203.0.113.0/24, or 203.0.113.7/32 for one host; 2001:db8::/48 or ::/0 for IPv6"#,
+            message: r#"settings.gpuWorkspace.allowedCidrs[0]: found "office"; allowed: a network, for example 203.0.113.0/24, 203.0.113.7/32 for one host, or 2001:db8::/48 for IPv6"#,
         },
     ]);
 }
@@ -295,31 +295,33 @@ fn what_cannot_change_any_more() {
             "gpu-workspace",
             "/spec/parameters/region",
             json!("eu-west-1"),
-            r#"spec.parameters.region: found "eu-west-1"; allowed: us-east-1, as it is; for another one, make a new workspace"#,
+            r#"spec.parameters.region: found "eu-west-1"; allowed: us-east-1, the current value. For another value, create a new workspace"#,
         ),
         (
             "gpu-workspace",
             "/spec/parameters/opencvVersion",
             json!("4.9.0"),
-            r#"spec.parameters.opencvVersion: found "4.9.0"; allowed: 4.8.0, as it is; for another one, install it with pip, or make a new workspace"#,
+            r#"spec.parameters.opencvVersion: found "4.9.0"; allowed: 4.8.0, the current value. For another value, install it with pip, or create a new workspace"#,
         ),
         (
             "gpu-workspace",
             "/spec/parameters/sshPublicKeys",
             json!([]),
-            "spec.parameters.sshPublicKeys: found 0 keys that are not those of the machine; allowed: those that it was made with; for others, edit ~/.ssh/authorized_keys, or make a new workspace",
+            "spec.parameters.sshPublicKeys: found 0 keys that differ from the keys of the \
+             machine; allowed: the keys at creation. For other keys, edit ~/.ssh/authorized_keys \
+             or create a new workspace",
         ),
         (
             "application-environment",
             "/spec/parameters/region",
             json!("europe-west1"),
-            r#"spec.parameters.region: found "europe-west1"; allowed: us-central1, as it is; for another one, make a new environment"#,
+            r#"spec.parameters.region: found "europe-west1"; allowed: us-central1, the current value. For another value, create a new environment"#,
         ),
         (
             "unified-environment",
             "/spec/frontend/appName",
             json!("other"),
-            r#"spec.frontend.appName: found "other"; allowed: checkout, as it is; for another one, make a new environment"#,
+            r#"spec.frontend.appName: found "other"; allowed: checkout, the current value. For another value, create a new environment"#,
         ),
     ];
     for (kind, pointer, value, message) in cases {
@@ -359,47 +361,67 @@ fn keys() {
         Case {
             world: wrong("ssh-rsa AAAA..."),
             reason: SPEC,
-            message: r#"spec.parameters.sshPublicKeys[0]: found "ssh-rsa AAAA...", which is not a whole key; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like"#,
+            message: r#"spec.parameters.sshPublicKeys[0]: found "ssh-rsa AAAA...", which is not a complete key; allowed: one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key and an optional comment"#,
         },
         Case {
             world: wrong(&good.replace(" ada", "\nada")),
             reason: SPEC,
-            message: r#"spec.parameters.sshPublicKeys[0]: found "ssh-ed25519" with a line break or another invisible character in it; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like; one key per item of the list"#,
+            message: r#"spec.parameters.sshPublicKeys[0]: found "ssh-ed25519" with a line break or another invisible character; allowed: one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key and an optional comment; one key per list item"#,
         },
         Case {
             world: wrong(RSA_1024.trim()),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found an RSA key of 1024 bits; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like",
+            message: "spec.parameters.sshPublicKeys[0]: found an RSA key of 1024 bits; allowed: \
+                      one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, \
+                      ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key \
+                      and an optional comment",
         },
         Case {
             world: wrong("-----BEGIN OPENSSH PRIVATE KEY-----"),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found what looks like a private key (not shown); allowed: the public key, the line in the file that ends in .pub. Never paste a private key anywhere; take this one out of use, for it was sent to a server: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like",
+            message: "spec.parameters.sshPublicKeys[0]: found what looks like a private key (not \
+                      shown); allowed: the public key from the .pub file. Replace this private \
+                      key, because it was sent to a server: one line as in ~/.ssh/id_ed25519.pub: \
+                      a key type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits \
+                      or more, sk-…), the key and an optional comment",
         },
         Case {
             world: wrong("ssh-dss AAAAB3NzaC1kc3M="),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found a DSA key (ssh-dss), which is not safe any more; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like",
+            message: "spec.parameters.sshPublicKeys[0]: found a DSA key (ssh-dss), which is no \
+                      longer secure; allowed: one line as in ~/.ssh/id_ed25519.pub: a key type \
+                      (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, \
+                      sk-…), the key and an optional comment",
         },
         Case {
             world: wrong(&format!("from=\"10.0.0.1\" {good}")),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found a key with options or spaces before its type; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like",
+            message: "spec.parameters.sshPublicKeys[0]: found a key with options or spaces before \
+                      its type; allowed: one line as in ~/.ssh/id_ed25519.pub: a key type \
+                      (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, \
+                      sk-…), the key and an optional comment",
         },
         Case {
             world: wrong("hunter2"),
             reason: SPEC,
-            message: r#"spec.parameters.sshPublicKeys[0]: found "hunter2", which begins with no type of key that is known; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like"#,
+            message: r#"spec.parameters.sshPublicKeys[0]: found "hunter2", which does not start with a known key type; allowed: one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key and an optional comment"#,
         },
         Case {
             world: wrong("MIIEvQIBADANBgkq"),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found a text of 16 characters (not shown), which begins with no type of key that is known; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like",
+            message: "spec.parameters.sshPublicKeys[0]: found a text of 16 characters (not \
+                      shown), which does not start with a known key type; allowed: one line as in \
+                      ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, \
+                      ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key \
+                      and an optional comment",
         },
         Case {
             world: wrong(""),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found an empty text, which begins with no type of key that is known; allowed: one line as in ~/.ssh/id_ed25519.pub: a type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key, and a comment if you like",
+            message: "spec.parameters.sshPublicKeys[0]: found an empty text, which does not start \
+                      with a known key type; allowed: one line as in ~/.ssh/id_ed25519.pub: a key \
+                      type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or \
+                      more, sk-…), the key and an optional comment",
         },
         Case {
             world: many,
@@ -416,7 +438,7 @@ fn releases_of_opencv() {
         Case {
             world: wrong(json!("latest")),
             reason: SPEC,
-            message: r#"spec.parameters.opencvVersion: found "latest"; allowed: three or four numbers, as 4.8.0 or 4.8.0.76; releases: 4.4.0, 4.5.1, 4.5.3, 4.5.4, 4.5.5, 4.6.0, 4.7.0, 4.8.0, 4.8.1, 4.9.0, 4.10.0, 4.11.0, 4.12.0, 4.13.0, 4.14.0, 5.0.0"#,
+            message: r#"spec.parameters.opencvVersion: found "latest"; allowed: three or four numbers, for example 4.8.0 or 4.8.0.76; releases: 4.4.0, 4.5.1, 4.5.3, 4.5.4, 4.5.5, 4.6.0, 4.7.0, 4.8.0, 4.8.1, 4.9.0, 4.10.0, 4.11.0, 4.12.0, 4.13.0, 4.14.0, 5.0.0"#,
         },
         Case {
             world: wrong(json!("4.8.2")),
@@ -426,7 +448,7 @@ fn releases_of_opencv() {
         Case {
             world: wrong(json!("4.8")),
             reason: SPEC,
-            message: r#"spec.parameters.opencvVersion: found "4.8"; allowed: three or four numbers, as 4.8.0 or 4.8.0.76 (nearest: 4.8.0, 4.8.1); releases: 4.4.0, 4.5.1, 4.5.3, 4.5.4, 4.5.5, 4.6.0, 4.7.0, 4.8.0, 4.8.1, 4.9.0, 4.10.0, 4.11.0, 4.12.0, 4.13.0, 4.14.0, 5.0.0"#,
+            message: r#"spec.parameters.opencvVersion: found "4.8"; allowed: three or four numbers, for example 4.8.0 or 4.8.0.76 (nearest: 4.8.0, 4.8.1); releases: 4.4.0, 4.5.1, 4.5.3, 4.5.4, 4.5.5, 4.6.0, 4.7.0, 4.8.0, 4.8.1, 4.9.0, 4.10.0, 4.11.0, 4.12.0, 4.13.0, 4.14.0, 5.0.0"#,
         },
         Case {
             world: wrong(json!(4.8)),
@@ -444,12 +466,14 @@ fn regions_and_images() {
         Case {
             world: region("eu-west-1"),
             reason: SETTINGS,
-            message: "settings.gpuWorkspace.amis.eu-west-1: missing: region eu-west-1 has no machine image; regions with one: us-east-1",
+            message: "settings.gpuWorkspace.amis.eu-west-1: region eu-west-1 has no machine \
+                      image. Set this field, or use a region with an image: us-east-1",
         },
         Case {
             world: none,
             reason: SETTINGS,
-            message: "settings.gpuWorkspace.amis.us-east-1: missing: region us-east-1 has no machine image; regions with one: none",
+            message: "settings.gpuWorkspace.amis.us-east-1: region us-east-1 has no machine \
+                      image. Set this field, or use a region with an image: none",
         },
         Case {
             world: settings(
@@ -459,27 +483,28 @@ fn regions_and_images() {
                 json!(["p3.2xlarge"]),
             ),
             reason: SETTINGS,
-            message: "settings.gpuWorkspace.amis.us-east-1.byFamily.p3: missing: machine types of family p3 cannot use the default image",
+            message: "settings.gpuWorkspace.amis.us-east-1.byFamily.p3: missing. Machine types of \
+                      family p3 cannot use the default image; set an image for the family",
         },
         Case {
             world: region("Frankfurt"),
             reason: SPEC,
-            message: r#"spec.parameters.region: found "Frankfurt"; allowed: an AWS region such as us-east-1"#,
+            message: r#"spec.parameters.region: found "Frankfurt"; allowed: an AWS region, for example us-east-1"#,
         },
         Case {
             world: region("us"),
             reason: SPEC,
-            message: r#"spec.parameters.region: found "us"; allowed: an AWS region such as us-east-1"#,
+            message: r#"spec.parameters.region: found "us"; allowed: an AWS region, for example us-east-1"#,
         },
         Case {
             world: spec(environment(), "region", json!("europe-west")),
             reason: SPEC,
-            message: r#"spec.parameters.region: found "europe-west"; allowed: a Google Cloud region such as us-central1"#,
+            message: r#"spec.parameters.region: found "europe-west"; allowed: a Google Cloud region, for example us-central1"#,
         },
         Case {
             world: spec(environment(), "region", json!("")),
             reason: SPEC,
-            message: r#"spec.parameters.region: found ""; allowed: a Google Cloud region such as us-central1"#,
+            message: r#"spec.parameters.region: found ""; allowed: a Google Cloud region, for example us-central1"#,
         },
     ]);
 }
@@ -506,7 +531,8 @@ fn other_fields_of_a_claim() {
         Case {
             world: spec(workspace(), "diskGb", json!(100)),
             reason: SPEC,
-            message: "spec.parameters.diskGb: there is no such field; allowed: owner, instanceType, region, opencvVersion, sshPublicKeys, allowedCidrs, diskGB (nearest: diskGB)",
+            message: "spec.parameters.diskGb: unknown field; allowed: owner, instanceType, \
+                      region, opencvVersion, sshPublicKeys, allowedCidrs, diskGB (nearest: diskGB)",
         },
         Case {
             world: without_parameters(workspace()),
@@ -536,7 +562,7 @@ fn other_fields_of_a_claim() {
         Case {
             world: spec(workspace(), "owner", json!("ada lovelace")),
             reason: SPEC,
-            message: r#"spec.parameters.owner: found "ada lovelace"; allowed: an e-mail address or a login: letters, digits and . _ + @ -, a letter or digit first"#,
+            message: r#"spec.parameters.owner: found "ada lovelace"; allowed: an email address or a login with letters, digits and . _ + @ -, starting with a letter or digit"#,
         },
         Case {
             world: spec(workspace(), "owner", json!(null)),
@@ -546,7 +572,7 @@ fn other_fields_of_a_claim() {
         Case {
             world: spec(workspace(), "owner", json!("-ada")),
             reason: SPEC,
-            message: r#"spec.parameters.owner: found "-ada"; allowed: an e-mail address or a login: letters, digits and . _ + @ -, a letter or digit first"#,
+            message: r#"spec.parameters.owner: found "-ada"; allowed: an email address or a login with letters, digits and . _ + @ -, starting with a letter or digit"#,
         },
         Case {
             world: spec(workspace(), "diskGB", json!(10)),
@@ -614,22 +640,24 @@ fn what_runs_does_not_shrink_and_keeps_its_image() {
         Case {
             world: spec(running(workspace()), "diskGB", json!(80)),
             reason: SPEC,
-            message: "spec.parameters.diskGB: found 80; allowed: 100 GiB, as it is, or more: it can grow, never shrink",
+            message: "spec.parameters.diskGB: found 80; allowed: 100 GiB or more, because the \
+                      value can only grow",
         },
         Case {
             world: spec(running(environment()), "storageGB", json!(10)),
             reason: SPEC,
-            message: "spec.parameters.storageGB: found 10; allowed: 20 GB, as it is, or more: it can grow, never shrink",
+            message: "spec.parameters.storageGB: found 10; allowed: 20 GB or more, because the \
+                      value can only grow",
         },
         Case {
             world: to_p3,
             reason: SPEC,
-            message: r#"spec.parameters.instanceType: found "p3.2xlarge", which needs another machine image (p3) than the one that runs (default); allowed: a type that takes the same image, or a new workspace"#,
+            message: r#"spec.parameters.instanceType: found "p3.2xlarge", which needs the machine image p3; the machine runs default; allowed: a machine type with the same image. For another image, create a new workspace"#,
         },
         Case {
             world: from_p3,
             reason: SPEC,
-            message: r#"spec.parameters.instanceType: found "g4dn.xlarge", which needs another machine image (default) than the one that runs (p3); allowed: a type that takes the same image, or a new workspace"#,
+            message: r#"spec.parameters.instanceType: found "g4dn.xlarge", which needs the machine image default; the machine runs p3; allowed: a machine type with the same image. For another image, create a new workspace"#,
         },
         Case {
             world: spec(withdrawn, "instanceType", json!("g4dn.2xlarge")),
@@ -652,17 +680,21 @@ fn settings_that_do_not_exist_or_say_something_else() {
         Case {
             world: top("gpuWorkspaces", json!({})),
             reason: SETTINGS,
-            message: "settings.gpuWorkspaces: there is no such field; allowed: schemaRevision, settingsFrom, tags, providerConfigs, {sections} (nearest: gpuWorkspace)",
+            message: "settings.gpuWorkspaces: unknown field; allowed: schemaRevision, \
+                      settingsFrom, tags, providerConfigs, {sections} (nearest: gpuWorkspace)",
         },
         Case {
             world: gpu("ami", json!("ami-1")),
             reason: SETTINGS,
-            message: "settings.gpuWorkspace.ami: there is no such field; allowed: amis, networks, allowedCidrs, allowedCidrsWithin, instanceTypes, permissionsBoundary (nearest: amis)",
+            message: "settings.gpuWorkspace.ami: unknown field; allowed: amis, networks, \
+                      allowedCidrs, allowedCidrsWithin, instanceTypes, permissionsBoundary \
+                      (nearest: amis)",
         },
         Case {
             world: gpu("amis", json!({"us-east-1": {"default": "ami-1", "byFamilies": {}}})),
             reason: SETTINGS,
-            message: "settings.gpuWorkspace.amis.us-east-1.byFamilies: there is no such field; allowed: default, byFamily (nearest: byFamily)",
+            message: "settings.gpuWorkspace.amis.us-east-1.byFamilies: unknown field; allowed: \
+                      default, byFamily (nearest: byFamily)",
         },
         Case {
             world: gpu("amis", json!({"us-east-1": "ami-1"})),
@@ -677,7 +709,7 @@ fn settings_that_do_not_exist_or_say_something_else() {
         Case {
             world: gpu("allowedCidrsWithin", json!(["office"])),
             reason: SETTINGS,
-            message: r#"settings.gpuWorkspace.allowedCidrsWithin[0]: found "office"; allowed: a network such as 203.0.113.0/24, or 203.0.113.7/32 for one host; 2001:db8::/48 or ::/0 for IPv6"#,
+            message: r#"settings.gpuWorkspace.allowedCidrsWithin[0]: found "office"; allowed: a network, for example 203.0.113.0/24, 203.0.113.7/32 for one host, or 2001:db8::/48 for IPv6"#,
         },
         Case {
             world: gpu("instanceTypes", json!("g5.xlarge")),
@@ -702,7 +734,8 @@ fn settings_that_do_not_exist_or_say_something_else() {
         Case {
             world: top("providerConfigs", json!({"amazon": {"name": "a"}})),
             reason: SETTINGS,
-            message: "settings.providerConfigs.amazon: there is no such field; allowed: aws, gcp, azure, kubernetes, helm, sql",
+            message: "settings.providerConfigs.amazon: unknown field; allowed: aws, gcp, azure, \
+                      kubernetes, helm, sql",
         },
         Case {
             world: top("providerConfigs", json!({"aws": {"name": "a", "kind": "Config"}})),
@@ -712,7 +745,7 @@ fn settings_that_do_not_exist_or_say_something_else() {
         Case {
             world: app("databaseVersion", json!("15")),
             reason: SETTINGS,
-            message: r#"settings.applicationEnvironment.databaseVersion: found "15"; allowed: POSTGRES_ and a version, such as POSTGRES_16"#,
+            message: r#"settings.applicationEnvironment.databaseVersion: found "15"; allowed: POSTGRES_ and a version, for example POSTGRES_16"#,
         },
         Case {
             world: app("network", json!("default")),
@@ -722,7 +755,8 @@ fn settings_that_do_not_exist_or_say_something_else() {
         Case {
             world: app("machineTypes", json!({"tiny": "e2-micro"})),
             reason: SETTINGS,
-            message: "settings.applicationEnvironment.machineTypes.tiny: there is no such field; allowed: small, medium, large",
+            message: "settings.applicationEnvironment.machineTypes.tiny: unknown field; allowed: \
+                      small, medium, large",
         },
     ]);
 }
@@ -743,19 +777,24 @@ fn composites_that_are_not_ours() {
         Case {
             world: kind("Bucket"),
             reason: "UnsupportedKind",
-            message: "Bucket is not a kind of Paved Road; its kinds are {kinds}",
+            message: "Bucket is not a kind of Paved Road; allowed: {kinds}",
         },
         Case {
             world: kind("GpuDevWorkspaceClaim"),
             reason: "UnsupportedKind",
-            message: "GpuDevWorkspaceClaim is not a kind of Paved Road; its kinds are {kinds}",
+            message: "GpuDevWorkspaceClaim is not a kind of Paved Road; allowed: {kinds}",
         },
         Case {
             world: cluster,
             reason: SPEC,
-            message: "metadata.namespace: found none on a composite of XRD scope Cluster; Paved Road serves scope Namespaced, and claims (XRD v1)",
+            message: "metadata.namespace: missing, because the XRD has scope Cluster; allowed: an \
+                      XRD with scope Namespaced, or with claims (XRD v1)",
         },
-        Case { world: nameless, reason: SPEC, message: "metadata.name: missing; a composite has a name" },
+        Case {
+            world: nameless,
+            reason: SPEC,
+            message: "metadata.name: missing; a composite must have a name",
+        },
     ]);
 }
 

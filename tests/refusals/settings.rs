@@ -46,23 +46,29 @@ fn tags_are_checked_by_the_services_that_carry_them() {
     new_is_refused_and_running_goes_on(vec![
         (
             tagged(workspace(), json!({"name": "gpu-fleet"})),
-            "settings.tags.name: is the same key as \"Name\", which Paved Road or its provider sets: IAM ignores case; rename one of the two",
+            "settings.tags.name: the same key as \"Name\", which Paved Road or the provider sets, \
+             because IAM ignores case. Rename one of the keys",
         ),
         (
             tagged(workspace(), json!({"department": "R&D (Vision)"})),
-            "settings.tags.department: found \"R&D (Vision)\"; allowed: for IAM, letters, digits, spaces and _ . : / = + - @",
+            "settings.tags.department: found \"R&D (Vision)\"; allowed: letters, digits, spaces \
+             and _ . : / = + - @ (for IAM)",
         ),
         (
             tagged(workspace(), json!(sixty)),
-            "settings.tags: found 60 tags; allowed: at most 44, because EC2 takes 50 on a resource, ManagedBy, Name, WorkspaceOwner, crossplane-kind, crossplane-name, crossplane-providerconfig among them",
+            "settings.tags: found 60 tags; allowed: at most 44, because EC2 allows 50 on a \
+             resource, including ManagedBy, Name, WorkspaceOwner, crossplane-kind, \
+             crossplane-name, crossplane-providerconfig",
         ),
         (
             tagged(of_api("unified-environment"), json!({"cost-centers": "4711, 4712"})),
-            "settings.tags.cost-centers: found \"4711, 4712\"; allowed: for S3, letters, digits, spaces and _ . : / = + - @",
+            "settings.tags.cost-centers: found \"4711, 4712\"; allowed: letters, digits, spaces \
+             and _ . : / = + - @ (for S3)",
         ),
         (
             tagged(environment(), json!({"Cost Center": "4711", "cost_center": "0816"})),
-            "settings.tags.cost_center: becomes the label \"cost_center\" on Google Cloud, as does \"Cost Center\", which Settings have too; rename one of the two",
+            "settings.tags.cost_center: becomes the label \"cost_center\" on Google Cloud, like \
+             \"Cost Center\", another tag in Settings. Rename one of the tags",
         ),
     ]);
     // What no resource of an environment carries is none of its business.
@@ -83,7 +89,8 @@ fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
     new_is_refused_and_running_goes_on(vec![
         (
             gpu("permissionsBoundary", json!("DeveloperBoundary")),
-            "settings.gpuWorkspace.permissionsBoundary: found \"DeveloperBoundary\"; allowed: the ARN of an IAM policy such as arn:aws:iam::123456789012:policy/developers",
+            "settings.gpuWorkspace.permissionsBoundary: found \"DeveloperBoundary\"; allowed: the \
+             ARN of an IAM policy, for example arn:aws:iam::123456789012:policy/developers",
         ),
         (
             gpu("permissionsBoundary", json!("arn:aws-cn:iam::123456789012:policy/developers")),
@@ -95,7 +102,10 @@ fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
         ),
         (
             app("databaseTier", json!("db-n1-standard-1")),
-            "settings.applicationEnvironment.databaseTier: found \"db-n1-standard-1\"; allowed: a Cloud SQL machine type for PostgreSQL: db-f1-micro, db-g1-small, db-custom-CPUS-MEMORY (in MiB) such as db-custom-2-7680, or for Enterprise Plus one such as db-perf-optimized-N-2",
+            "settings.applicationEnvironment.databaseTier: found \"db-n1-standard-1\"; allowed: a \
+             Cloud SQL machine type for PostgreSQL: db-f1-micro, db-g1-small, \
+             db-custom-CPUS-MEMORY (in MiB), for example db-custom-2-7680, or \
+             db-perf-optimized-N-2 for Enterprise Plus",
         ),
         (
             app("zones", json!({"us-central1": ["us-central1-a", "us-east1-b"]})),
@@ -103,7 +113,8 @@ fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
         ),
         (
             managed_cluster("eks", "eks.region", json!("europe-west1")),
-            "settings.environment.eks.region: found \"europe-west1\"; allowed: an AWS region such as eu-west-1",
+            "settings.environment.eks.region: found \"europe-west1\"; allowed: an AWS region, for \
+             example eu-west-1",
         ),
         (
             managed_cluster("eks", "eks.nodeRoleArn", json!("arn:aws-cn:iam::123456789012:role/nodes")),
@@ -111,15 +122,18 @@ fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
         ),
         (
             managed_cluster("eks", "machineTypes.eks.small", json!("e2-standard-2")),
-            "settings.environment.machineTypes.eks.small: found \"e2-standard-2\"; allowed: a machine type of EC2 such as m6i.xlarge",
+            "settings.environment.machineTypes.eks.small: found \"e2-standard-2\"; allowed: a \
+             machine type of EC2, for example m6i.xlarge",
         ),
         (
             managed_cluster("gke", "gke.location", json!("eu-west-1")),
-            "settings.environment.gke.location: found \"eu-west-1\"; allowed: a region or zone of Google Cloud such as europe-west1",
+            "settings.environment.gke.location: found \"eu-west-1\"; allowed: a region or zone of \
+             Google Cloud, for example europe-west1",
         ),
         (
             managed_cluster("aks", "aks.location", json!("europe-west1")),
-            "settings.environment.aks.location: found \"europe-west1\"; allowed: an Azure region such as westeurope",
+            "settings.environment.aks.location: found \"europe-west1\"; allowed: an Azure region, \
+             for example westeurope",
         ),
     ]);
     // A virtual cluster is made although Settings of another type are wrong.

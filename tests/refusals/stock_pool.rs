@@ -20,26 +20,26 @@ fn without(field: &str) -> World {
 
 #[test]
 fn fields_of_a_pool() {
-    const IMAGE: &str = r#"spec.image: found "Acme/App:1"; allowed: a reference to an image, such as registry.example.org/team/app:1.2; the repository is in lower case"#;
+    const IMAGE: &str = r#"spec.image: found "Acme/App:1"; allowed: an image with a lowercase repository, for example registry.example.org/team/app:1.2"#;
     let case = |world, message| Case { world, reason: SPEC, message };
     check(vec![
         case(without("specName"), "spec.specName: missing; a value is required"),
         case(
             with("specName", json!("g 1")),
-            r#"spec.specName: found "g 1"; allowed: 1 to 63 letters, digits and . _ -, beginning and ending with a letter or digit"#,
+            r#"spec.specName: found "g 1"; allowed: 1 to 63 letters, digits and . _ -, starting and ending with a letter or digit"#,
         ),
         case(with("image", json!("Acme/App:1")), IMAGE),
         case(
             with("memory", json!("16 gigs")),
-            r#"spec.memory: found "16 gigs"; allowed: a quantity of memory from 1 byte to less than 8Ei, such as 512Mi or 16Gi"#,
+            r#"spec.memory: found "16 gigs"; allowed: an amount of memory from 1 byte to less than 8Ei, for example 512Mi or 16Gi"#,
         ),
         case(
             with("memory", json!("0Gi")),
-            r#"spec.memory: found "0Gi"; allowed: a quantity of memory from 1 byte to less than 8Ei, such as 512Mi or 16Gi"#,
+            r#"spec.memory: found "0Gi"; allowed: an amount of memory from 1 byte to less than 8Ei, for example 512Mi or 16Gi"#,
         ),
         case(
             with("memory", json!("8Ei")),
-            r#"spec.memory: found "8Ei"; allowed: a quantity of memory from 1 byte to less than 8Ei, such as 512Mi or 16Gi"#,
+            r#"spec.memory: found "8Ei"; allowed: an amount of memory from 1 byte to less than 8Ei, for example 512Mi or 16Gi"#,
         ),
         case(with("memory", json!(16)), "spec.memory: found 16; allowed: a text, in quotes"),
         case(with("gpu", json!(-1)), "spec.gpu: found -1; allowed: 0 to 16 GPUs"),
@@ -50,11 +50,13 @@ fn fields_of_a_pool() {
         case(with("replicas", json!(1.5)), "spec.replicas: found 1.5; allowed: a whole number"),
         case(
             with("replica", json!(1)),
-            "spec.replica: there is no such field; allowed: specName, image, memory, gpu, replicas (nearest: replicas)",
+            "spec.replica: unknown field; allowed: specName, image, memory, gpu, replicas \
+             (nearest: replicas)",
         ),
         case(
             without("claimRef"),
-            "spec.claimRef: found none; allowed: a claim, for a stock pool lives in its claim's namespace",
+            "spec.claimRef: missing; allowed: a claim, because a stock pool is in the namespace \
+             of the claim",
         ),
     ]);
 }
@@ -65,12 +67,13 @@ fn settings_of_pools() {
         Case {
             world: settings(pool(), "stockPool", "runtimeClassName", json!("NVIDIA")),
             reason: SETTINGS,
-            message: r#"settings.stockPool.runtimeClassName: found "NVIDIA"; allowed: 1 to 63 lower-case letters, digits and hyphens, beginning and ending with a letter or digit"#,
+            message: r#"settings.stockPool.runtimeClassName: found "NVIDIA"; allowed: 1 to 63 lowercase letters, digits and hyphens, starting and ending with a letter or digit"#,
         },
         Case {
             world: settings(pool(), "stockPool", "runtimeClass", json!("nvidia")),
             reason: SETTINGS,
-            message: "settings.stockPool.runtimeClass: there is no such field; allowed: runtimeClassName (nearest: runtimeClassName)",
+            message: "settings.stockPool.runtimeClass: unknown field; allowed: runtimeClassName \
+                      (nearest: runtimeClassName)",
         },
     ]);
 }

@@ -41,7 +41,7 @@ fn backends() {
         spec_case(without("backend", "image"), "spec.backend.image: missing; a value is required"),
         spec_case(
             with("backend", "image", json!("Not An Image")),
-            r#"spec.backend.image: found "Not An Image"; allowed: a reference to an image, such as registry.example.org/team/app:1.2; the repository is in lower case"#,
+            r#"spec.backend.image: found "Not An Image"; allowed: an image with a lowercase repository, for example registry.example.org/team/app:1.2"#,
         ),
         spec_case(with("backend", "port", json!(0)), "spec.backend.port: found 0; allowed: 1 to 65535"),
         spec_case(
@@ -58,7 +58,8 @@ fn backends() {
         ),
         spec_case(
             with("backend", "replica", json!(2)),
-            "spec.backend.replica: there is no such field; allowed: image, port, replicas, env (nearest: replicas)",
+            "spec.backend.replica: unknown field; allowed: image, port, replicas, env (nearest: \
+             replicas)",
         ),
         spec_case(
             with("backend", "env", Value::Object(many)),
@@ -72,11 +73,11 @@ fn variables() {
     check(vec![
         spec_case(
             variable("LOG-LEVEL", &json!("info")),
-            r#"spec.backend.env.LOG-LEVEL: found "LOG-LEVEL"; allowed: letters, digits and _, no digit first, as in LOG_LEVEL"#,
+            r#"spec.backend.env.LOG-LEVEL: found "LOG-LEVEL"; allowed: letters, digits and _, not starting with a digit, for example LOG_LEVEL"#,
         ),
         spec_case(
             variable("PGPASSWORD", &json!("hunter22")),
-            r#"spec.backend.env.PGPASSWORD: found "PGPASSWORD"; allowed: any name but PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, DATABASE_URL: these lead to the environment's own database"#,
+            r#"spec.backend.env.PGPASSWORD: found "PGPASSWORD"; allowed: any name except PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, DATABASE_URL, which Paved Road sets for the environment's database"#,
         ),
         spec_case(
             variable("RETRIES", &json!(3)),
@@ -84,11 +85,13 @@ fn variables() {
         ),
         spec_case(
             variable("LONG", &json!("x".repeat(4097))),
-            "spec.backend.env.LONG: found a text of 4097 characters; allowed: at most 4096 characters, none of them NUL",
+            "spec.backend.env.LONG: found a text with 4097 characters; allowed: at most 4096 \
+             characters without NUL",
         ),
         spec_case(
             variable("NUL", &json!("a\0b")),
-            "spec.backend.env.NUL: found a text of 3 characters; allowed: at most 4096 characters, none of them NUL",
+            "spec.backend.env.NUL: found a text with 3 characters; allowed: at most 4096 \
+             characters without NUL",
         ),
     ]);
 }
@@ -106,28 +109,28 @@ fn databases_and_sites() {
         spec_case(without("database", "size"), "spec.database.size: missing; a value is required"),
         spec_case(
             with("database", "sise", json!("small")),
-            "spec.database.sise: there is no such field; allowed: size (nearest: size)",
+            "spec.database.sise: unknown field; allowed: size (nearest: size)",
         ),
         spec_case(
             misspelt,
-            "spec.databse: there is no such field; allowed: backend, database, frontend (nearest: database)",
+            "spec.databse: unknown field; allowed: backend, database, frontend (nearest: database)",
         ),
         spec_case(without("frontend", "appName"), "spec.frontend.appName: missing; a value is required"),
         spec_case(
             app("Checkout"),
-            r#"spec.frontend.appName: found "Checkout"; allowed: 1 to 45 lower-case letters, digits and hyphens, beginning and ending with a letter or digit"#,
+            r#"spec.frontend.appName: found "Checkout"; allowed: 1 to 45 lowercase letters, digits and hyphens, starting and ending with a letter or digit"#,
         ),
         spec_case(
             app("check.out"),
-            r#"spec.frontend.appName: found "check.out"; allowed: 1 to 45 lower-case letters, digits and hyphens, beginning and ending with a letter or digit"#,
+            r#"spec.frontend.appName: found "check.out"; allowed: 1 to 45 lowercase letters, digits and hyphens, starting and ending with a letter or digit"#,
         ),
         spec_case(
             app("checkout-"),
-            r#"spec.frontend.appName: found "checkout-"; allowed: 1 to 45 lower-case letters, digits and hyphens, beginning and ending with a letter or digit"#,
+            r#"spec.frontend.appName: found "checkout-"; allowed: 1 to 45 lowercase letters, digits and hyphens, starting and ending with a letter or digit"#,
         ),
         spec_case(
             app("a-name-that-leaves-no-room-for-what-s3-allows-"),
-            r#"spec.frontend.appName: found "a-name-that-leaves-no-room-for-what-s3-allows-"; allowed: 1 to 45 lower-case letters, digits and hyphens, beginning and ending with a letter or digit"#,
+            r#"spec.frontend.appName: found "a-name-that-leaves-no-room-for-what-s3-allows-"; allowed: 1 to 45 lowercase letters, digits and hyphens, starting and ending with a letter or digit"#,
         ),
         spec_case(
             with("frontend", "retainFiles", json!("yes")),
@@ -135,7 +138,8 @@ fn databases_and_sites() {
         ),
         spec_case(
             with("frontend", "retainFile", json!(true)),
-            "spec.frontend.retainFile: there is no such field; allowed: appName, retainFiles (nearest: retainFiles)",
+            "spec.frontend.retainFile: unknown field; allowed: appName, retainFiles (nearest: \
+             retainFiles)",
         ),
     ]);
 }
@@ -146,11 +150,11 @@ fn names() {
     check(vec![
         spec_case(
             called(Flavour::Namespaced, "check.out"),
-            r#"metadata.name: found "check.out"; allowed: at most 63 lower-case letters, digits and hyphens, a letter first and no hyphen last: the backend's Service is called like the environment"#,
+            r#"metadata.name: found "check.out"; allowed: at most 63 lowercase letters, digits and hyphens, starting with a letter and not ending with a hyphen, as for the backend's Service"#,
         ),
         spec_case(
             called(Flavour::Namespaced, "1st"),
-            r#"metadata.name: found "1st"; allowed: at most 63 lower-case letters, digits and hyphens, a letter first and no hyphen last: the backend's Service is called like the environment"#,
+            r#"metadata.name: found "1st"; allowed: at most 63 lowercase letters, digits and hyphens, starting with a letter and not ending with a hyphen, as for the backend's Service"#,
         ),
     ]);
 }
@@ -173,54 +177,57 @@ fn settings_of_environments() {
         ),
         case(
             rds(json!({"securityGroupIds": ["sg-0123456789abcdef0"]})),
-            "settings.unifiedEnvironment.rds.subnetGroup: missing: unifiedEnvironment.database.mode is rds, so that database servers need a group of subnets",
+            "settings.unifiedEnvironment.rds.subnetGroup: missing; allowed: a subnet group, \
+             because unifiedEnvironment.database.mode is rds",
         ),
         case(
             rds(json!({"subnetGroup": "environments"})),
-            "settings.unifiedEnvironment.rds.securityGroupIds: missing: unifiedEnvironment.database.mode is rds, so that database servers need security groups that let the cluster's pods in",
+            "settings.unifiedEnvironment.rds.securityGroupIds: missing; allowed: security groups \
+             that allow connections from the cluster's pods, because \
+             unifiedEnvironment.database.mode is rds",
         ),
         case(
             rds(json!({"subnetGroup": "environments", "securityGroupIds": ["default"]})),
-            r#"settings.unifiedEnvironment.rds.securityGroupIds[0]: found "default"; allowed: the id of a security group, sg-…"#,
+            r#"settings.unifiedEnvironment.rds.securityGroupIds[0]: found "default"; allowed: the ID of a security group, for example sg-0123456789abcdef0"#,
         ),
         case(
             rds(json!({"subnetGroup": "Environments"})),
-            r#"settings.unifiedEnvironment.rds.subnetGroup: found "Environments"; allowed: a name of 1 to 255 lower-case letters, digits, spaces and . _ -, a letter or digit first"#,
+            r#"settings.unifiedEnvironment.rds.subnetGroup: found "Environments"; allowed: 1 to 255 lowercase letters, digits, spaces and . _ -, starting with a letter or digit"#,
         ),
         case(
             by_settings("region", json!("cn-north-1")),
-            r#"settings.unifiedEnvironment.region: found "cn-north-1"; allowed: a public AWS region such as us-east-1; CloudFront is not in those of China and of governments"#,
+            r#"settings.unifiedEnvironment.region: found "cn-north-1"; allowed: a public AWS region, for example us-east-1. CloudFront does not serve regions of China and of governments"#,
         ),
         case(
             by_settings("publisherRoleArns", json!(["arn:aws:iam::123456789012:user/ada"])),
-            r#"settings.unifiedEnvironment.publisherRoleArns[0]: found "arn:aws:iam::123456789012:user/ada"; allowed: the ARN of an IAM role, arn:aws:iam::123456789012:role/…"#,
+            r#"settings.unifiedEnvironment.publisherRoleArns[0]: found "arn:aws:iam::123456789012:user/ada"; allowed: the ARN of an IAM role, for example arn:aws:iam::123456789012:role/publisher"#,
         ),
         case(
             by_settings("publisherRoleArns", json!(["*"])),
-            r#"settings.unifiedEnvironment.publisherRoleArns[0]: found "*"; allowed: the ARN of an IAM role, arn:aws:iam::123456789012:role/…"#,
+            r#"settings.unifiedEnvironment.publisherRoleArns[0]: found "*"; allowed: the ARN of an IAM role, for example arn:aws:iam::123456789012:role/publisher"#,
         ),
         case(
             by_settings("ingress", json!({"domain": "https://apps.acme.io"})),
-            r#"settings.unifiedEnvironment.ingress.domain: found "https://apps.acme.io"; allowed: at most 189 lower-case letters, digits, hyphens and dots, as in apps.example.org"#,
+            r#"settings.unifiedEnvironment.ingress.domain: found "https://apps.acme.io"; allowed: at most 189 lowercase letters, digits, hyphens and dots, for example apps.example.org"#,
         ),
         case(
             by_settings("ingress", json!({"className": ""})),
-            r#"settings.unifiedEnvironment.ingress.className: found ""; allowed: at most 253 lower-case letters, digits, hyphens and dots, as in apps.example.org"#,
+            r#"settings.unifiedEnvironment.ingress.className: found ""; allowed: at most 253 lowercase letters, digits, hyphens and dots, for example apps.example.org"#,
         ),
         case(
             by_settings("ingress", json!({"clusterIssuer": "Let's Encrypt"})),
-            r#"settings.unifiedEnvironment.ingress.clusterIssuer: found "Let's Encrypt"; allowed: at most 253 lower-case letters, digits, hyphens and dots, as in apps.example.org"#,
+            r#"settings.unifiedEnvironment.ingress.clusterIssuer: found "Let's Encrypt"; allowed: at most 253 lowercase letters, digits, hyphens and dots, for example apps.example.org"#,
         ),
         case(
             by_settings("ingress", json!({"annotations": {"crossplane.io/paused": "true"}})),
-            r#"settings.unifiedEnvironment.ingress.annotations.crossplane.io/paused: found "crossplane.io/paused"; allowed: the key of an annotation such as example.org/name, in no domain of Crossplane's"#,
+            r#"settings.unifiedEnvironment.ingress.annotations.crossplane.io/paused: found "crossplane.io/paused"; allowed: an annotation key outside Crossplane's domains, for example example.org/name"#,
         ),
         case(
             by_settings(
                 "ingress",
                 json!({"clusterIssuer": "one", "annotations": {"cert-manager.io/cluster-issuer": "two"}}),
             ),
-            r#"settings.unifiedEnvironment.ingress.annotations.cert-manager.io/cluster-issuer: found "two"; allowed: one, as ingress.clusterIssuer says, or one of the two settings"#,
+            r#"settings.unifiedEnvironment.ingress.annotations.cert-manager.io/cluster-issuer: found "two"; allowed: one, the value of ingress.clusterIssuer. Set only one of the two settings"#,
         ),
         case(
             by_settings("rds", json!({"maxAllocatedStorage": 100})),
@@ -228,15 +235,16 @@ fn settings_of_environments() {
         ),
         case(
             by_settings("resources", json!({"small": {"cpu": "0m"}})),
-            r#"settings.unifiedEnvironment.resources.small.cpu: found "0m"; allowed: cores from 0.001 up, such as 2 or 0.5, or thousandths, such as 250m"#,
+            r#"settings.unifiedEnvironment.resources.small.cpu: found "0m"; allowed: 0.001 cores or more, for example 2, 0.5 or 250m"#,
         ),
         case(
             by_settings("resources", json!({"large": {"memory": "2 gigs"}})),
-            r#"settings.unifiedEnvironment.resources.large.memory: found "2 gigs"; allowed: a quantity of memory from 1 byte to less than 8Ei, such as 512Mi or 16Gi"#,
+            r#"settings.unifiedEnvironment.resources.large.memory: found "2 gigs"; allowed: an amount of memory from 1 byte to less than 8Ei, for example 512Mi or 16Gi"#,
         ),
         case(
             by_settings("publisherRoles", json!([])),
-            "settings.unifiedEnvironment.publisherRoles: there is no such field; allowed: region, database, rds, resources, ingress, publisherRoleArns (nearest: publisherRoleArns)",
+            "settings.unifiedEnvironment.publisherRoles: unknown field; allowed: region, \
+             database, rds, resources, ingress, publisherRoleArns (nearest: publisherRoleArns)",
         ),
     ]);
 }

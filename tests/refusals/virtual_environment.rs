@@ -59,7 +59,7 @@ fn parameters() {
     let mut misplaced = virtual_environment();
     misplaced.xr["spec"]["size"] = json!("small");
     check(vec![
-        case(misplaced, "spec.size: there is no such field; allowed: parameters"),
+        case(misplaced, "spec.size: unknown field; allowed: parameters"),
         case(
             with("type", json!("gek")),
             r#"spec.parameters.type: found "gek"; allowed: vcluster, gke, eks, aks"#,
@@ -70,7 +70,8 @@ fn parameters() {
         ),
         case(
             with("sise", json!("small")),
-            "spec.parameters.sise: there is no such field; allowed: type, size, app, gitops, knative, expose (nearest: size)",
+            "spec.parameters.sise: unknown field; allowed: type, size, app, gitops, knative, \
+             expose (nearest: size)",
         ),
         case(
             with("knative", json!({"enabled": "yes"})),
@@ -78,7 +79,7 @@ fn parameters() {
         ),
         case(
             spec(of_type("gke"), "expose", json!("loadBalancer")),
-            r#"spec.parameters.expose: found "loadBalancer"; allowed: cluster: the platform team decides who reaches a cluster of type gke"#,
+            r#"spec.parameters.expose: found "loadBalancer"; allowed: cluster: the platform team decides who can reach a cluster of type gke"#,
         ),
     ]);
 }
@@ -93,31 +94,32 @@ fn applications() {
         case(without, "spec.parameters.app.chart.repository: missing; a value is required"),
         case(
             chart("repository", json!("stefanprodan.github.io/podinfo")),
-            r#"spec.parameters.app.chart.repository: found "stefanprodan.github.io/podinfo"; allowed: a URL such as https://charts.example.org or oci://registry.example.org/charts"#,
+            r#"spec.parameters.app.chart.repository: found "stefanprodan.github.io/podinfo"; allowed: a URL, for example https://charts.example.org or oci://registry.example.org/charts"#,
         ),
         case(
             chart("repository", json!("https://bot:s3cr3t@charts.example.org")),
-            "spec.parameters.app.chart.repository: found a URL with credentials or a query in it; allowed: a URL without them: secrets do not belong in a claim",
+            "spec.parameters.app.chart.repository: found a URL with credentials or a query; \
+             allowed: a URL without credentials and query, because a claim must not have secrets",
         ),
         case(
             chart("name", json!("pod info")),
-            r#"spec.parameters.app.chart.name: found "pod info"; allowed: the name of a chart, such as podinfo"#,
+            r#"spec.parameters.app.chart.name: found "pod info"; allowed: the name of a chart, for example podinfo"#,
         ),
         case(
             chart("version", json!("latest")),
-            r#"spec.parameters.app.chart.version: found "latest"; allowed: a whole version such as 1.2.3"#,
+            r#"spec.parameters.app.chart.version: found "latest"; allowed: a full version, for example 1.2.3"#,
         ),
         case(
             chart("version", json!("6.9")),
-            r#"spec.parameters.app.chart.version: found "6.9"; allowed: a whole version such as 1.2.3"#,
+            r#"spec.parameters.app.chart.version: found "6.9"; allowed: a full version, for example 1.2.3"#,
         ),
         case(
             at("/app/namespace", json!("Conference")),
-            r#"spec.parameters.app.namespace: found "Conference"; allowed: 1 to 63 lower-case letters, digits and hyphens, beginning and ending with a letter or digit"#,
+            r#"spec.parameters.app.namespace: found "Conference"; allowed: 1 to 63 lowercase letters, digits and hyphens, starting and ending with a letter or digit"#,
         ),
         case(
             at("/app/namespace", json!("knative-serving")),
-            r#"spec.parameters.app.namespace: found "knative-serving"; allowed: another namespace: this one comes and goes with Knative"#,
+            r#"spec.parameters.app.namespace: found "knative-serving"; allowed: another namespace, because Knative creates and deletes this namespace"#,
         ),
         case(
             at("/app/values", json!(["replicaCount"])),
@@ -139,19 +141,20 @@ fn repositories_to_follow() {
     check(vec![
         case(
             at("/gitops/repoURL", json!("https://bot:ghp_s3cr3t@git.example.org/team/app.git")),
-            "spec.parameters.gitops.repoURL: found a URL with credentials or a query in it; allowed: a URL without them: secrets do not belong in a claim",
+            "spec.parameters.gitops.repoURL: found a URL with credentials or a query; allowed: a \
+             URL without credentials and query, because a claim must not have secrets",
         ),
         case(
             at("/gitops/repoURL", json!("team/app")),
-            r#"spec.parameters.gitops.repoURL: found "team/app"; allowed: a URL such as https://git.example.org/team/app.git or git@git.example.org:team/app.git"#,
+            r#"spec.parameters.gitops.repoURL: found "team/app"; allowed: a URL, for example https://git.example.org/team/app.git or git@git.example.org:team/app.git"#,
         ),
         case(
             at("/gitops/path", json!("../other")),
-            r#"spec.parameters.gitops.path: found "../other"; allowed: a folder in the repository, such as deploy/production"#,
+            r#"spec.parameters.gitops.path: found "../other"; allowed: a folder in the repository, for example deploy/production"#,
         ),
         case(
             at("/gitops/path", json!("/etc")),
-            r#"spec.parameters.gitops.path: found "/etc"; allowed: a folder in the repository, such as deploy/production"#,
+            r#"spec.parameters.gitops.path: found "/etc"; allowed: a folder in the repository, for example deploy/production"#,
         ),
         case(
             at("/gitops/targetRevision", json!("--all")),
@@ -159,7 +162,7 @@ fn repositories_to_follow() {
         ),
         case(
             at("/gitops/branch", json!("main")),
-            "spec.parameters.gitops.branch: there is no such field; allowed: repoURL, path, targetRevision",
+            "spec.parameters.gitops.branch: unknown field; allowed: repoURL, path, targetRevision",
         ),
     ]);
 }
@@ -175,23 +178,23 @@ fn what_runs_cannot_become_another() {
     check(vec![
         case(
             spec(running, "type", json!("gke")),
-            r#"spec.parameters.type: found "gke"; allowed: vcluster, as it is: make a new environment for another type"#,
+            r#"spec.parameters.type: found "gke"; allowed: vcluster, the current type. For another type, create a new environment"#,
         ),
         case(
             spec(eks.clone(), "type", json!("vcluster")),
-            r#"spec.parameters.type: found "vcluster"; allowed: eks, as it is: make a new environment for another type"#,
+            r#"spec.parameters.type: found "vcluster"; allowed: eks, the current type. For another type, create a new environment"#,
         ),
         case(
             spec(eks, "size", json!("large")),
-            r#"spec.parameters.size: found "large"; allowed: small, as it is: nodes of eks cannot be changed"#,
+            r#"spec.parameters.size: found "large"; allowed: small, the current size, because nodes of eks cannot be changed"#,
         ),
         case(
             spec(aks, "size", json!("large")),
-            r#"spec.parameters.size: found "large"; allowed: small, as it is: nodes of aks cannot be changed"#,
+            r#"spec.parameters.size: found "large"; allowed: small, the current size, because nodes of aks cannot be changed"#,
         ),
         case(
             moved,
-            r#"spec.parameters.app.namespace: found "elsewhere"; allowed: conference, where it runs: a release does not move"#,
+            r#"spec.parameters.app.namespace: found "elsewhere"; allowed: conference, the current namespace, because a Helm release cannot move"#,
         ),
     ]);
 }
@@ -202,7 +205,7 @@ fn namespace_that_begins_with_kube_is_rejected() {
     composite.xr["metadata"]["name"] = json!("kube-system");
     check(vec![case(
         composite,
-        r#"metadata.name: found "kube-system"; allowed: a name whose namespace, kube-system-5f0c9, does not begin with kube-: Kubernetes keeps these for itself"#,
+        r#"metadata.name: found "kube-system"; allowed: another name, because Kubernetes reserves the namespace kube-system-5f0c9"#,
     )]);
 }
 
@@ -214,19 +217,22 @@ fn settings_that_a_type_needs() {
     check(vec![
         case(
             lacking("gke", "/gke/location"),
-            "settings.environment.gke.location: missing; allowed: a region or zone such as europe-west1",
+            "settings.environment.gke.location: missing; allowed: a region or zone, for example \
+             europe-west1",
         ),
         case(
             lacking("gke", "/gke/projectId"),
-            "settings.environment.gke.projectId: missing; allowed: the name of a project such as acme-dev",
+            "settings.environment.gke.projectId: missing; allowed: the name of a project, for \
+             example acme-dev",
         ),
         case(
             lacking("gke", "/allowedCidrs"),
-            "settings.environment.allowedCidrs: missing; allowed: a network such as 198.51.100.0/24, from which the providers reach the cluster",
+            "settings.environment.allowedCidrs: missing; allowed: the network of the providers, \
+             for example 198.51.100.0/24",
         ),
         case(
             lacking("eks", "/eks/region"),
-            "settings.environment.eks.region: missing; allowed: a region such as eu-west-1",
+            "settings.environment.eks.region: missing; allowed: a region, for example eu-west-1",
         ),
         case(
             lacking("eks", "/eks/subnetIds"),
@@ -238,19 +244,23 @@ fn settings_that_a_type_needs() {
         ),
         case(
             lacking("eks", "/eks/clusterRoleArn"),
-            "settings.environment.eks.clusterRoleArn: missing; allowed: the ARN of the role that control planes take",
+            "settings.environment.eks.clusterRoleArn: missing; allowed: the ARN of the role of \
+             the control plane",
         ),
         case(
             lacking("eks", "/eks/nodeRoleArn"),
-            "settings.environment.eks.nodeRoleArn: missing; allowed: the ARN of the role that nodes take",
+            "settings.environment.eks.nodeRoleArn: missing; allowed: the ARN of the role of the \
+             nodes",
         ),
         case(
             lacking("eks", "/allowedCidrs"),
-            "settings.environment.allowedCidrs: missing; allowed: a network such as 198.51.100.0/24, from which the providers reach the cluster",
+            "settings.environment.allowedCidrs: missing; allowed: the network of the providers, \
+             for example 198.51.100.0/24",
         ),
         case(
             lacking("aks", "/aks/location"),
-            "settings.environment.aks.location: missing; allowed: a location such as westeurope",
+            "settings.environment.aks.location: missing; allowed: a location, for example \
+             westeurope",
         ),
         case(
             lacking("aks", "/aks/resourceGroupName"),
@@ -258,7 +268,8 @@ fn settings_that_a_type_needs() {
         ),
         case(
             lacking("aks", "/allowedCidrs"),
-            "settings.environment.allowedCidrs: missing; allowed: a network such as 198.51.100.0/24, from which the providers reach the cluster",
+            "settings.environment.allowedCidrs: missing; allowed: the network of the providers, \
+             for example 198.51.100.0/24",
         ),
         case(
             reached_from("eks", &["198.51.100.0/24", "10.0.0.0/8"]),
@@ -295,17 +306,17 @@ fn settings_that_are_wrong() {
         case(
             "/allowedCidrs",
             json!(["198.51.100.0/24", "2001:db8::/48"]),
-            r#"settings.environment.allowedCidrs[1]: found "2001:db8::/48"; allowed: an IPv4 network such as 203.0.113.0/24"#,
+            r#"settings.environment.allowedCidrs[1]: found "2001:db8::/48"; allowed: an IPv4 network, for example 203.0.113.0/24"#,
         ),
         case(
             "/charts/vcluster",
             json!("0.36"),
-            r#"settings.environment.charts.vcluster: found "0.36"; allowed: a whole version such as 1.2.3"#,
+            r#"settings.environment.charts.vcluster: found "0.36"; allowed: a full version, for example 1.2.3"#,
         ),
         case(
             "/charts/vcluster",
             json!("0.19.5"),
-            r#"settings.environment.charts.vcluster: found "0.19.5"; allowed: 0.20.0 or later, whose values have the names that are used here"#,
+            r#"settings.environment.charts.vcluster: found "0.19.5"; allowed: 0.20.0 or later, because earlier charts have other values"#,
         ),
         case(
             "/allowedCidrs",
@@ -320,7 +331,8 @@ fn settings_that_are_wrong() {
         case(
             "/charts/argo",
             json!("10.1.1"),
-            "settings.environment.charts.argo: there is no such field; allowed: vcluster, argocd, knative (nearest: argocd)",
+            "settings.environment.charts.argo: unknown field; allowed: vcluster, argocd, knative \
+             (nearest: argocd)",
         ),
         case(
             "/typeBySize/small",
@@ -330,27 +342,28 @@ fn settings_that_are_wrong() {
         case(
             "/machineTypes/gke/tiny",
             json!("e2-micro"),
-            "settings.environment.machineTypes.gke.tiny: there is no such field; allowed: small, medium, large",
+            "settings.environment.machineTypes.gke.tiny: unknown field; allowed: small, medium, \
+             large",
         ),
         case(
             "/machineTypes/eks/small",
             json!("t3 large"),
-            r#"settings.environment.machineTypes.eks.small: found "t3 large"; allowed: a machine type such as e2-standard-4"#,
+            r#"settings.environment.machineTypes.eks.small: found "t3 large"; allowed: a machine type, for example e2-standard-4"#,
         ),
         case(
             "/eks/clusterRoleArn",
             json!("environments-cluster"),
-            r#"settings.environment.eks.clusterRoleArn: found "environments-cluster"; allowed: a role such as arn:aws:iam::123456789012:role/nodes"#,
+            r#"settings.environment.eks.clusterRoleArn: found "environments-cluster"; allowed: a role, for example arn:aws:iam::123456789012:role/nodes"#,
         ),
         case(
             "/eks/subnetIds",
             json!(["subnet-1", "subnet-2"]),
-            r#"settings.environment.eks.subnetIds[0]: found "subnet-1"; allowed: a subnet such as subnet-0a1b2c3d4e5f60718"#,
+            r#"settings.environment.eks.subnetIds[0]: found "subnet-1"; allowed: a subnet, for example subnet-0a1b2c3d4e5f60718"#,
         ),
         case(
             "/loadBalancerAnnotations",
             json!({"not a key": "x"}),
-            r#"settings.environment.loadBalancerAnnotations.not a key: found "not a key"; allowed: the key of an annotation such as service.beta.kubernetes.io/aws-load-balancer-scheme"#,
+            r#"settings.environment.loadBalancerAnnotations.not a key: found "not a key"; allowed: an annotation key, for example service.beta.kubernetes.io/aws-load-balancer-scheme"#,
         ),
         case(
             "/aks/identity",

@@ -37,7 +37,7 @@ function pages({ kinds, states }) {
     operations: { path: '/operations' },
     nowhere: { path: '/nowhere' },
     'may-not': { path: '/', before: refusing('**/api/v1/me', 403, 'The portal may not act for you: whoever runs it has to let its role impersonate the user "oidc:ada".') },
-    'no-answer': { path: '/', before: refusing('**/api/v1/me', 502, 'The Kubernetes API does not answer just now.') },
+    'no-answer': { path: '/', before: refusing('**/api/v1/me', 502, 'The Kubernetes API does not respond.') },
     'session-ended': { path: '/', before: refusing('**/api/v1/watch', 401, 'Sign in.'), screen: true },
     offline: { path: '/?owner=*', act: offline, screen: true },
     'choose-forbidden': { path: '/new', before: mayNothing },
@@ -68,7 +68,7 @@ async function refuse(page) {
 
 const offline = async (page) => {
   await page.context().setOffline(true);
-  await page.getByText('This device is offline').waitFor();
+  await page.getByText('You are offline').waitFor();
 };
 
 /** Nobody may make anything. */
@@ -84,13 +84,13 @@ const gone = (one) => async (page) => {
   await page.route('**/api/v1/watch', (route) => route.fulfill({ contentType: 'text/event-stream', body: 'event: snapshot\ndata: {"total":0}\n\nevent: synced\nid: other-0-scope\ndata: {}\n\n' }));
   await page.route('**/api/v1/environments?*', (route) => route.fulfill({ json: { items: [] } }));
   await page.evaluate(() => window.dispatchEvent(new window.Event('offline')));
-  await page.getByRole('heading', { name: `${one.name} is gone` }).waitFor();
+  await page.getByRole('heading', { name: `${one.name} was deleted` }).waitFor();
 };
 
 /** Asks for a deletion that is refused. */
 const remove = (one) => async (page) => {
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
-  await page.getByLabel(/Type its name/).fill(one.name);
+  await page.getByLabel(/^Type .* to confirm/).fill(one.name);
   await page.getByRole('button', { name: 'Delete environment' }).click();
   await page.getByText('was not deleted').waitFor();
   await settle(page);

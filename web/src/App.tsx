@@ -66,7 +66,7 @@ export function App({ store, portal }: Props) {
 function Ended() {
   return (
     <p role="alert">
-      Your session has ended. <a href={signIn()}>Sign in again</a>, and you come back to this page with what you have typed.
+      Your session has ended. <a href={signIn()}>Sign in again</a> to return to this page. Your input is kept.
     </p>
   );
 }
@@ -79,7 +79,7 @@ function Gate() {
     // Not before there is something to look at, and nothing else to do.
     if (synced) return whenIdle(() => void loadRest());
   }, [synced]);
-  if (session.state === 'unknown') return <Opening says="Asking the portal who you are…" />;
+  if (session.state === 'unknown') return <Opening says="Checking your sign-in…" />;
   if (session.state === 'unreachable') return <Unreachable why={session.why} />;
   if (session.state === 'refused') return <Forbidden error={session.error} />;
   if (session.state === 'out' && !session.me) return <SignInPage told={session.told} elsewhere={session.elsewhere} />;

@@ -34,19 +34,19 @@ it('a view that does not load says so in its place, and the others are still to 
   world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision' });
   const { user } = open(ADA, world);
   await user.click(await screen.findByRole('tab', { name: 'YAML' }));
-  expect(await screen.findByRole('alert')).toHaveTextContent('This could not be loadedThe portal may have been upgraded');
+  expect(await screen.findByRole('alert')).toHaveTextContent('Could not load this sectionThe portal did not respond');
   expect(screen.getByRole('button', { name: 'Try again' })).toBeVisible();
   await expectAccessible();
   // Offline there is nothing to load it from, and what is shown would be lost.
   const online = vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
   act(() => void window.dispatchEvent(new Event('offline')));
-  expect(await screen.findByText(/Load the page again once it is not/)).toBeVisible();
+  expect(await screen.findByText(/Reload the page when you are online again/)).toBeVisible();
   expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull();
   online.mockRestore();
   act(() => void window.dispatchEvent(new Event('online')));
   expect(await screen.findByRole('button', { name: 'Try again' })).toBeVisible();
   await user.click(screen.getByRole('tab', { name: 'Overview' }));
-  expect(await screen.findByRole('region', { name: 'What it is made of' })).toBeVisible();
+  expect(await screen.findByRole('region', { name: 'Resources' })).toBeVisible();
   expect(screen.queryByRole('alert')).toBeNull();
 });
 
@@ -62,7 +62,7 @@ it('a page that cannot be drawn says so, and leads on', async () => {
 it('a form that does not load leaves what is around it, and the other kinds', async () => {
   const { user } = open('/new');
   await user.click(await screen.findByRole('link', { name: 'GPU workspace' }));
-  expect(await screen.findByRole('alert')).toHaveTextContent('This could not be loaded');
+  expect(await screen.findByRole('alert')).toHaveTextContent('Could not load this section');
   expect(screen.getByRole('heading', { level: 1, name: 'New GPU workspace' })).toBeVisible();
   await user.click(screen.getByRole('link', { name: 'All templates' }));
   expect(await screen.findByRole('link', { name: 'GPU workspace' })).toBeVisible();

@@ -80,7 +80,7 @@ describe('a change', () => {
     // At once: before the preview has answered by itself.
     await user.click(screen.getByRole('button', { name: 'Save changes' }));
     expect(await screen.findByText(/This would be rejected\. Fix the marked fields, or save it anyway\./)).toBeVisible();
-    expect(screen.getByLabelText(/^Instance type/)).toHaveAccessibleDescription(/a GPU machine is needed/);
+    expect(screen.getByLabelText(/^Instance type/)).toHaveAccessibleDescription(/allowed: a GPU machine/);
     expect(puts(there)).toBe(0);
     await expectAccessible();
     await user.click(screen.getByRole('button', { name: 'Save changes' }));

@@ -65,7 +65,7 @@ describe.each(APIS)('the form of %s', (api) => {
     expect(within(preview).getAllByRole('listitem').length).toBeGreaterThan(0);
     const name = screen.getByLabelText<HTMLInputElement>(/^Name\b/).value;
     await user.click(make);
-    expect(await screen.findByRole('region', { name: 'What it is made of' })).toBeVisible();
+    expect(await screen.findByRole('region', { name: 'Resources' })).toBeVisible();
     expect(screen.getByRole('heading', { name, level: 1 })).toBeVisible();
     const made = [...world.environments.values()][0]!;
     expect(faultsIn(kind.schema as Schema, made.spec)).toEqual([]);
@@ -80,7 +80,7 @@ describe('a form', () => {
     open(GPU);
     expect(await screen.findByLabelText(/^Owner/)).toHaveValue('ada@acme.io');
     expect(screen.getByLabelText(/^SSH public keys/)).toHaveValue('ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop');
-    expect(screen.getByLabelText(/^Disk \(GiB\)/)).toHaveAccessibleDescription('Size of the disk in GiB. It can grow, never shrink. A volume that was attached by hand blocks the change.');
+    expect(screen.getByLabelText(/^Disk \(GiB\)/)).toHaveAccessibleDescription('Size of the disk in GiB. It can only grow. A volume that was attached by hand blocks the change.');
     expect(screen.getByText(/More options/).closest('details')).not.toHaveAttribute('open');
     const labels = [...document.querySelectorAll('.schema-form .field')].map((field) => (field as HTMLElement).dataset['name']);
     expect(labels.filter((name) => name !== 'parameters')).toEqual(['owner', 'instanceType', 'opencvVersion', 'sshPublicKeys', 'allowedCidrs', 'diskGB', 'region']);
@@ -108,21 +108,21 @@ describe('a form', () => {
 
   it('says what else is wrong where browsers do not read one of the patterns', () => {
     const schema: Schema = { type: 'object', required: ['name'], properties: { name: { type: 'string' }, code: { type: 'string', pattern: '(?i)^[a-z]+$' }, pattern: { type: 'string', pattern: '^a' } } };
-    expect(faultsIn(schema, { code: '1', pattern: 'b' })).toEqual([{ path: ['name'], message: 'Required' }, { path: ['pattern'], message: 'Not in the form that is allowed: ^a' }]);
+    expect(faultsIn(schema, { code: '1', pattern: 'b' })).toEqual([{ path: ['name'], message: 'Required' }, { path: ['pattern'], message: 'Invalid format. Pattern: ^a' }]);
   });
 
   it('shows the server’s refusal at its field, unfolds it, and lets go of it once it is changed', async () => {
     const { world, user } = open(GPU);
     await screen.findByLabelText(/^Owner/);
     const errors = [
-      { field: 'spec.parameters.allowedCidrs', message: 'found 17; at most 16 are allowed' },
+      { field: 'spec.parameters.allowedCidrs', message: 'found 17; allowed: at most 16' },
       { field: 'spec.parameters.allowedCidrs[0]', message: 'found "10.0.0.1/8"; host bits are set' },
       { field: 'spec.parameters.region', message: 'found "mars-1"; there is no such region' },
       { field: 'spec', message: 'it is too large' },
     ];
     world.refuse('POST', /environments$/, { status: 422, detail: 'GpuDevWorkspaceClaim "x" is invalid', errors });
     await user.click(screen.getByRole('button', { name: CREATE }));
-    await waitFor(() => expect(screen.getByLabelText(/^Allowed CIDRs/)).toHaveAccessibleDescription(/found 17; at most 16 are allowed; Line 1: found "10.0.0.1\/8"; host bits are set/));
+    await waitFor(() => expect(screen.getByLabelText(/^Allowed CIDRs/)).toHaveAccessibleDescription(/found 17; allowed: at most 16; Line 1: found "10.0.0.1\/8"; host bits are set/));
     const field = screen.getByLabelText(/^Region/);
     expect(field).toHaveAccessibleDescription(/found "mars-1"/);
     expect(field.closest('details')).toHaveAttribute('open');
@@ -159,10 +159,10 @@ describe('a form', () => {
   it('says neither of what was lost on its way that it was not made, nor of a conflict of quotas that the name is taken', async () => {
     const { world, user } = open(GPU);
     await screen.findByLabelText(/^Owner/);
-    world.refuse('POST', /environments$/, { status: 504, detail: 'It took too long.' });
+    world.refuse('POST', /environments$/, { status: 504, detail: 'The request timed out.' });
     await user.click(screen.getByRole('button', { name: CREATE }));
     expect(await screen.findByText(/We could not confirm that it was created/)).toBeVisible();
-    expect(screen.getByText('It took too long.')).toBeVisible();
+    expect(screen.getByText('The request timed out.')).toBeVisible();
     world.refuse('POST', /environments$/, { status: 409, detail: 'Operation cannot be fulfilled on resourcequotas "environments": the object has been modified' });
     await user.click(screen.getByRole('button', { name: CREATE }));
     expect(await screen.findByText(/Operation cannot be fulfilled on resourcequotas/)).toBeVisible();
@@ -174,22 +174,22 @@ describe('a form', () => {
     const { user } = open(`/new?kind=${kindPath(kindOf('virtual-environment'))}`);
     await user.selectOptions(await screen.findByLabelText(/^Type/), 'gke');
     await user.selectOptions(screen.getByLabelText(/^Expose/), 'loadBalancer');
-    const refused = await screen.findByText(/is refused: spec.parameters: expose: loadBalancer is for vcluster/);
+    const refused = await screen.findByText(/is rejected: spec.parameters: expose: loadBalancer is for vcluster/);
     expect(refused.closest('[role="status"]')).toBeInTheDocument();
     await user.click(screen.getByRole('button', { name: CREATE }));
-    expect(await screen.findByText('expose: loadBalancer is for vcluster; the platform team decides who reaches a managed cluster')).toHaveRole('alert');
+    expect(await screen.findByText('expose: loadBalancer is for vcluster; the platform team decides who can reach a managed cluster')).toHaveRole('alert');
     await expectAccessible();
   });
 
   it('asks twice before it makes what would be refused then', async () => {
     const { world, user } = open(GPU);
     await screen.findByLabelText(/^Owner/);
-    world.refuse('POST', /preview$/, { status: 422, detail: 'spec.parameters.instanceType: found "m5.large"; a GPU machine is needed', lasts: true });
+    world.refuse('POST', /preview$/, { status: 422, detail: 'spec.parameters.instanceType: found "m5.large"; allowed: a GPU machine', lasts: true });
     const type = screen.getByLabelText(/^Instance type/);
     await user.clear(type);
     await user.type(type, 'm5.large');
     const preview = await screen.findByRole('region', { name: 'Preview' });
-    await within(preview).findByText(/a GPU machine is needed/);
+    await within(preview).findByText(/allowed: a GPU machine/);
     const make = screen.getByRole('button', { name: CREATE });
     await user.click(make);
     expect(await screen.findByText(/This would be rejected/)).toBeVisible();
@@ -230,7 +230,7 @@ describe('a form', () => {
     await user.type(namespace, 'team-shop');
     await fill(user, 'stock-pool');
     await user.click(screen.getByRole('button', { name: CREATE }));
-    expect(await screen.findByRole('region', { name: 'What it is made of' })).toBeVisible();
+    expect(await screen.findByRole('region', { name: 'Resources' })).toBeVisible();
     expect([...world.environments.keys()]).toEqual([expect.stringContaining('team-shop')]);
   });
 
@@ -261,14 +261,14 @@ describe('a form', () => {
     await user.click(screen.getByText(/More options/));
     const env = screen.getByLabelText('Environment variables');
     await user.type(env, 'LOG_LEVEL');
-    expect(env).toHaveAccessibleDescription(/Line 1: NAME=value is needed/);
+    expect(env).toHaveAccessibleDescription(/Line 1: write NAME=value/);
     // Nothing is made without what is marked as wrong.
     await user.click(screen.getByRole('button', { name: CREATE }));
     await waitFor(() => expect(env).toHaveFocus());
     expect(world.asked).not.toContain('POST /api/v1/environments');
     await user.type(env, '=info{enter}A=b=c');
     await user.click(screen.getByRole('button', { name: CREATE }));
-    await screen.findByRole('heading', { name: 'What it is made of' });
+    await screen.findByRole('heading', { name: 'Resources' });
     expect([...world.environments.values()][0]!.spec['backend']).toMatchObject({ env: { LOG_LEVEL: 'info', A: 'b=c' } });
   });
 });
@@ -288,7 +288,7 @@ it('keeps free YAML that cannot be read yet as it is, and makes nothing of it', 
   expect(world.asked).not.toContain('POST /api/v1/environments');
   await user.type(values, '2]');
   await user.click(screen.getByRole('button', { name: CREATE }));
-  await screen.findByRole('heading', { name: 'What it is made of' });
+  await screen.findByRole('heading', { name: 'Resources' });
   expect([...world.environments.values()][0]!.spec['parameters']).toMatchObject({ app: { values: { replicas: [2] } } });
 });
 
@@ -326,7 +326,7 @@ it('what was made begins anew the next time', async () => {
   await user.type(await screen.findByLabelText(/^Spec name/), 'g7.2');
   await user.type(screen.getByLabelText(/^Replicas/), '2');
   await user.click(screen.getByRole('button', { name: CREATE }));
-  await screen.findByRole('heading', { name: 'What it is made of' });
+  await screen.findByRole('heading', { name: 'Resources' });
   expect(Object.keys(sessionStorage)).toEqual([]);
   unmount();
   open(path, world);
@@ -355,7 +355,7 @@ describe('SSH keys', () => {
 
   it('that cannot be read are not left out without a word', async () => {
     const world = new World();
-    const detail = 'The Kubernetes API does not answer just now.';
+    const detail = 'The Kubernetes API does not respond.';
     world.refuse('GET', /keys$/, { status: 502, detail });
     world.refuse('GET', /keys$/, { status: 502, detail });
     const { user } = open(path, world);
@@ -369,7 +369,7 @@ describe('SSH keys', () => {
 
   it('are no matter of a kind that takes none', async () => {
     const world = new World();
-    world.refuse('GET', /keys$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
+    world.refuse('GET', /keys$/, { status: 502, detail: 'The Kubernetes API does not respond.' });
     open(`/new?kind=${kindPath(kindOf('stock-pool'))}`, world);
     expect(await screen.findByLabelText(/^Spec name/)).toBeVisible();
     expect(screen.queryByRole('alert')).toBeNull();
@@ -399,14 +399,14 @@ it('whoever comes before it is known what a kind is described by sees the form a
 
 it('a preview that nobody answered is asked for again', async () => {
   const world = new World();
-  world.refuse('POST', /preview$/, { status: 502, detail: 'The Kubernetes API does not answer just now.', lasts: true });
+  world.refuse('POST', /preview$/, { status: 502, detail: 'The Kubernetes API does not respond.', lasts: true });
   const { user } = open(`/new?kind=${kindPath(kindOf('gpu-workspace'))}`, world);
   const preview = await screen.findByRole('region', { name: 'Preview' });
   const again = await within(preview).findByRole('button', { name: 'Try again' });
   world.relent();
   await user.click(again);
   expect(await within(preview).findByText(/Creates \d+ resources?\./)).toBeVisible();
-  expect(within(preview).queryByText('The Kubernetes API does not answer just now.')).toBeNull();
+  expect(within(preview).queryByText('The Kubernetes API does not respond.')).toBeNull();
 });
 
 const PEM = ['-----BEGIN OPENSSH PRIVATE KEY-----', 'b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW', 'QyNTUxOQAAACDjKqp5Fc65tEnRulDqKii7Gm4B+QvaJFotHYdpfRiSZQ', '-----END OPENSSH PRIVATE KEY-----'].join('\n');

@@ -15,18 +15,18 @@ const drawn = (nodes: Node[], depth = 0): string[] => nodes.flatMap(({ name, par
 it('names what is left while an environment goes, its composite too, and dates nothing that only waits', () => {
   const left = [
     { slot: 'composite', kind: 'UnifiedEnvironment', ready: false, since: '2026-01-01T00:00:01Z', reason: 'Deleting' },
-    { slot: 'namespace', kind: 'Object', ready: false, since: '', reason: 'Deleting', message: 'is in use: a Usage keeps it until what uses it is gone' },
+    { slot: 'namespace', kind: 'Object', ready: false, since: '', reason: 'Deleting', message: 'waits until the resources that use it are deleted' },
   ];
   expect(left.map(nameOf)).toEqual(['Composite', 'Namespace']);
   const view = new World().add('unified-environment', { name: 'a', namespace: 'team', createdAt: '2026-01-01T00:00:00Z', deletedAt: '2026-01-01T00:00:01Z', ready: false, parts: left });
-  expect(historyOf({ ...view, parts: left }).map(({ title }) => title)).toEqual(['Deletion was asked for', 'Composite is being deleted', 'ada@acme.io asked for it']);
+  expect(historyOf({ ...view, parts: left }).map(({ title }) => title)).toEqual(['Deletion requested', 'Composite is being deleted', 'Created by ada@acme.io']);
 });
 
 describe('the tree', () => {
   it('puts what belongs together under one another', () => {
     expect(drawn(treeOf(goldenOf('gpu-workspace', 'ready').parts))).toEqual([
       'egress', 'instance', '  instance-profile', 'role', '  role-ssm', 'security-group', 'ssh-203.0.113.0/24',
-      '(order and access)', '  usage-role-by-instance-profile', '  usage-role-by-role-ssm', '  usage-security-group-by-instance',
+      '(internal resources)', '  usage-role-by-instance-profile', '  usage-role-by-role-ssm', '  usage-security-group-by-instance',
     ]);
     expect(drawn(treeOf(goldenOf('unified-environment', 'ready').parts))).toMatchSnapshot();
   });
@@ -122,7 +122,7 @@ describe('causes', () => {
 it('history is told the newest first', () => {
   const view = new World().add('gpu-workspace', { name: 'ada', namespace: 'team', createdAt: '2026-11-21T10:00:00Z' });
   const parts = view.parts.filter(({ kind }) => kind !== 'Usage').slice(0, 2).map((part, index) => ({ ...part, since: `2026-11-21T10:0${index + 1}:00Z` }));
-  expect(historyOf({ ...view, parts }).map(({ title }) => title)).toEqual(['Everything is ready', 'Instance became ready', 'Egress became ready', 'ada@acme.io asked for it']);
+  expect(historyOf({ ...view, parts }).map(({ title }) => title)).toEqual(['All resources are ready', 'Instance became ready', 'Egress became ready', 'Created by ada@acme.io']);
 });
 
 describe('words', () => {
@@ -164,7 +164,7 @@ describe('names and values', () => {
   });
 
   it('are not read where a name stands there twice', () => {
-    expect(() => readPairs('A=1\nB=2\nA=3')).toThrow('Line 3: there is a line with A already');
+    expect(() => readPairs('A=1\nB=2\nA=3')).toThrow('Line 3: A is defined twice');
   });
 });
 

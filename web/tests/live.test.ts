@@ -51,7 +51,7 @@ describe('the line', () => {
     await pass(100);
     world.reset();
     await pass(10);
-    expect(lines.at(-1)).toMatchObject({ state: 'down', why: 'The line was closed.' });
+    expect(lines.at(-1)).toMatchObject({ state: 'down', why: 'The connection was closed.' });
     world.change(view, { phase: 'Failed' });
     await pass(1100);
     expect(types()).toEqual(['added', 'opened', 'modified', 'synced']);
@@ -88,7 +88,7 @@ describe('the line', () => {
     await pass(2_900);
     expect(lines).toEqual([{ state: 'connecting' }]);
     await pass(200);
-    expect(lines.at(-1)).toMatchObject({ state: 'down', why: 'The line is slow, or held up on its way.', retryAt: asked[0]!.at + 40_000 });
+    expect(lines.at(-1)).toMatchObject({ state: 'down', why: 'The connection is slow or blocked.', retryAt: asked[0]!.at + 40_000 });
     // Whoever asks for another does not wait for its end.
     retryNow();
     await pass(1_100);
@@ -107,7 +107,7 @@ describe('the line', () => {
     world.reset();
     await pass(10_000);
     expect(asked).toHaveLength(2);
-    expect(lines.at(-1)).toMatchObject({ state: 'down', why: 'The line was closed.' });
+    expect(lines.at(-1)).toMatchObject({ state: 'down', why: 'The connection was closed.' });
   });
 
   it('waits longer and longer, and begins anew once it has stood', async () => {

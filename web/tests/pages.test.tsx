@@ -25,7 +25,7 @@ describe('my environments', () => {
     open('/', peopled());
     const card = (await screen.findByRole('link', { name: 'ada' })).closest('li')!;
     expect(within(card).getByText('Ready')).toBeVisible();
-    expect(within(card).getByRole('progressbar', { name: '7 of 7 parts ready' })).toBeVisible();
+    expect(within(card).getByRole('progressbar', { name: '7 of 7 resources ready' })).toBeVisible();
     expect(within(card).getByText('ssh developer@198.51.100.27')).toBeVisible();
     expect(within(card).getByText('2 hr ago')).toHaveAttribute('title');
     // The link covers the card: it tells whoever points at the message, which may be cut.
@@ -48,7 +48,7 @@ describe('my environments', () => {
     await user.type(screen.getByLabelText('Search'), 'gpu workspace grace');
     await waitFor(() => expect(screen.getByText('1 environment')).toBeVisible());
     await user.click(screen.getByLabelText('Table'));
-    expect(await screen.findByRole('columnheader', { name: 'Parts ready' })).toBeVisible();
+    expect(await screen.findByRole('columnheader', { name: 'Resources', exact: true })).toBeVisible();
     expect(window.location.search).toBe('?owner=*&phase=Failed&q=gpu+workspace+grace&view=table');
     await expectAccessible();
   });
@@ -76,9 +76,9 @@ describe('my environments', () => {
 
   it('helps where there is nothing', async () => {
     const { user } = open('/');
-    expect(await screen.findByText('There is no environment here yet')).toBeVisible();
+    expect(await screen.findByText('No environments yet')).toBeVisible();
     await expectAccessible();
-    await user.click(screen.getByRole('link', { name: 'Make your first one' }));
+    await user.click(screen.getByRole('link', { name: 'Create your first environment' }));
     expect(await screen.findByText('A GPU machine with Python and OpenCV.')).toBeVisible();
     await expectAccessible();
   });
@@ -87,7 +87,7 @@ describe('my environments', () => {
 describe('one environment', () => {
   it('explains what fails in the provider’s own words', async () => {
     open(`/environments/team-vision/gpudevworkspaceclaims.${G}/broken`, peopled());
-    const parts = await screen.findByRole('region', { name: 'What it is made of' });
+    const parts = await screen.findByRole('region', { name: 'Resources' });
     expect(within(parts).getByText(/VcpuLimitExceeded: You have requested more vCPU capacity/)).toBeVisible();
     // The cause heads the page, and the part.
     expect(screen.getAllByText(/^What helps: /)).not.toHaveLength(0);
@@ -193,7 +193,7 @@ describe('one environment', () => {
   it('says that it is gone once it is', async () => {
     const world = peopled();
     open(ADA, world);
-    await screen.findByRole('region', { name: 'What it is made of' });
+    await screen.findByRole('region', { name: 'Resources' });
     world.remove([...world.environments.values()][0]!.view);
     expect(await screen.findByRole('heading', { name: 'ada was deleted' })).toBeVisible();
   });
@@ -201,11 +201,11 @@ describe('one environment', () => {
   it('does not call gone what one may not see any more', async () => {
     const world = peopled();
     open(ADA, world);
-    await screen.findByRole('region', { name: 'What it is made of' });
+    await screen.findByRole('region', { name: 'Resources' });
     world.unlisted.add('team-vision');
     world.refuse('GET', /ada$/, { status: 403, detail: 'gpudevworkspaceclaims "ada" is forbidden' });
     world.restart();
-    expect(await screen.findByRole('alert')).toHaveTextContent('This environment cannot be showngpudevworkspaceclaims "ada" is forbidden');
+    expect(await screen.findByRole('alert')).toHaveTextContent('Could not load this environmentgpudevworkspaceclaims "ada" is forbidden');
     expect(screen.queryByText(/was deleted/)).toBeNull();
   });
 
@@ -213,8 +213,8 @@ describe('one environment', () => {
     const world = peopled();
     world.unlisted.add('team-vision');
     const { user } = open(ADA, world);
-    await screen.findByRole('region', { name: 'What it is made of' });
-    expect(await screen.findByText(/No live changes of this environment/)).toBeVisible();
+    await screen.findByRole('region', { name: 'Resources' });
+    expect(await screen.findByText(/No live updates for this environment/)).toBeVisible();
     await expectAccessible();
     const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
     world.change(view, { message: 'something new' });
@@ -238,7 +238,7 @@ describe('one environment', () => {
     world.change(view, { message: 'the newest' });
     expect(await screen.findByText('the newest')).toBeVisible();
     await user.click(screen.getByRole('button', { name: 'Delete' }));
-    await user.type(await screen.findByLabelText(/Type its name/), 'ada');
+    await user.type(await screen.findByLabelText(/^Type .* to confirm/), 'ada');
     await user.click(screen.getByRole('button', { name: 'Delete environment' }));
     expect(await screen.findByRole('button', { name: 'Being deleted' })).toBeDisabled();
     world.remove(view);
@@ -249,7 +249,7 @@ describe('one environment', () => {
     const world = peopled();
     world.unlisted.add('team-vision');
     const { user } = open(ADA, world);
-    await screen.findByRole('region', { name: 'What it is made of' });
+    await screen.findByRole('region', { name: 'Resources' });
     await user.click(screen.getByRole('link', { name: 'Environments', current: 'page' }));
     expect(await screen.findByRole('link', { name: 'preview' })).toBeVisible();
     await waitFor(() => expect(screen.queryByRole('link', { name: 'ada' })).toBeNull());
@@ -260,7 +260,7 @@ describe('one environment', () => {
     open('/nowhere').unmount();
     const scrolled = vi.spyOn(window, 'scrollTo');
     open(ADA, peopled());
-    await screen.findByRole('region', { name: 'What it is made of' });
+    await screen.findByRole('region', { name: 'Resources' });
     expect(scrolled).toHaveBeenCalledTimes(1);
   });
 
@@ -281,7 +281,7 @@ describe('deleting', () => {
     const sure = within(dialog).getByRole('button', { name: 'Delete environment' });
     expect(sure).toBeDisabled();
     await expectAccessible();
-    await opened.user.type(within(dialog).getByLabelText(/Type its name/), 'ada');
+    await opened.user.type(within(dialog).getByLabelText(/^Type .* to confirm/), 'ada');
     let answer = () => {};
     opened.world.held = new Promise((resolve) => (answer = resolve));
     await opened.user.click(sure);
@@ -291,7 +291,7 @@ describe('deleting', () => {
   it('shows at once that it goes, and what is left of it', async () => {
     const { world, answer } = await ask();
     expect(await screen.findByRole('button', { name: 'Being deleted' })).toBeDisabled();
-    expect(screen.getByRole('progressbar', { name: '0 of 7 parts gone' })).toBeVisible();
+    expect(screen.getByRole('progressbar', { name: '0 of 7 resources deleted' })).toBeVisible();
     expect(world.asked).toContain(`DELETE /api/v1/environments/team-vision/gpudevworkspaceclaims.${G}/ada`);
     expect(world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!.view.deletedAt).toBeUndefined();
     answer();
@@ -300,10 +300,10 @@ describe('deleting', () => {
       expect(view.deletedAt).toBeTruthy();
       return view;
     });
-    world.change(view, { parts: view.parts.slice(0, 1), progress: '6/7', message: 'is being deleted: 1 of 7 parts are left' });
-    const left = await screen.findByRole('region', { name: 'What is left' });
+    world.change(view, { parts: view.parts.slice(0, 1), progress: '6/7', message: 'is being deleted: 1 of 7 resources are left' });
+    const left = await screen.findByRole('region', { name: 'Still being deleted' });
     await waitFor(() => expect(within(left).getAllByRole('listitem')).toHaveLength(1));
-    expect(screen.getByRole('progressbar', { name: '6 of 7 parts gone' })).toBeVisible();
+    expect(screen.getByRole('progressbar', { name: '6 of 7 resources deleted' })).toBeVisible();
   });
 
   it('says what is deleted with its data and what is kept, and after it what stays', async () => {
@@ -333,7 +333,7 @@ describe('deleting', () => {
     ]);
     expect(dialog).not.toHaveTextContent('Everything');
     await expectAccessible();
-    await user.type(within(dialog).getByLabelText(/Type its name/), 'ada{Enter}');
+    await user.type(within(dialog).getByLabelText(/^Type .* to confirm/), 'ada{Enter}');
     await screen.findByRole('button', { name: 'Being deleted' });
     world.remove(view);
     expect(await screen.findByRole('heading', { name: 'ada was deleted' })).toBeVisible();
@@ -362,7 +362,7 @@ describe('deleting', () => {
     await screen.findByLabelText(/^Instance type/);
     const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
     world.change(view, { deletedAt: new Date().toISOString(), phase: 'Deleting' });
-    expect(await screen.findByRole('region', { name: 'What is left' })).toBeVisible();
+    expect(await screen.findByRole('region', { name: 'Still being deleted' })).toBeVisible();
     expect(screen.queryByLabelText(/^Instance type/)).toBeNull();
   });
 
@@ -371,31 +371,31 @@ describe('deleting', () => {
     const button = await screen.findByRole('button', { name: 'Delete' });
     for (const keep of [() => user.keyboard('{Escape}'), () => user.click(screen.getByRole('button', { name: 'Cancel' }))]) {
       await user.click(button);
-      await user.type(await screen.findByLabelText(/Type its name/), 'ada');
+      await user.type(await screen.findByLabelText(/^Type .* to confirm/), 'ada');
       await keep();
       await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
       expect(button).toHaveFocus();
     }
     await user.click(button);
-    expect(await screen.findByLabelText(/Type its name/)).toHaveValue('');
-    await user.type(screen.getByLabelText(/Type its name/), 'ada{Enter}');
+    expect(await screen.findByLabelText(/^Type .* to confirm/)).toHaveValue('');
+    await user.type(screen.getByLabelText(/^Type .* to confirm/), 'ada{Enter}');
     await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
     expect(screen.getByRole('heading', { level: 1 })).toHaveFocus();
   });
 
   it('is not called refused where nobody knows', async () => {
     const { world, user } = open(ADA, peopled());
-    world.refuse('DELETE', /ada$/, { status: 504, detail: 'It took too long.' });
+    world.refuse('DELETE', /ada$/, { status: 504, detail: 'The request timed out.' });
     await user.click(await screen.findByRole('button', { name: 'Delete' }));
-    await user.type(await screen.findByLabelText(/Type its name/), 'ada{Enter}');
-    expect(await screen.findByRole('alert')).toHaveTextContent('It is not known whether ada is being deletedIt took too long.');
+    await user.type(await screen.findByLabelText(/^Type .* to confirm/), 'ada{Enter}');
+    expect(await screen.findByRole('alert')).toHaveTextContent('We could not confirm that ada is being deletedThe request timed out.');
   });
 
   it('is no failure where somebody else was faster', async () => {
     const { world, user } = open(ADA, peopled());
     world.refuse('DELETE', /ada$/, { status: 404, detail: 'gpudevworkspaceclaims "ada" not found' });
     await user.click(await screen.findByRole('button', { name: 'Delete' }));
-    await user.type(await screen.findByLabelText(/Type its name/), 'ada{Enter}');
+    await user.type(await screen.findByLabelText(/^Type .* to confirm/), 'ada{Enter}');
     expect(await screen.findByText('ada was already deleted')).toBeVisible();
     expect(screen.queryByRole('alert')).toBeNull();
     expect(screen.getByRole('button', { name: 'Being deleted' })).toBeDisabled();
@@ -405,7 +405,7 @@ describe('deleting', () => {
     const { answer } = await ask('gpudevworkspaceclaims "ada" is forbidden: User "ada" cannot delete');
     expect(await screen.findByRole('button', { name: 'Being deleted' })).toBeDisabled();
     answer();
-    expect(await screen.findByRole('alert')).toHaveTextContent('ada was not deletedgpudevworkspaceclaims "ada" is forbidden');
+    expect(await screen.findByRole('alert')).toHaveTextContent('Could not delete adagpudevworkspaceclaims "ada" is forbidden');
     expect(screen.getByRole('button', { name: 'Delete' })).toBeEnabled();
     await expectAccessible();
   });
@@ -415,11 +415,11 @@ describe('deleting', () => {
     await user.click(screen.getByRole('link', { name: 'Environments', current: 'page' }));
     const card = (await screen.findByRole('link', { name: 'ada' })).closest('li')!;
     expect(within(card).getByText('Deleting')).toBeVisible();
-    expect(within(card).getByRole('progressbar', { name: '0 of 7 parts gone' })).toBeVisible();
+    expect(within(card).getByRole('progressbar', { name: '0 of 7 resources deleted' })).toBeVisible();
     answer();
-    expect(await screen.findByRole('alert')).toHaveTextContent('ada was not deletedgpudevworkspaceclaims "ada" is forbidden');
+    expect(await screen.findByRole('alert')).toHaveTextContent('Could not delete adagpudevworkspaceclaims "ada" is forbidden');
     expect(within(card).getByText('Ready')).toBeVisible();
-    expect(within(card).getByRole('progressbar', { name: '7 of 7 parts ready' })).toBeVisible();
+    expect(within(card).getByRole('progressbar', { name: '7 of 7 resources ready' })).toBeVisible();
   });
 });
 
@@ -454,7 +454,7 @@ describe('my keys', () => {
     await expectAccessible();
     await user.type(screen.getByLabelText('Add a key'), 'nonsense');
     await user.click(screen.getByRole('button', { name: 'Add' }));
-    expect(await screen.findByText(/begins with no type of key that is known/)).toBeVisible();
+    expect(await screen.findByText(/does not start with a known key type/)).toBeVisible();
     expect(screen.getByLabelText('Add a key')).toHaveAttribute('aria-invalid', 'true');
     await user.clear(screen.getByLabelText('Add a key'));
     await user.type(screen.getByLabelText('Add a key'), 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI second@desk');
@@ -505,7 +505,7 @@ describe('my keys', () => {
 
   it('claims to know no more than was answered', async () => {
     const { world, user } = open('/keys');
-    world.refuse('PUT', /keys$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
+    world.refuse('PUT', /keys$/, { status: 502, detail: 'The Kubernetes API does not respond.' });
     await user.click(await screen.findByRole('button', { name: 'Remove ada@laptop' }));
     expect(await screen.findByRole('alert')).toHaveTextContent('We could not confirm that the key was removed');
     await user.type(screen.getByLabelText('Add a key'), world.keys[0]!);
@@ -539,7 +539,7 @@ describe('who sits before the page', () => {
     world.me = undefined;
     open('/auth/callback?error=access_denied', world);
     const alert = await screen.findByRole('alert');
-    expect(alert).toHaveTextContent(/You are not signed in.*it says access_denied\.\s*Request 0a1b/);
+    expect(alert).toHaveTextContent(/Could not sign you in.*it says access_denied\.\s*Request 0a1b/);
     expect(screen.getByRole('link', { name: 'Sign in' })).toHaveAttribute('href', '/auth/sign-in?return=%2F');
     await expectAccessible();
   });
@@ -548,7 +548,7 @@ describe('who sits before the page', () => {
     refuseSignIn();
     open('/auth/callback?error=access_denied', peopled());
     expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
-    expect(screen.getByRole('alert')).toHaveTextContent(/you are signed in as before.*it says access_denied/);
+    expect(screen.getByRole('alert')).toHaveTextContent(/still signed in as before.*it says access_denied/);
     expect(screen.queryByRole('link', { name: 'Sign in' })).toBeNull();
   });
 
@@ -620,7 +620,7 @@ describe('who sits before the page', () => {
     await user.type(await screen.findByLabelText('Add a key'), 'ssh-ed25519 AAAA');
     world.refuse('POST', /sign-out$/, { status: 503, detail: 'You are signed out here; other replicas may not know it.' });
     await user.click(screen.getByRole('button', { name: 'Sign out' }));
-    expect(await screen.findByRole('alert')).toHaveTextContent('You are signed out here, and perhaps not everywhereYou are signed out here; other replicas may not know it.');
+    expect(await screen.findByRole('alert')).toHaveTextContent('You are signed out here, but perhaps not everywhereYou are signed out here; other replicas may not know it.');
     await settle();
     expect(screen.queryByText('ada@laptop')).toBeNull();
     expect(screen.queryByRole('dialog')).toBeNull();
@@ -631,9 +631,9 @@ describe('who sits before the page', () => {
   it('goes on where signing out did not work', async () => {
     const { world, user } = open('/', peopled());
     await screen.findByRole('link', { name: 'ada' });
-    world.refuse('POST', /sign-out$/, { status: 502, detail: 'The Kubernetes API does not answer just now.' });
+    world.refuse('POST', /sign-out$/, { status: 502, detail: 'The Kubernetes API does not respond.' });
     await user.click(screen.getByRole('button', { name: 'Sign out' }));
-    expect(await screen.findByRole('alert')).toHaveTextContent('You are not signed out everywhere');
+    expect(await screen.findByRole('alert')).toHaveTextContent('Could not sign you out everywhere');
     world.add('stock-pool', { name: 'later', namespace: 'team-vision' });
     expect(await screen.findByRole('link', { name: 'later' })).toBeVisible();
   });
@@ -644,7 +644,7 @@ describe('who sits before the page', () => {
     await waitFor(() => expect(world.open).toBe(1));
     world.me = undefined;
     world.reset('signed-out');
-    expect(await screen.findByText('You have signed out in another place.')).toBeVisible();
+    expect(await screen.findByText('You signed out in another tab.')).toBeVisible();
     expect(screen.getByRole('link', { name: 'Sign in' })).toHaveAttribute('href', '/auth/sign-in?return=%2Fkeys');
     for (const theirs of ['ada@laptop', 'ada@acme.io']) expect(screen.queryByText(theirs)).toBeNull();
     expect(Object.keys(sessionStorage)).toEqual([]);
@@ -660,7 +660,7 @@ describe('who sits before the page', () => {
     const other = new BroadcastChannel('paved-signed-out');
     onTestFinished(() => other.close());
     other.postMessage(undefined);
-    expect(await screen.findByText('You have signed out in another place.')).toBeVisible();
+    expect(await screen.findByText('You signed out in another tab.')).toBeVisible();
     expect(document.body).not.toHaveTextContent('correct-horse-battery');
   });
 
@@ -700,13 +700,13 @@ describe('the line', () => {
     await screen.findByRole('link', { name: 'ada' });
     world.streaming = false;
     world.reset();
-    expect(await screen.findByText(/No live changes just now/)).toBeVisible();
+    expect(await screen.findByText(/No live updates/)).toBeVisible();
     expect(screen.getByRole('link', { name: 'ada' })).toBeVisible();
-    expect(screen.getByText(/Trying again|The next attempt/)).toHaveAttribute('aria-hidden', 'true');
+    expect(screen.getByText(/Retrying/)).toHaveAttribute('aria-hidden', 'true');
     await expectAccessible();
     world.add('stock-pool', { name: 'meanwhile', namespace: 'team-vision' });
     world.streaming = true;
-    await user.click(screen.getByRole('button', { name: 'Try now' }));
+    await user.click(screen.getByRole('button', { name: 'Retry now' }));
     expect(await screen.findByRole('link', { name: 'meanwhile' })).toBeVisible();
     await waitFor(() => expect(screen.queryByText(/No live changes/)).toBeNull());
   });
@@ -730,7 +730,7 @@ describe('the line', () => {
     for (let index = 0; index < 600; index++) world.add('stock-pool', { name: `pool-${index}`, namespace: 'team-vision', owner: 'barbara@acme.io' });
     open('/', world);
     expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
-    expect(await screen.findByText(/No live changes just now.*You have 128 streams open/)).toBeVisible();
+    expect(await screen.findByText(/No live updates.*You have 128 open streams/)).toBeVisible();
     expect(await screen.findByText('3 environments')).toBeVisible();
     expect(world.asked.filter((one) => one === 'GET /api/v1/environments').length).toBeGreaterThanOrEqual(2);
     world.add('stock-pool', { name: 'later', namespace: 'team-vision' });
@@ -745,7 +745,7 @@ describe('the line', () => {
     world.buffering = true;
     open('/', world);
     expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
-    expect(await screen.findByText(/No live changes just now.*held up on its way/)).toBeVisible();
+    expect(await screen.findByText(/No live updates.*slow or blocked/)).toBeVisible();
     expect(lists(world)).toBe(1);
     world.add('stock-pool', { name: 'later', namespace: 'team-vision' });
     world.flush();
@@ -799,7 +799,7 @@ it('waits for a portal that does not know its kinds yet, and shows what there is
   const { user } = open('/', world);
   expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
   await user.click(screen.getByRole('link', { name: 'New environment' }));
-  expect(await screen.findByText(/Nothing can be made here yet/)).toBeVisible();
+  expect(await screen.findByText(/No templates yet/)).toBeVisible();
   world.knows = true;
   expect(await screen.findByRole('link', { name: 'GPU workspace' })).toBeVisible();
 });
@@ -808,12 +808,12 @@ it.each(['/new', `${ADA}?tab=change`])('says why the kinds do not come, and goes
   const world = peopled();
   let answer = () => {};
   world.held = new Promise((resolve) => (answer = resolve));
-  world.refuse('GET', /kinds$/, { status: 502, detail: 'The Kubernetes API does not answer just now.', lasts: true });
+  world.refuse('GET', /kinds$/, { status: 502, detail: 'The Kubernetes API does not respond.', lasts: true });
   open(path, world);
-  expect(await screen.findByText('Asking the portal who you are…')).not.toHaveClass('unseen');
+  expect(await screen.findByText('Checking your sign-in…')).not.toHaveClass('unseen');
   answer();
   const alert = await screen.findByRole('alert');
-  expect(alert).toHaveTextContent(/Could not load the templates.*The Kubernetes API does not answer just now\./);
+  expect(alert).toHaveTextContent(/Could not load the templates.*The Kubernetes API does not respond\./);
   await expectAccessible();
   world.relent();
   expect(await (path === '/new' ? screen.findByRole('link', { name: 'GPU workspace' }) : screen.findByLabelText(/^Instance type/))).toBeVisible();
@@ -822,9 +822,9 @@ it.each(['/new', `${ADA}?tab=change`])('says why the kinds do not come, and goes
 
 it('says that the portal does not answer, and goes on once it does', async () => {
   const world = peopled();
-  world.refuse('GET', /me$/, { status: 502, detail: 'The Kubernetes API does not answer just now.', lasts: true });
+  world.refuse('GET', /me$/, { status: 502, detail: 'The Kubernetes API does not respond.', lasts: true });
   open('/', world);
-  expect(await screen.findByRole('alert')).toHaveTextContent('The Kubernetes API does not answer just now.');
+  expect(await screen.findByRole('alert')).toHaveTextContent('The Kubernetes API does not respond.');
   await expectAccessible();
   world.relent();
   expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
@@ -834,7 +834,7 @@ it('says why somebody may not use the portal, asks no more, and lets them sign o
   const world = peopled();
   world.refuse('GET', /me$/, { status: 403, detail: 'The portal may not act for you: whoever runs it has to let its role impersonate the user "oidc:ada".' });
   const { user } = open('/', world);
-  expect(await screen.findByRole('heading', { level: 1, name: 'You may not use this portal' })).toBeVisible();
+  expect(await screen.findByRole('heading', { level: 1, name: 'You do not have access to this portal' })).toBeVisible();
   expect(screen.getByRole('alert')).toHaveTextContent('The portal may not act for you');
   await expectAccessible();
   await act(() => new Promise((resolve) => setTimeout(resolve, 1500)));
@@ -845,6 +845,6 @@ it('says why somebody may not use the portal, asks no more, and lets them sign o
 
 it('says where a path leads nowhere', async () => {
   open('/nowhere');
-  expect(await screen.findByRole('heading', { name: 'There is nothing here' })).toBeVisible();
+  expect(await screen.findByRole('heading', { name: 'Page not found' })).toBeVisible();
   await expectAccessible();
 });

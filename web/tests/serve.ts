@@ -98,7 +98,7 @@ function stuck(world: World, view: Environment): void {
   const kept = view.parts.filter(({ kind }) => kind !== 'Usage').slice(0, 3);
   const parts = kept.map((part) => ({ ...part, ready: false, reason: 'Deleting', message: 'DependencyViolation: resource has a dependent object' }));
   const of = Number(progressOf(view.parts).split('/')[1]);
-  const message = `is being deleted: ${parts.length} of ${of} parts are left`;
+  const message = `is being deleted: ${parts.length} of ${of} resources are left`;
   world.change(view, { deletedAt: new Date().toISOString(), phase: 'Deleting', ready: false, parts, message, progress: `${of - parts.length}/${of}`, labels: { ...view.labels, stuck: 'yes' } });
 }
 
@@ -131,6 +131,6 @@ function shrink(world: World, view: Environment): void {
   const of = Number(view.labels['of'] ?? view.parts.length);
   const parts = view.parts.slice(1);
   if (view.parts.length === 0) return world.remove(view);
-  const message = `is being deleted: ${parts.length} of ${of} parts are left`;
+  const message = `is being deleted: ${parts.length} of ${of} resources are left`;
   world.change(view, { parts, message, progress: `${of - parts.length}/${of}`, labels: { ...view.labels, of: String(of) } });
 }

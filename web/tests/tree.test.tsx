@@ -15,7 +15,7 @@ it('a tree unfolds helpers of which one fails, and leaves them so when that is m
   world.change(view, { parts: [...view.parts, helper] });
   open(`/environments/team-vision/${kindPath(kindOf('gpu-workspace'))}/ada`, world);
   expect(await screen.findByText('no such subnet')).toBeVisible();
-  const helpers = screen.getByText('Order and access').closest('details');
+  const helpers = screen.getByText(/internal resources?/).closest('details');
   expect(helpers).toHaveAttribute('open');
   world.change(view, { parts: [...view.parts, { ...helper, ready: true, reason: undefined, message: undefined }] });
   await waitFor(() => expect(screen.queryByText('no such subnet')).toBeNull());

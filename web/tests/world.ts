@@ -171,7 +171,7 @@ export class World {
 
   /** Ends every stream, and only then answers. */
   private signOut(): Response {
-    if (this.me?.credential === 'kubeconfig') throw new Refusal(404, "Nobody signs in here: the portal acts as the kubeconfig's user.");
+    if (this.me?.credential === 'kubeconfig') throw new Refusal(404, "This portal has no sign-in: it acts as the user of the kubeconfig.");
     this.me = undefined;
     this.reset('signed-out');
     return new Response(null, { status: 204 });
@@ -201,7 +201,7 @@ export class World {
       case 'GET /api/v1/watch':
         return this.watch(request.headers.get('last-event-id') ?? undefined, request.signal);
       default:
-        throw new Refusal(404, 'There is nothing here.');
+        throw new Refusal(404, 'Page not found.');
     }
   }
 
@@ -217,7 +217,7 @@ export class World {
   }
 
   private called(text: string): Kind {
-    if (!this.knows) throw new Refusal(503, "The portal does not know the cluster's kinds yet.");
+    if (!this.knows) throw new Refusal(503, "The portal is still loading the cluster's kinds. Try again in a moment.");
     const found = [...this.kinds.values()].find((kind) => text.toLowerCase() === kind.kind.toLowerCase() || text === kind.plural || text === resourceOf(kind));
     if (!found) throw new Refusal(404, `${text}: there is no such kind here`);
     return found;
@@ -231,7 +231,7 @@ export class World {
   /** A page of what there is, sorted by kind, namespace and name. */
   private page(query: URLSearchParams): Page {
     const limit = Number(query.get('limit') ?? 100);
-    if (!(limit >= 1 && limit <= 500)) throw Refusal.field('limit', `found ${limit}; 1 to 500 is allowed`);
+    if (!(limit >= 1 && limit <= 500)) throw Refusal.field('limit', `found ${limit}; allowed: 1 to 500`);
     const after = query.get('continue') ?? '';
     const all = this.listed().filter((key) => key > after && !this.behind.has(this.environments.get(key)!.view.name));
     const keys = all.slice(0, limit);
@@ -251,7 +251,7 @@ export class World {
 
   private secrets({ view, spec }: Stored): Record<string, string> {
     const secret = secretOf({ view, spec });
-    if (!secret) throw new Refusal(404, 'This environment names no Secret for its connection details: set spec.writeConnectionSecretToRef.name.');
+    if (!secret) throw new Refusal(404, 'This environment has no Secret for connection details. Set spec.writeConnectionSecretToRef.name.');
     if (view.parts.every(({ ready }) => !ready)) throw new Refusal(404, `There is no Secret ${secret} with connection details yet.`);
     return { host: '203.0.113.24', username: 'developer', password: 'correct-horse-battery', kubeconfig: 'apiVersion: v1\nkind: Config\nclusters: []\n' };
   }
@@ -266,7 +266,7 @@ export class World {
 
   private replace(kind: Kind, stored: Stored, body: Document): void {
     const { resourceVersion } = body.metadata as { resourceVersion?: string };
-    if (!resourceVersion) throw Refusal.field('metadata.resourceVersion', "is needed: the one that you have read, so that nobody's change is lost");
+    if (!resourceVersion) throw Refusal.field('metadata.resourceVersion', "required: the version that you have read, so that no other change is lost");
     if (resourceVersion !== stored.view.resourceVersion) {
       throw new Refusal(409, `Operation cannot be fulfilled on ${resourceOf(kind)} "${stored.view.name}": the object has been modified; please apply your changes to the latest version and try again`);
     }
@@ -289,11 +289,11 @@ export class World {
   /** What a document means, before the API server has seen it. */
   private draft({ kind: called, metadata }: Document): { api: Api; kind: Kind; name: string; namespace: string } {
     const [api, kind] = [...this.kinds].find(([, one]) => one.kind === called) ?? [];
-    if (!api || !kind) throw Refusal.field('kind', `found ${called}; ${[...this.kinds.values()].map((one) => one.kind).join(', ')} are allowed`);
+    if (!api || !kind) throw Refusal.field('kind', `found ${called}; allowed: ${[...this.kinds.values()].map((one) => one.kind).join(', ')}`);
     const { name, namespace: chosen } = metadata as { name?: string; namespace?: string };
-    if (name === undefined) throw Refusal.field('metadata.name', 'a name is needed');
-    if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(name)) throw Refusal.field('metadata.name', `found ${JSON.stringify(name)}; small letters, digits, dashes and dots are allowed`);
-    if (name.length > 63) throw Refusal.field('metadata.name', `found ${name.length} characters; at most 63 are allowed`);
+    if (name === undefined) throw Refusal.field('metadata.name', 'required');
+    if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(name)) throw Refusal.field('metadata.name', `found ${JSON.stringify(name)}; allowed: lowercase letters, digits, hyphens and dots`);
+    if (name.length > 63) throw Refusal.field('metadata.name', `found ${name.length} characters; allowed: at most 63`);
     const namespace = chosen ?? this.goesTo(undefined);
     if (namespace === undefined) throw new Refusal(403, `You may not create ${called} where yours would go (${this.me!.namespaces.join(', ') || 'no namespace'}): name a namespace of yours.`);
     return { api, kind, name, namespace };
@@ -311,7 +311,7 @@ export class World {
     const { api, kind, name, namespace } = this.draft(document);
     if (this.closed.has(namespace)) throw new Refusal(403, `You may not create ${kind.kind} in namespace ${namespace}.`);
     const errors = violations(kind, document);
-    if (errors.length > 0) throw new Refusal(422, `${kind.kind} ${name} is refused: ${errors.map(({ field, message }) => `${field}: ${message}`).join('; ')}`, errors);
+    if (errors.length > 0) throw new Refusal(422, `${kind.kind} ${name} is rejected: ${errors.map(({ field, message }) => `${field}: ${message}`).join('; ')}`, errors);
     const golden = goldenOf(api, 'nothing');
     const previewed: Previewed = { composition: `${api}-aws`, parts: golden.parts, resources: golden.resources, notes: this.closedToSsh(api, document) ? [CLOSED] : [], sshClosed: this.closedToSsh(api, document) };
     return json(previewed);
@@ -323,7 +323,7 @@ export class World {
   private previewChange(kind: Kind, { api, spec }: Stored, document: Document): Response {
     const errors = violations(kind, document);
     const { instanceType } = (document.spec['parameters'] ?? {}) as { instanceType?: string };
-    if (this.unknownTypes.has(instanceType ?? '')) errors.push({ field: 'spec.parameters.instanceType', message: `found "${instanceType}"; a GPU machine is needed` });
+    if (this.unknownTypes.has(instanceType ?? '')) errors.push({ field: 'spec.parameters.instanceType', message: `found "${instanceType}"; allowed: a GPU machine` });
     if (errors.length > 0) throw new Refusal(422, errors.map(({ field, message }) => `${field}: ${message}`).join('; '), errors);
     const before = (spec['parameters'] ?? {}) as { instanceType?: string };
     const isOther = instanceType !== undefined && instanceType !== before.instanceType;
@@ -338,16 +338,16 @@ export class World {
   }
 
   private putKeys(sent: string[]): Response {
-    if (sent.length > 20) throw Refusal.field('keys', `found ${sent.length}; at most 20 are allowed`);
+    if (sent.length > 20) throw Refusal.field('keys', `found ${sent.length}; allowed: at most 20`);
     const keys = sent.map((line) => line.trim());
     const index = keys.findIndex((key) => !/^(ssh-ed25519|ssh-rsa|ecdsa-\S+|sk-\S+) \S{16,}/.test(key));
-    if (index >= 0) throw Refusal.field(`keys[${index}]`, `found "${keys[index]!.split(' ')[0]!}", which begins with no type of key that is known; allowed: one line as in ~/.ssh/id_ed25519.pub`);
+    if (index >= 0) throw Refusal.field(`keys[${index}]`, `found "${keys[index]!.split(' ')[0]!}", which does not start with a known key type; allowed: one line as in ~/.ssh/id_ed25519.pub`);
     this.keys = [...new Set(keys)];
     return json({ keys: this.keys });
   }
 
   private watch(last: string | undefined, signal: AbortSignal): Response {
-    if (!this.streaming) throw new Refusal(429, 'You have 128 streams open: close some, and come back.');
+    if (!this.streaming) throw new Refusal(429, 'You have 128 open streams. Close some, and try again.');
     const [epoch, sequence] = last?.split('-') ?? [];
     let line: Line | undefined;
     const stream = new ReadableStream<Uint8Array>({

@@ -40,8 +40,8 @@ describe('YAML', () => {
   });
 
   it.each([
-    ['a: 1\n---\nb: 2\n', 'Only one document'],
-    ['yes: 1\ntrue: 2\n', 'The name true is there twice'],
+    ['a: 1\n---\nb: 2\n', 'only one document'],
+    ['yes: 1\ntrue: 2\n', 'The name true is used twice'],
     ['mode: 1\n<<: {mode: 2}\n', 'Write << before'],
     ['[a]: 1\n', 'A name before a colon'],
   ])('rejects %j', (text, error) => {
@@ -49,6 +49,6 @@ describe('YAML', () => {
   });
 
   it('says which number is too large', () => {
-    expect(() => readYaml('id: 987654321098765433')).toThrow('Write 987654321098765433 in quotes');
+    expect(() => readYaml('id: 987654321098765433')).toThrow('Put 987654321098765433 in quotes');
   });
 });

@@ -1,5 +1,7 @@
 //! `generate`: writes everything that follows from the types, or checks that it is up to date.
 
+mod reference;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -27,9 +29,9 @@ pub fn run(args: &Args, root: &Path) -> Result<()> {
     }
     for (path, content) in &files {
         let path = root.join(path);
-        let folder = path.parent().context("a generated file lies in a folder")?;
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
+        let folder = path.parent().context("a generated file has no folder")?;
+        std::fs::create_dir_all(folder).with_context(|| format!("could not create {}", folder.display()))?;
+        std::fs::write(&path, content).with_context(|| format!("could not write {}", path.display()))?;
     }
     println!("{} files are up to date", files.len());
     Ok(())
@@ -41,7 +43,7 @@ fn check(files: &BTreeMap<String, String>, root: &Path) -> Result<()> {
     };
     let stale: Vec<&String> = files.iter().filter(differs).map(|(path, _)| path).collect();
     if !stale.is_empty() {
-        bail!("not what the types say: {stale:?}; run `cargo xtask generate`");
+        bail!("outdated: {stale:?}; run `cargo xtask generate`");
     }
     println!("{} generated files are up to date", files.len());
     Ok(())
@@ -78,6 +80,7 @@ fn files() -> Result<BTreeMap<String, String>> {
         files.insert(path, yaml(&documents)?);
     }
     files.insert("docs/reference/apis.md".to_owned(), manifests::reference());
+    files.extend(reference::pages()?);
     Ok(files)
 }
 

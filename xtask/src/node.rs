@@ -33,9 +33,9 @@ pub fn install(folder: &Path) -> Result<()> {
 /// An error unless the Node.js on the PATH can build the pages.
 fn check_version() -> Result<()> {
     let found = Command::new("node").arg("--version").output();
-    let found = found.with_context(|| format!("starting node: {WANTED} is needed"))?;
+    let found = found.with_context(|| format!("could not start node. Install {WANTED}"))?;
     let version = String::from_utf8_lossy(&found.stdout);
-    ensure!(is_wanted(version.trim()), "node is {}: {WANTED} is needed", version.trim());
+    ensure!(is_wanted(version.trim()), "found node {}. Install {WANTED}", version.trim());
     Ok(())
 }
 

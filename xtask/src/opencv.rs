@@ -46,7 +46,7 @@ fn installs(release: &Release, python: &str) -> Result<bool> {
     command.args(["--only-binary", ":all:", "--implementation", "cp", "--python-version", python]);
     command.args(PLATFORMS.iter().flat_map(|platform| ["--platform", platform]));
     command.arg("--target").arg(workspace::target().join("tmp/opencv")).arg(&asked.opencv).arg(asked.numpy);
-    let done = command.output().context("running pip; Python 3 is needed")?;
+    let done = command.output().context("could not run pip. Install Python 3")?;
     let words = String::from_utf8_lossy(&done.stderr);
     let missing = words.contains("No matching distribution found");
     ensure!(done.status.success() || missing, "pip, for {}: {words}", release.version);

@@ -18,8 +18,6 @@ mod npm;
 pub mod portal;
 pub mod rbac;
 #[cfg(test)]
-mod readme;
-#[cfg(test)]
 mod runtime;
 pub mod sbom;
 mod sums;

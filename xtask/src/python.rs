@@ -52,7 +52,12 @@ fn install(home: &Path, requirement: &str) -> Result<()> {
 }
 
 fn run(command: &mut Command) -> Result<()> {
-    let done = command.output().with_context(|| format!("{command:?}; Python 3 is needed"))?;
+    let done = command.output().with_context(|| {
+        format!(
+            "could not run {command:?}. Install \
+                                                         Python 3"
+        )
+    })?;
     ensure!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
     Ok(())
 }

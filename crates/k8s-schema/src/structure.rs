@@ -135,7 +135,10 @@ impl Walk {
             if seen.contains(&key) {
                 let what =
                     if is_map { format!("{} {}", keys.join(", "), key.join(", ")) } else { quote(item) };
-                self.refuse(&format!("{path}[{index}]"), format!("found {what} twice; each may stand once"));
+                self.refuse(
+                    &format!("{path}[{index}]"),
+                    format!("found {what} twice; each may be given once"),
+                );
             }
             seen.insert(key);
         }
@@ -161,17 +164,17 @@ impl Walk {
         }
         let holding = |key| branches(key).filter(|branch| holds(value, branch)).count();
         if schema.get("anyOf").is_some() && holding("anyOf") == 0 {
-            self.refuse(path, format!("{} is needed", forms("at least one of", branches("anyOf"))));
+            self.refuse(path, format!("allowed: {}", forms("at least one of", branches("anyOf"))));
         }
         if schema.get("oneOf").is_some() && holding("oneOf") != 1 {
             let found = holding("oneOf");
             self.refuse(
                 path,
-                format!("{} is needed, found {found}", forms("exactly one of", branches("oneOf"))),
+                format!("found {found} of them; allowed: {}", forms("exactly one of", branches("oneOf"))),
             );
         }
         if schema.get("not").is_some_and(|schema| holds(value, schema)) {
-            self.refuse(path, format!("found {}, which is not allowed here", quote(value)));
+            self.refuse(path, format!("found {}; this value is not allowed here", quote(value)));
         }
     }
 }
@@ -195,7 +198,7 @@ fn forms<'a>(how_many: &str, branches: impl Iterator<Item = &'a Value>) -> Strin
 fn wrong_type(value: &Value, schema: &Value) -> Option<String> {
     if flag(schema, "x-kubernetes-int-or-string") {
         let fits = value.is_string() || is_integer(value);
-        return (!fits).then(|| format!("found {}; an integer or a string is needed", quote(value)));
+        return (!fits).then(|| format!("found {}; allowed: an integer or a string", quote(value)));
     }
     let name = schema.get("type").and_then(Value::as_str)?;
     let fits = match name {
@@ -241,7 +244,7 @@ fn expected(schema: &Value) -> String {
         Some("object") => "an object",
         _ => "a value",
     };
-    format!("{what} is needed")
+    format!("allowed: {what}")
 }
 
 fn list_of(allowed: &[Value]) -> String {
@@ -258,9 +261,9 @@ fn unknown(name: &str, schema: &Value) -> String {
         .map(|(name, _)| name.as_str())
         .collect();
     match crossplane::nearest(name, known.iter().copied()) {
-        Some(nearest) => format!("is not a known field; did you mean {nearest}?"),
-        None if known.is_empty() => "is not a known field; none is known here".to_owned(),
-        None => format!("is not a known field; known: {}", known.join(", ")),
+        Some(nearest) => format!("unknown field; did you mean {nearest}?"),
+        None if known.is_empty() => "unknown field; no field is allowed here".to_owned(),
+        None => format!("unknown field; allowed: {}", known.join(", ")),
     }
 }
 

@@ -184,7 +184,7 @@ fn manager<'r>(request: &'r Request<'_>) -> &'r str {
 
 fn document(body: &[u8]) -> Result<Value, Refused> {
     let object: Value = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
-    if object.is_object() { Ok(object) } else { Err(unreadable(&"an object is needed")) }
+    if object.is_object() { Ok(object) } else { Err(unreadable(&"the body must be an object")) }
 }
 
 fn unreadable(error: &dyn std::fmt::Display) -> Refused {

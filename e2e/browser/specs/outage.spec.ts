@@ -10,11 +10,11 @@ test('who watches an environment come up goes on watching when the API server is
   const loaded = await ada.evaluate(() => performance.timeOrigin);
 
   await apiServer.stop();
-  await eventually(ada.getByText('No live changes just now')).toBeVisible();
+  await eventually(ada.getByText('No live updates')).toBeVisible();
   await expect(part(ada, 'Instance')).toHaveText(/^Unavailable/);
 
   await apiServer.start();
-  await eventually(ada.getByText('No live changes just now')).toBeHidden();
+  await eventually(ada.getByText('No live updates')).toBeHidden();
   await cloud.relents('lab', 'Instance');
   await eventually(progress(ada)).toHaveAccessibleName(COMPLETE);
   expect(await ada.evaluate(() => performance.timeOrigin)).toBe(loaded);
@@ -26,12 +26,12 @@ test('what cannot be deleted while it is away is shown as it is', async ({ ada }
 
   await apiServer.stop();
   await remove(ada, 'lab');
-  await expect(ada.getByRole('alert').filter({ hasText: 'It is not known whether lab is being deleted' })).toBeVisible();
+  await expect(ada.getByRole('alert').filter({ hasText: 'We could not confirm that lab is being deleted' })).toBeVisible();
   expect(await faultsOf(ada)).toEqual([]);
   await expect(ada.getByRole('button', { name: 'Delete', exact: true })).toBeEnabled();
 
   await apiServer.start();
-  await eventually(ada.getByText('No live changes just now')).toBeHidden();
+  await eventually(ada.getByText('No live updates')).toBeHidden();
   expect(await existing()).toEqual(['lab']);
   // What has not heard of a deletion makes parts anew, which nobody deletes then.
   await crossplane.hearsOf('lab');

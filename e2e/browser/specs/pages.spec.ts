@@ -11,21 +11,21 @@ const IN_USE = 'DependencyViolation: resource sg-0a1b has a dependent object';
 
 test('a sign-in that goes wrong says why, on a page', async ({ page }) => {
   await page.goto('/auth/callback?error=access_denied');
-  await expect(page.getByRole('alert')).toContainText('No sign-in has begun in this browser');
+  await expect(page.getByRole('alert')).toContainText('This browser has no active sign-in');
   await page.getByRole('link', { name: 'Sign in' }).click();
   await expect(page).not.toHaveURL(/callback/);
 });
 
 test('whoever is not signed in is asked to, and comes back to where they were', async ({ page }) => {
   await page.goto('/keys');
-  await expect(page.getByRole('heading', { level: 1, name: 'Environments of your own, in minutes' })).toBeVisible();
+  await expect(page.getByRole('heading', { level: 1, name: 'Your own environments in minutes' })).toBeVisible();
   await signIn(page, world.ada);
   await expect(page).toHaveURL(/\/keys$/);
 });
 
 test('whoever has nothing yet is told how to begin', async ({ ada }) => {
-  await expect(ada.getByRole('heading', { name: 'There is no environment here yet' })).toBeVisible();
-  await ada.getByRole('link', { name: 'Make your first one' }).click();
+  await expect(ada.getByRole('heading', { name: 'No environments yet' })).toBeVisible();
+  await ada.getByRole('link', { name: 'Create your first environment' }).click();
   await expect(ada.getByRole('heading', { level: 1, name: 'New environment' })).toBeVisible();
 });
 
@@ -55,7 +55,7 @@ test('a workspace comes up part by part', async ({ ada }) => {
   await cloud.relents('vision', 'Instance');
   await eventually(part(ada, 'Instance')).toHaveText(/^Ready/);
   await cameUp();
-  await expect(ada.getByRole('region', { name: 'What happened' })).toContainText('Everything is ready');
+  await expect(ada.getByRole('region', { name: 'Timeline' })).toContainText('All resources are ready');
 });
 
 test('the command that leads into a workspace is copied', async ({ ada }) => {
@@ -72,7 +72,7 @@ test.describe('each kind is shown before it is made, and comes up part by part',
     await ada.getByRole('combobox', { name: 'Node size' }).selectOption('small');
     const preview = ada.getByRole('region', { name: 'Preview' });
     await expect(preview).toContainText(/Creates \d+ resources/);
-    await expect(preview.getByRole('list', { name: 'Parts' })).toContainText('Bucket');
+    await expect(preview.getByRole('list', { name: 'Resources' })).toContainText('Bucket');
     await cloud.treats('shop', 'Cluster', { unavailable: 'not yet' });
     const cameUp = await watch(ada);
     await make(ada, 'shop');
@@ -179,8 +179,8 @@ test('every page is readable for everybody, in light and dark, on a phone and on
     expect(await faultsOf(ada)).toEqual([]);
   };
   await looks('/', card(ada, 'vision'));
-  await looks('/?owner=*&view=table', main.getByRole('columnheader', { name: 'Parts ready' }));
-  await looks('/?q=nothing', main.getByRole('heading', { name: 'Nothing fits' }));
+  await looks('/?owner=*&view=table', main.getByRole('columnheader', { name: 'Resources', exact: true }));
+  await looks('/?q=nothing', main.getByRole('heading', { name: 'No matches' }));
   await looks('/new', main.getByRole('link', { name: 'GPU workspace' }));
   await looks('/keys', main.getByRole('textbox', { name: 'Add a key' }));
   await looks('/operations', main.getByRole('region', { name: 'Table of tenants' }));
@@ -207,11 +207,11 @@ test('a page that was offline says so, and catches up', async ({ ada, another, c
   await open(ada, 'render');
   const replicas = ada.getByRole('region', { name: 'Connect' });
   await ada.context().setOffline(true);
-  await expect(ada.getByText('This device is offline')).toBeVisible();
+  await expect(ada.getByText('You are offline')).toBeVisible();
   expect(await faultsOf(ada)).toEqual([]);
 
   await ada.getByRole('tab', { name: 'YAML' }).click();
-  await expect(ada.getByRole('alert').filter({ hasText: 'This could not be loaded' })).toContainText('This device is offline');
+  await expect(ada.getByRole('alert').filter({ hasText: 'Could not load this section' })).toContainText('You are offline');
   await expect(ada.getByRole('button', { name: 'Try again' })).toHaveCount(0);
   await ada.getByRole('tab', { name: 'Overview' }).click();
   // It is told to the console, too.
@@ -224,7 +224,7 @@ test('a page that was offline says so, and catches up', async ({ ada, another, c
   await expect(replicas).toContainText(/Available\s*3/);
 
   await ada.context().setOffline(false);
-  await expect(ada.getByText('This device is offline')).toBeHidden();
+  await expect(ada.getByText('You are offline')).toBeHidden();
   await expect(replicas).toContainText(/Available\s*1/);
 
   await ada.getByRole('tab', { name: 'YAML' }).click();
@@ -245,7 +245,7 @@ test('nobody sees what is another team’s', async ({ ada, bob }) => {
   await expect(count).toHaveText('0 environments');
 
   await bob.goto(new URL(ada.url()).pathname);
-  await expect(bob.getByRole('alert')).toContainText('This environment cannot be shown');
+  await expect(bob.getByRole('alert')).toContainText('Could not load this environment');
 
   await begin(bob, { title: 'GPU stock pool', group: 'platform.m.acme.io' }, 'theirs');
   await bob.getByRole('textbox', { name: 'Spec name' }).fill('g1.1');
@@ -270,17 +270,17 @@ test('nothing is deleted before its name was typed, and then it goes part by par
   await ada.getByRole('button', { name: 'Delete', exact: true }).click();
   const confirm = ada.getByRole('dialog', { name: 'Delete vision?' });
   await expect(confirm.getByRole('button', { name: 'Delete environment' })).toBeDisabled();
-  await confirm.getByRole('textbox', { name: /^Type its name/ }).fill('visio');
+  await confirm.getByRole('textbox', { name: /^Type .* to confirm/ }).fill('visio');
   await expect(confirm.getByRole('button', { name: 'Delete environment' })).toBeDisabled();
-  await confirm.getByRole('textbox', { name: /^Type its name/ }).fill('vision');
+  await confirm.getByRole('textbox', { name: /^Type .* to confirm/ }).fill('vision');
   await confirm.getByRole('button', { name: 'Delete environment' }).click();
 
-  await expect(ada.getByRole('heading', { name: 'What is left' })).toBeVisible();
+  await expect(ada.getByRole('heading', { name: 'Still being deleted' })).toBeVisible();
   await expect(ada.getByRole('button', { name: 'Being deleted' })).toBeDisabled();
   await eventually(tree(ada).getByText('Instance', { exact: true })).toHaveCount(0);
   await eventually(part(ada, 'Security group')).toContainText(IN_USE);
   expect(await faultsOf(ada)).toEqual([]);
-  await expect(progress(ada)).toHaveAccessibleName(/^([1-9]\d*) of (?!\1 )\d+ parts gone$/);
+  await expect(progress(ada)).toHaveAccessibleName(/^([1-9]\d*) of (?!\1 )\d+ resources deleted$/);
   expect(await existing()).toContain('vision');
 
   await cloud.relents('vision', 'SecurityGroup');
@@ -297,7 +297,7 @@ test('everything else goes too, and the list is empty again', async ({ ada }) =>
     await expect(ada.getByRole('button', { name: 'Being deleted' }).or(gone)).toBeVisible();
   }
   await go(ada, 'Environments');
-  await eventually(ada.getByRole('heading', { name: 'There is no environment here yet' })).toBeVisible();
+  await eventually(ada.getByRole('heading', { name: 'No environments yet' })).toBeVisible();
   expect(await existing()).toEqual([]);
 });
 
@@ -314,7 +314,7 @@ test('whoever signs out has signed out everywhere', async ({ page, context }) =>
   await expect(page.getByRole('link', { name: 'Sign in' })).toBeVisible();
   expect(await faultsOf(page)).toEqual([]);
   await expect(page.getByText(world.ada.login)).toHaveCount(0);
-  await expect(tab.getByText('You have signed out in another place.')).toBeVisible();
+  await expect(tab.getByText('You signed out in another tab.')).toBeVisible();
   await expect(tab.getByText('ada@laptop')).toHaveCount(0);
   await tab.reload();
   await expect(tab.getByRole('link', { name: 'Sign in' })).toBeVisible();

@@ -181,7 +181,7 @@ fn xpkgs(folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
             files.push(file);
         }
     }
-    ensure!(!files.is_empty(), "{} holds no {name}.xpkg: run `cargo xtask package`", folder.display());
+    ensure!(!files.is_empty(), "{} has no {name}.xpkg. Run `cargo xtask package`", folder.display());
     files.sort();
     Ok(files)
 }

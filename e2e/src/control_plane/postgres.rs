@@ -114,7 +114,10 @@ impl Programs {
             ["initdb", "postgres", "pg_ctl"].iter().all(|program| folder.join(program).is_file())
         };
         let folder = versions.chain(in_path).find(has_all).with_context(|| {
-            format!("there is no PostgreSQL server: no initdb, postgres and pg_ctl below {DEBIAN} or in PATH (apt install postgresql)")
+            format!(
+                "found no initdb, postgres and pg_ctl in {DEBIAN} or in PATH. Install \
+                     PostgreSQL (apt install postgresql)"
+            )
         })?;
         Ok(Self { folder, user: unprivileged()? })
     }

@@ -98,12 +98,12 @@ pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) 
         let json = paved.run(&["status", &address, "-o", "json"]).await?;
         let object: Value = serde_json::from_str(&json.told)?;
         ensure!(object["status"]["phase"] == "Ready", "{object}");
-        paved.run(&["delete", &address, "--wait", "--timeout", "8m"]).await?.is(0, &["gone after"])?;
+        paved.run(&["delete", &address, "--wait", "--timeout", "8m"]).await?.is(0, &["deleted after"])?;
         ensure!(ada.found().await?.is_none(), "it is said to be gone, and is there");
         paved.run(&["wait", &address, "--for=deleted"]).await?.is(0, &[])?;
         let again = ["delete", &address, "--yes", "--ignore-not-found"];
-        paved.run(&again).await?.is(0, &["there is no environment"])?;
-        paved.run(&["status", &address]).await?.is(1, &["there is no environment"])
+        paved.run(&again).await?.is(0, &["no environment "])?;
+        paved.run(&["status", &address]).await?.is(1, &["no environment "])
     })
     .await
 }
@@ -274,7 +274,10 @@ pub(super) async fn who_may_not_is_told_so(stage: Stage) -> Result<()> {
     paved.apply(&ada, &["--wait", "--timeout", "8m"]).await?.is(0, &[])?;
     viewer.run(&["wait", ada.name()]).await?.is(0, &["is ready"])?;
     viewer.run(&["delete", ada.name()]).await?.is(6, &["you may not delete"])?;
-    paved.run(&["delete", ada.name(), "--wait"]).await?.is(0, &["you may not read its parts", "gone after"])
+    paved
+        .run(&["delete", ada.name(), "--wait"])
+        .await?
+        .is(0, &["you may not read its resources", "deleted after"])
 }
 
 pub(super) async fn what_is_deleted_while_it_is_waited_for_fails(stage: Stage) -> Result<()> {
@@ -346,7 +349,7 @@ pub(super) async fn a_wait_outlives_the_api_server(stage: Stage) -> Result<()> {
     tokio::time::sleep(Duration::from_secs(5)).await;
     server.start_again()?;
     for wait in waits {
-        wait.ends().await?.is(0, &["does not answer", "answers again", "is ready after"])?;
+        wait.ends().await?.is(0, &["does not respond", "answers again", "is ready after"])?;
     }
     Ok(())
 }

@@ -141,7 +141,7 @@ async fn write_all(objects: &Objects, all: &[Value]) -> Result<()> {
 fn released() -> Result<PathBuf> {
     let released = workspace::target().join("release/paved");
     let is_there = released.exists();
-    ensure!(is_there, "there is no {}: `cargo build --release --bin paved`", released.display());
+    ensure!(is_there, "{} does not exist. Run `cargo build --release --bin paved`", released.display());
     Ok(released)
 }
 

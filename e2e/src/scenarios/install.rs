@@ -256,7 +256,10 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
         let compared = operator.apply(&environment, &["--dry-run=server", "--diff"]).await?;
         compared.is(0, &["its parts"])?;
         paved.run(&["list", &address[..address.len() - "/own".len()]]).await?.is(0, &["own"])?;
-        paved.run(&["delete", &address, "--yes", "--wait", "--timeout", "10m"]).await?.is(0, &["gone after"])
+        paved
+            .run(&["delete", &address, "--yes", "--wait", "--timeout", "10m"])
+            .await?
+            .is(0, &["deleted after"])
     });
     try_join_all(own).await?;
     let doctor = Paved::of(&stage)?.by(stage.operator().person.as_deref()).run(&["doctor"]).await?;

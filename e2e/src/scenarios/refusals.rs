@@ -56,10 +56,10 @@ fn fixed() -> [(&'static str, Value, &'static str); 10] {
     let keys = ["ssh-ed25519 AAAA eve"];
     [
         ("gpu-workspace", parameters(json!({"region": "eu-west-1"})), "region cannot be changed"),
-        ("gpu-workspace", parameters(json!({"diskGB": 80})), "diskGB can grow, never shrink"),
+        ("gpu-workspace", parameters(json!({"diskGB": 80})), "diskGB can only grow"),
         ("gpu-workspace", parameters(json!({"opencvVersion": "4.9.0"})), "opencvVersion cannot be changed"),
         ("gpu-workspace", parameters(json!({"sshPublicKeys": keys})), "sshPublicKeys cannot be changed"),
-        ("application-environment", parameters(json!({"storageGB": 10})), "storageGB can grow, never shrink"),
+        ("application-environment", parameters(json!({"storageGB": 10})), "storageGB can only grow"),
         ("application-environment", parameters(json!({"region": "us-east1"})), "region cannot be changed"),
         (
             "unified-environment",

@@ -68,7 +68,7 @@ impl Source {
         // The API server took it: where we would not, its XRDs are not ours.
         let other = |violations: &[Violation]| {
             let told: Vec<String> = violations.iter().map(ToString::to_string).collect();
-            Failure::Usage(format!("this cluster's API is of another version: {}", told.join(", ")))
+            Failure::Usage(format!("the API in this cluster has another version: {}", told.join(", ")))
         };
         let stored = Stored::in_flavour(&document(object), seen, Some(step.kind.flavour()))
             .map_err(|violation| other(&[violation]))?;
@@ -119,7 +119,7 @@ pub(super) fn check(step: &Step, source: &Source, console: &mut Console<'_>) -> 
         Err(Failure::Output(error)) => return Err(Failure::Output(error)),
         Err(why) => {
             let title = step.title();
-            writeln!(console.err, "note: {title}: whether the composition takes it is not checked: {why}")?;
+            writeln!(console.err, "note: {title}: not checked against the composition: {why}")?;
             return Ok(());
         }
     };
@@ -148,18 +148,18 @@ async fn of_cluster(
         spec.pointer("/crossplane/compositionUpdatePolicy").or_else(|| spec.get("compositionUpdatePolicy"));
     if step.live.is_some() && policy.is_some_and(|policy| policy == "Manual") {
         return Err(
-            "by compositionUpdatePolicy Manual it keeps an earlier revision of its Composition".to_owned()
+            "it uses an earlier revision of its Composition (compositionUpdatePolicy: Manual)".to_owned()
         );
     }
     let suiting: Vec<_> = all.iter().filter(|one| one.serves(&step.kind) && one.suits(spec)).collect();
     let [composition] = suiting.as_slice() else {
         let names: Vec<&str> = suiting.iter().map(|one| one.name()).collect();
         let found = if names.is_empty() { "no Composition suits".to_owned() } else { names.join(", ") };
-        return Err(format!("one Composition is needed; found: {found}"));
+        return Err(format!("found {found}; allowed: one Composition. Choose one with --composition"));
     };
     let document = composition.document();
     if !pipeline::has_ours(&document) {
-        return Ok(Source::Foreign(format!("Composition {} runs another function", composition.name())));
+        return Ok(Source::Foreign(format!("Composition {} uses another function", composition.name())));
     }
     let mut pipeline = pipeline::Step::of(document).map_err(|why| why.to_string())?;
     if let Some(name) = pipeline.input["settingsFrom"]["name"].as_str() {
@@ -182,7 +182,7 @@ async fn read_settings(name: &str, cluster: &Cluster) -> Result<Option<Value>, S
 }
 
 fn denied(what: &str) -> String {
-    format!("you may not read {what}; --settings and --composition take files instead")
+    format!("you may not read {what}. Pass files with --settings and --composition")
 }
 
 fn document(object: &DynamicObject) -> Value {

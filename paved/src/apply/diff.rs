@@ -30,12 +30,12 @@ pub(super) fn print(step: &Step, source: &Source, console: &mut Console<'_>) -> 
         Err(refused @ Failure::Fatal { .. }) => {
             writeln!(
                 console.err,
-                "{YELLOW}warning{YELLOW:#}: by a preview the composition refuses {refused}"
+                "{YELLOW}warning{YELLOW:#}: in a preview, the composition rejects {refused}"
             )?;
             Ok(())
         }
         Err(why) => {
-            writeln!(console.err, "note: {}: what it is composed of is not compared: {why}", step.title())?;
+            writeln!(console.err, "note: {}: its resources are not compared: {why}", step.title())?;
             Ok(())
         }
     }
@@ -79,8 +79,8 @@ fn composed(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(
     composed::settle(&mut after, now, console)?;
     let (before, after) = (composed::slots(&before, now, console)?, composed::slots(&after, now, console)?);
     match composed::compare(&before, &after) {
-        None => writeln!(console.out, "{BOLD}{title}{BOLD:#}: nothing changes in its parts")?,
-        Some(told) => writeln!(console.out, "{BOLD}{title}{BOLD:#}: of its parts {told}")?,
+        None => writeln!(console.out, "{BOLD}{title}{BOLD:#}: its resources do not change")?,
+        Some(told) => writeln!(console.out, "{BOLD}{title}{BOLD:#}: resources: {told}")?,
     }
     Ok(())
 }

@@ -67,13 +67,17 @@ pub(super) fn steps(
     for document in documents {
         let text = |path: &str| document.value.pointer(path).and_then(Value::as_str).unwrap_or_default();
         if document.found && !kinds.may_be_meant(text("/apiVersion"), text("/kind")) {
-            writeln!(console.err, "note: {} is left alone: no environment", document.title())?;
+            writeln!(console.err, "note: {} is skipped: not an environment", document.title())?;
             continue;
         }
         match step(&document, kinds, &cluster.namespace, asked) {
             Ok(step) => {
                 if !named.insert((step.kind.full_name(), step.namespace.clone(), step.name.clone())) {
-                    failures.push(refused(&document, "metadata.name", "stands in the files twice"));
+                    failures.push(refused(
+                        &document,
+                        "metadata.name",
+                        "is in the files twice. Remove one of the documents",
+                    ));
                 }
                 steps.push(step);
             }
@@ -82,7 +86,9 @@ pub(super) fn steps(
     }
     Failure::of_all(failures)?;
     if steps.is_empty() {
-        return Err(Failure::Usage("the files hold no environment".to_owned()));
+        return Err(Failure::Usage(
+            "the files have no environment. Pass files with claims or composites".to_owned(),
+        ));
     }
     Ok(steps)
 }
@@ -92,24 +98,24 @@ fn step(document: &Document, kinds: &Kinds, default: &str, asked: Option<&str>) 
     let kind = kinds
         .of_document(text("/apiVersion").unwrap_or_default(), text("/kind").unwrap_or_default())
         .map_err(|(field, message)| refused(document, field, &message))?;
-    let missing = || refused(document, "metadata.name", "is missing; a string is needed");
+    let missing = || refused(document, "metadata.name", "is missing; allowed: a string");
     let name = text("/metadata/name").filter(|name| !name.is_empty()).ok_or_else(missing)?;
     if !is_name(name) {
-        return Err(refused(document, "metadata.name", &format!("found {name:?}; {A_NAME} is needed")));
+        return Err(refused(document, "metadata.name", &format!("found {name:?}; allowed: {A_NAME}")));
     }
     if document.value.pointer("/metadata/namespace").is_some_and(|own| !(own.is_string() || own.is_null())) {
-        return Err(refused(document, "metadata.namespace", "a string is needed"));
+        return Err(refused(document, "metadata.namespace", "allowed: a string"));
     }
     let own = text("/metadata/namespace").filter(|own| !own.is_empty());
     if let (Some(own), Some(asked)) = (own, asked)
         && own != asked
     {
-        let message = format!("found {own:?}, and --namespace {asked:?}: leave one out");
+        let message = format!("found {own:?}, and --namespace {asked:?}. Remove one of them");
         return Err(refused(document, "metadata.namespace", &message));
     }
     let namespace = own.or(asked).unwrap_or(default).to_owned();
     if !is_name(&namespace) {
-        let message = format!("found {namespace:?}; {A_NAME} is needed");
+        let message = format!("found {namespace:?}; allowed: {A_NAME}");
         return Err(refused(document, "metadata.namespace", &message));
     }
     let mut object = document.value.clone();

@@ -267,7 +267,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     seconds
         .or_else(written)
         .filter(|time| *time <= LONGEST)
-        .ok_or_else(|| "expected a time such as 90s, 30m or 1h30m, 720h at most".to_owned())
+        .ok_or_else(|| "allowed: a time of at most 720h, for example 90s, 30m or 1h30m".to_owned())
 }
 
 #[cfg(test)]

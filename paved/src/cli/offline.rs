@@ -171,7 +171,7 @@ pub(crate) struct Platform {
 
 fn object_name(text: &str) -> Result<String, String> {
     let fits = is_name(text) && text.ends_with(|last: char| last.is_ascii_alphanumeric());
-    if fits { Ok(text.to_owned()) } else { Err(format!("{text:?}: expected {A_NAME}")) }
+    if fits { Ok(text.to_owned()) } else { Err(format!("{text:?}: allowed: {A_NAME}")) }
 }
 
 /// Returns the given group, or else the flavour's default group.
@@ -182,13 +182,15 @@ pub(crate) fn group_of(flavour: Flavour, group: Option<&str>) -> Result<String, 
     let group = group.unwrap_or_else(|| flavour.default_group());
     match Flavour::ALL.into_iter().find(|other| *other != flavour && other.default_group() == group) {
         Some(other) => Err(Failure::Usage(format!(
-            "--group {group} is for --flavour {other}, and the flavour is {flavour}: leave one out, or name a group of your own"
+            "--group {group} belongs to --flavour {other}, but the flavour is {flavour}. Remove \
+             one of the flags, or use your own group"
         ))),
         None => Ok(group.to_owned()),
     }
 }
 
 fn path_and_value(text: &str) -> Result<(String, String), String> {
-    let (path, value) = text.split_once('=').ok_or("expected PATH=VALUE, such as spec.backend.port=8080")?;
+    let (path, value) =
+        text.split_once('=').ok_or("allowed: PATH=VALUE, for example spec.backend.port=8080")?;
     Ok((path.trim().to_owned(), value.to_owned()))
 }

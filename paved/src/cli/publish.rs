@@ -87,6 +87,6 @@ fn url(text: &str) -> Result<String, String> {
     let host = rest.map(|rest| rest.split('/').next().unwrap_or_default());
     match host {
         Some(host) if !host.is_empty() && !text.contains([' ', '?', '#', '@']) => Ok(text.to_owned()),
-        _ => Err("expected https://HOST or http://HOST, with a port or a path if need be".to_owned()),
+        _ => Err("allowed: https://HOST or http://HOST, with an optional port and path".to_owned()),
     }
 }

@@ -75,12 +75,12 @@ impl Contact {
             *refused = None;
         }
         let what = match (code, lacking) {
-            (_, Some(lacking)) => format!("cannot be asked just now, for want of credentials ({lacking})"),
-            (401, _) => "does not take your credentials just now".to_owned(),
-            (403 | 404, _) => "does not let you just now".to_owned(),
-            _ => "does not answer".to_owned(),
+            (_, Some(lacking)) => format!("cannot be reached without credentials ({lacking})"),
+            (401, _) => "rejects your credentials".to_owned(),
+            (403 | 404, _) => "denies access".to_owned(),
+            _ => "does not respond".to_owned(),
         };
-        Ok(first.then(|| format!("{} {what}: trying again", cluster.server)))
+        Ok(first.then(|| format!("{} {what}; retrying", cluster.server)))
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
     async fn what_was_never_allowed_ends_it_and_what_is_too_old_is_no_news() {
         let (cluster, mut contact) = (nowhere(), Contact::default());
         assert!(contact.broke(0, &api(410), true, "watch X", &cluster).unwrap().is_none());
-        for (code, words) in [(401, "take your credentials"), (403, "let you"), (503, "answer")] {
+        for (code, words) in [(401, "rejects your credentials"), (403, "let you"), (503, "answer")] {
             let told = Contact::default().broke(0, &api(code), true, "watch X", &cluster).unwrap().unwrap();
             assert!(told.contains(&format!("does not {words}")), "{told}");
         }

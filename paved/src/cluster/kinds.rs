@@ -94,7 +94,8 @@ impl Kinds {
         let kinds = Self::ask(cluster).await?;
         if kinds.0.is_empty() {
             return Err(Failure::Usage(format!(
-                "{} makes no environments: no kind there has the category {MARK}; `paved doctor` says what is missing",
+                "{} has no environments: no kind has the category {MARK}. Run `paved doctor` to \
+                 find the missing component",
                 cluster.server
             )));
         }
@@ -103,12 +104,12 @@ impl Kinds {
 
     /// The same, where none is an answer too.
     pub(crate) async fn ask(cluster: &Cluster) -> Result<Self, Failure> {
-        let explain = |error: &kube::Error| cluster.explain(error, "ask what kinds there are");
+        let explain = |error: &kube::Error| cluster.explain(error, "list the kinds");
         let asked = timeout(ANSWER, cluster.client.list_api_groups_aggregated()).await;
         let Ok(answered) = asked else {
             return Err(Failure::NoAccess {
-                message: format!("{} has not answered within {} s", cluster.server, ANSWER.as_secs()),
-                check: "--context, your network and VPN, and whether the cluster is well".to_owned(),
+                message: format!("{} did not respond within {} s", cluster.server, ANSWER.as_secs()),
+                check: "--context, your network and VPN, and the state of the cluster".to_owned(),
             });
         };
         match answered {
@@ -163,9 +164,9 @@ impl Kinds {
         let known = if elsewhere.is_empty() {
             suggest::names("kind", text, &self.names())
         } else {
-            format!("found {text:?}; it has {}", elsewhere.join(" and "))
+            format!("this cluster has no kind {text:?}. Available: {}", elsewhere.join(" and "))
         };
-        Err(Failure::Usage(format!("this cluster does not make that: {known}")))
+        Err(Failure::Usage(known))
     }
 
     /// The kind of a document; where it is not ours, what is wrong with `kind` or `apiVersion`: the field and what to write.
@@ -173,14 +174,13 @@ impl Kinds {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let same: Vec<&Kind> = self.0.iter().filter(|one| one.name() == kind).collect();
         if same.is_empty() {
-            let found = if kind.is_empty() { "none" } else { kind };
-            return Err(("kind", suggest::kinds(found, &self.names())));
+            return Err(("kind", suggest::names("kind", kind, &self.names())));
         }
         let fits = |one: &&&Kind| one.resource.group == group && one.resource.version == version;
         same.iter().find(fits).copied().ok_or_else(|| {
             let allowed: Vec<&str> = same.iter().map(|one| one.resource.api_version.as_str()).collect();
             let found = if api_version.is_empty() { "none" } else { api_version };
-            ("apiVersion", format!("found {found}; this cluster has {kind} in {}", allowed.join(" and ")))
+            ("apiVersion", format!("found {found}; allowed: {kind} in {}", allowed.join(" and ")))
         })
     }
 
@@ -328,14 +328,15 @@ pub(crate) mod tests {
             wrong("platform.m.acme.io/v1alpha1", "Environment"),
             (
                 "apiVersion",
-                "found platform.m.acme.io/v1alpha1; this cluster has Environment in dev.example.org/v1alpha1 and \
+                "found platform.m.acme.io/v1alpha1; allowed: Environment in \
+                 dev.example.org/v1alpha1 and \
                  platform.acme.io/v1alpha1"
                     .to_owned()
             )
         );
         let (field, message) = wrong("v1", "GpuDevWorkspaceClai");
         assert_eq!(field, "kind");
-        assert!(message.contains("known: Environment, GpuDevWorkspaceClaim"), "{message}");
+        assert!(message.contains("allowed: Environment, GpuDevWorkspaceClaim"), "{message}");
         assert!(message.contains("did you mean GpuDevWorkspaceClaim?"), "{message}");
         assert!(wrong("", "").1.contains("found none"));
     }

@@ -56,7 +56,7 @@ impl Display for Segment {
 impl Display for NotASegment {
     /// The text is quoted with escapes, so that it cannot control a terminal.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "found the name {:?}; letters, digits and the characters - . _ : are allowed", self.0)
+        write!(f, "found the name {:?}; allowed: letters, digits and the characters - . _ :", self.0)
     }
 }
 

@@ -53,7 +53,10 @@ impl Pod {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         let url = format!("https://{host}:{}", self.port);
         let parsed = url.parse().map_err(|_| Failure::NoAccess {
-            message: format!("no kubeconfig, and this pod's cluster has a strange address: {url}"),
+            message: format!(
+                "no kubeconfig, and the address of this pod's cluster is invalid: \
+                 {url}"
+            ),
             check: "$KUBERNETES_SERVICE_HOST and $KUBERNETES_SERVICE_PORT".to_owned(),
         })?;
         let mut config = Config::new(parsed);

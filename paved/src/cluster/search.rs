@@ -98,7 +98,7 @@ fn candidates<'t>(kinds: &Kinds, text: &'t str) -> Result<(Vec<Kind>, &'t str), 
         None => (kinds.all().to_vec(), text),
     };
     if !is_name(name) {
-        return Err(Failure::Usage(format!("found {text:?}; NAME or KIND/NAME is needed, {A_NAME}")));
+        return Err(Failure::Usage(format!("found {text:?}; allowed: NAME or KIND/NAME, {A_NAME}")));
     }
     Ok((candidates, name))
 }
@@ -208,14 +208,15 @@ fn pick<T>(
         (1, _) => Ok(found.remove(0).1),
         (0, Some(failure)) => Err(failure),
         (0, None) => Err(Failure::Absent(format!(
-            "there is no environment {text} in namespace {namespace}; `paved list -A` shows all that you may see"
+            "no environment {text} in namespace {namespace}. Run `paved list -A` to list all \
+             environments"
         ))),
         _ => {
             let name = text.rsplit('/').next().unwrap_or(text);
             let all: Vec<String> =
                 found.iter().map(|(kind, _)| format!("{}/{name}", kind.to_lowercase())).collect();
             Err(Failure::Usage(format!(
-                "{text} is more than one environment: say which of {}",
+                "{text} is the name of several environments. Use one of {}",
                 all.join(", ")
             )))
         }

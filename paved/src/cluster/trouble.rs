@@ -20,7 +20,7 @@ pub(crate) fn explain(error: &kube::Error, server: &str, act: &str) -> Failure {
     if let Some(lacking) = no_credentials(error) {
         return Failure::NoAccess {
             message: format!("no credentials for {server}: {lacking}"),
-            check: "the kubeconfig's user, and whether you are logged in".to_owned(),
+            check: "that the kubeconfig's user is correct and logged in".to_owned(),
         };
     }
     match error {
@@ -29,8 +29,8 @@ pub(crate) fn explain(error: &kube::Error, server: &str, act: &str) -> Failure {
             Failure::Usage(format!("cannot {act}: {}", innermost(error)))
         }
         kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => Failure::NoAccess {
-            message: format!("{server} does not answer as an API server does: {}", innermost(error)),
-            check: "the server's address in the kubeconfig, and proxies between".to_owned(),
+            message: format!("{server} does not respond like an API server: {}", innermost(error)),
+            check: "the server's address in the kubeconfig, and proxies".to_owned(),
         },
         _ => unreachable(error, server),
     }
@@ -39,7 +39,7 @@ pub(crate) fn explain(error: &kube::Error, server: &str, act: &str) -> Failure {
 /// What a configuration that leads to no cluster lacks.
 pub(super) fn unusable(error: &kube::Error) -> Failure {
     Failure::NoAccess {
-        message: format!("the kubeconfig cannot be used: {}", innermost(error)),
+        message: format!("the kubeconfig is invalid: {}", innermost(error)),
         check: "its certificate-authority-data, client-certificate-data and client-key-data".to_owned(),
     }
 }
@@ -53,18 +53,18 @@ pub(super) fn no_credentials(error: &kube::Error) -> Option<String> {
 
 /// Neither the arguments of a plugin nor what it printed may be shown: secrets stand there.
 fn credentials(error: &AuthError) -> String {
-    const PLUGIN: &str = "the credential plugin that the kubeconfig names";
+    const PLUGIN: &str = "the credential plugin in the kubeconfig";
     match error {
         AuthError::AuthExecRun { out, .. } => {
             let said = String::from_utf8_lossy(&out.stderr);
             match said.lines().rfind(|line| !line.trim().is_empty()) {
-                Some(last) => format!("{PLUGIN} has failed: {}", one_line(last)),
+                Some(last) => format!("{PLUGIN} failed: {}", one_line(last)),
                 // Where it may ask somebody at a terminal, it speaks there itself.
-                None => format!("{PLUGIN} has failed ({})", out.status),
+                None => format!("{PLUGIN} failed ({})", out.status),
             }
         }
-        AuthError::AuthExecStart(error) => format!("{PLUGIN} cannot be started: {error}; is it installed?"),
-        AuthError::AuthExecParse(_) => format!("{PLUGIN} has not printed an ExecCredential"),
+        AuthError::AuthExecStart(error) => format!("{PLUGIN} could not start: {error}"),
+        AuthError::AuthExecParse(_) => format!("{PLUGIN} printed no ExecCredential"),
         other => one_line(&other.to_string()),
     }
 }
@@ -83,8 +83,8 @@ fn of_status(status: &Status, server: &str, act: &str) -> Failure {
     let message = one_line(&status.message);
     match status.code {
         401 => Failure::NoAccess {
-            message: format!("{server} does not take your credentials"),
-            check: "whether your token has expired: log in again".to_owned(),
+            message: format!("{server} rejects your credentials"),
+            check: "whether your token has expired, and log in again".to_owned(),
         },
         403 if lacks_rights(status) => Failure::NoAccess {
             message: format!("you may not {act}: {message}"),
@@ -94,8 +94,8 @@ fn of_status(status: &Status, server: &str, act: &str) -> Failure {
             Failure::Declined { what: format!("to {act}"), message }
         }
         code => Failure::NoAccess {
-            message: format!("{server} cannot {act} just now: {code} {message}"),
-            check: "whether the cluster is well, and try again".to_owned(),
+            message: format!("{server} could not {act}: {code} {message}"),
+            check: "the state of the cluster, and try again".to_owned(),
         },
     }
 }
@@ -121,13 +121,13 @@ fn unreachable(error: &kube::Error, server: &str) -> Failure {
         || cause.contains("Certificate")
         || cause.contains("UnknownIssuer")
     {
-        "the kubeconfig's certificate-authority, and whether this is the cluster you mean"
+        "the kubeconfig's certificate-authority, and that this is the right cluster"
     } else if cause.contains("dns error") || cause.contains("lookup") || cause.contains("Name or service") {
         "the server's name in the kubeconfig, your network and VPN"
     } else {
-        "--context, your network and VPN, and whether the cluster runs"
+        "--context, your network and VPN, and that the cluster runs"
     };
-    Failure::NoAccess { message: format!("{server} does not answer: {cause}"), check: check.to_owned() }
+    Failure::NoAccess { message: format!("{server} does not respond: {cause}"), check: check.to_owned() }
 }
 
 /// What lies at the bottom of an error: layers above repeat it, or say nothing.
@@ -197,7 +197,7 @@ mod tests {
         for failure in [kube::Error::Auth(failed()), kube::Error::Service(Box::new(failed()))] {
             let told = explain(&failure, "https://c", "list X").to_string();
             assert!(told.starts_with("no credentials for https://c: "), "{told}");
-            assert!(told.contains("has failed: token has expired"), "{told}");
+            assert!(told.contains("failed: token has expired"), "{told}");
             assert!(!told.contains("hunter2") && !told.contains("on-stdout"), "{told}");
         }
     }
@@ -210,8 +210,8 @@ mod tests {
             (failure.code(), failure.to_string().as_str()),
             (
                 6,
-                "https://c:1 does not answer: connection refused; check --context, your network and VPN, and whether \
-                 the cluster runs"
+                "https://c:1 does not respond: connection refused; check --context, your network \
+                 and VPN, and that the cluster runs"
             )
         );
     }

@@ -133,7 +133,7 @@ pub(crate) fn cause(error: Error) -> kube::Error {
         Error::InitialListFailed(error) | Error::WatchStartFailed(error) | Error::WatchFailed(error) => error,
         Error::WatchError(status) => kube::Error::Api(status),
         Error::NoResourceVersion => {
-            kube::Error::Service("the API server's answer has no resource version".into())
+            kube::Error::Service("the API server's response has no resource version".into())
         }
     }
 }

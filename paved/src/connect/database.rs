@@ -37,7 +37,8 @@ pub(super) async fn connect(
             return Err(Failure::Provisioning {
                 what: "the Secret with the connection details".to_owned(),
                 message: format!(
-                    "gives {name} a value with ##[ or ##v, which a pipeline reads as a command; --export=shell quotes it"
+                    "has ##[ or ##v in the value of {name}, which a pipeline reads as a command. \
+                     Use --export=shell"
                 ),
             });
         }
@@ -59,13 +60,9 @@ pub(super) async fn connect(
         writeln!(console.out, "PGPASSWORD={} {command}", quote(&way.password))?;
     } else {
         writeln!(console.out, "{command}")?;
-        writeln!(console.out, "the password: --export or --show-secrets prints it")?;
+        writeln!(console.out, "use --export or --show-secrets to print the password")?;
     }
-    writeln!(
-        console.out,
-        "{DIM}{} is reached from the network that the environment runs in{DIM:#}",
-        way.host
-    )?;
+    writeln!(console.out, "{DIM}{} is only reachable from the environment's network{DIM:#}", way.host)?;
     Ok(())
 }
 
@@ -81,8 +78,8 @@ impl Way {
             return Err(Failure::Provisioning {
                 what: "the Secret with the connection details".to_owned(),
                 message: format!(
-                    "names the database's host {host:?} and its port {port:?}; a host name or an IP \
-                     address, and a port, are needed. Ask your platform team who changed the Secret"
+                    "has the host {host:?} and the port {port:?}; allowed: a host name or IP \
+                     address, and a port. Ask your platform team who changed the Secret"
                 ),
             });
         }

@@ -23,7 +23,8 @@ impl Details {
         let environment = &target.environment;
         let name = secret_of(&target.object, &environment.kind, &environment.name).ok_or_else(|| {
             Failure::Usage(format!(
-                "{} names no Secret for its connection details: set spec.writeConnectionSecretToRef.name, and apply it",
+                "{} has no Secret for connection details. Set \
+                 spec.writeConnectionSecretToRef.name, and apply it again",
                 environment.title()
             ))
         })?;
@@ -33,7 +34,7 @@ impl Details {
         let Some(secret) = secret else {
             return Err(Failure::Provisioning {
                 what: environment.title(),
-                message: format!("has no Secret {name} with its connection details yet"),
+                message: format!("does not have the Secret {name} with its connection details yet"),
             });
         };
         let values = secret.data.unwrap_or_default().into_iter();
@@ -50,7 +51,8 @@ impl Details {
             return Err(Failure::Provisioning {
                 what: format!("Secret {}", harmless_name(&self.name)),
                 message: format!(
-                    "has a control character in {key}; it is not printed. Ask your platform team who \
+                    "has a control character in {key}, so paved does not print it. Ask your \
+                     platform team who \
                      changed the Secret"
                 ),
             });

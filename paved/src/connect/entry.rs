@@ -50,12 +50,12 @@ pub(super) async fn connect(
         writeln!(console.err, "note: {needed}")?;
     }
     let Some(forwarded) = forwarded else { return Ok(()) };
-    writeln!(console.out, "forwarding {} for as long as this runs; Ctrl-C ends it", forwarded.told())?;
+    writeln!(console.out, "forwarding {}; press Ctrl-C to stop", forwarded.told())?;
     console.out.flush()?;
     let served = forwarded.serve(console).await;
     // From here on it would lead nowhere, or to whoever has the port next.
     if kubeconfig::remove(&path, &name, &entry)? {
-        writeln!(console.out, "the forwarding is over: context {name} is removed from {}", path.display())?;
+        writeln!(console.out, "forwarding stopped. Removed context {name} from {}", path.display())?;
     }
     served
 }
@@ -65,7 +65,7 @@ async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failu
     let details = target.details().await?;
     let mut entry = read(details.get(&["kubeconfig"])?).ok_or_else(|| Failure::Provisioning {
         what: target.environment.title(),
-        message: "has a Secret whose kubeconfig names no cluster".to_owned(),
+        message: "has a Secret whose kubeconfig has no cluster".to_owned(),
     })?;
     let user = match kind(target) {
         "gke" => Some(managed::gke()),

@@ -52,19 +52,23 @@ pub(super) struct Forwarded {
 /// Takes a port, and sees whether the caller may forward at all.
 pub(super) async fn open(target: &Target, place: &Place, port: Option<u16>) -> Result<Forwarded, Failure> {
     let asked = port.unwrap_or(0);
-    let taken =
-        |error: std::io::Error| Failure::Usage(format!("cannot listen on 127.0.0.1:{asked}: {error}"));
+    let taken = |error: std::io::Error| {
+        Failure::Usage(format!(
+            "could not listen on 127.0.0.1:{asked}: \
+             {error}"
+        ))
+    };
     let listener = TcpListener::bind(("127.0.0.1", asked)).await.map_err(taken)?;
     let address = listener.local_addr().map_err(taken)?.to_string();
     let pods: Api<Pod> = Api::namespaced(target.cluster.client.clone(), &place.namespace);
     pods.portforward(&place.pod(), &[PORT]).await.map_err(|error| Failure::NoAccess {
         message: format!(
-            "cannot forward to pod {} in namespace {}: {}",
+            "could not forward to pod {} in namespace {}: {}",
             place.pod(),
             place.namespace,
             why(&error)
         ),
-        check: "whether you may get and create pods/portforward there, or have the environment exposed: \
+        check: "that you may get and create pods/portforward there. You can also set \
                 spec.parameters.expose: loadBalancer"
             .to_owned(),
     })?;
@@ -99,7 +103,7 @@ impl Forwarded {
                 }
                 Some(ended) = broken.join_next() => {
                     if let Ok(Err(why)) = ended {
-                        writeln!(console.err, "note: a connection broke: {why}")?;
+                        writeln!(console.err, "note: a connection was lost: {why}")?;
                     }
                 }
                 _ = &mut interrupt => return Ok(()),
@@ -120,7 +124,7 @@ fn why(error: &kube::Error) -> String {
 
 async fn carry(mut near: TcpStream, pods: &Api<Pod>, pod: &str) -> Result<(), String> {
     let mut forwarder = pods.portforward(pod, &[PORT]).await.map_err(|error| why(&error))?;
-    let mut far = forwarder.take_stream(PORT).ok_or("the API server gave no stream")?;
+    let mut far = forwarder.take_stream(PORT).ok_or("the API server returned no stream")?;
     // Whichever side ends it: that is how connections end.
     _ = copy_bidirectional(&mut near, &mut far).await;
     drop(far);

@@ -32,7 +32,7 @@ pub(super) fn path(into: Option<&Path>) -> Result<PathBuf, Failure> {
     }
     let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
     let home =
-        home.ok_or_else(|| Failure::Usage("there is no home folder: --into FILE is needed".to_owned()))?;
+        home.ok_or_else(|| Failure::Usage("no home directory. Pass a file with --into FILE".to_owned()))?;
     Ok(home.join(".kube/config"))
 }
 
@@ -50,11 +50,17 @@ pub(super) fn remove(path: &Path, name: &str, entry: &Entry) -> Result<bool, Fai
 /// Puts something else in place of what is there, unless it stays as it is; gives whether it did. Nobody else writes meanwhile.
 fn change(path: &Path, change: impl FnOnce(Value) -> Result<Option<Value>, String>) -> Result<bool, Failure> {
     let shown = path.display();
-    let wrong = |error: io::Error| Failure::Usage(format!("cannot write kubeconfig {shown}: {error}"));
+    let wrong = |error: io::Error| {
+        Failure::Usage(format!(
+            "could not write kubeconfig {shown}: \
+             {error}"
+        ))
+    };
     let path = resolved(path).map_err(wrong)?;
     if fs::metadata(&path).is_ok_and(|there| !there.is_file()) {
         return Err(Failure::Usage(format!(
-            "cannot write kubeconfig {shown}: it is not a regular file; --into FILE names another"
+            "could not write kubeconfig {shown}: not a regular file. Choose another file with \
+             --into FILE"
         )));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -93,12 +99,13 @@ fn parsed(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(Value::Null);
     }
-    let value: Value = serde_saphyr::from_str(text)
-        .map_err(|error| format!("is no YAML: {}", error.to_string().lines().next().unwrap_or_default()))?;
+    let value: Value = serde_saphyr::from_str(text).map_err(|error| {
+        format!("is not valid YAML: {}", error.to_string().lines().next().unwrap_or_default())
+    })?;
     let lists = ["contexts", "clusters", "users"];
     let fits =
         value.is_object() && lists.iter().all(|list| value[*list].is_array() || value[*list].is_null());
-    if fits { Ok(value) } else { Err("is no kubeconfig; it is left as it is".to_owned()) }
+    if fits { Ok(value) } else { Err("is not a kubeconfig. The file was not changed".to_owned()) }
 }
 
 /// A kubeconfig with the entry in it.
@@ -110,7 +117,8 @@ fn merged(mut all: Value, name: &str, entry: &Entry, uid: &str, replace: bool) -
         ["contexts", "clusters", "users"].into_iter().find(|list| position(&all, list, name).is_some());
     if let Some(list) = taken.filter(|_| !replace && !is_ours(&all, name, uid)) {
         return Err(format!(
-            "{name} among its {list} is another's; --context-name gives this one another name, --replace replaces that one"
+            "{name} in {list} belongs to another cluster. Use --context-name for another name, or \
+             --replace to overwrite it"
         ));
     }
     let mark = json!([{"name": OURS, "extension": {"environment": uid}}]);
@@ -185,7 +193,8 @@ impl Lock {
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     return Err(io::Error::other(format!(
-                        "somebody else writes to it: {} exists; delete it if nobody does",
+                        "another program is writing to the file: {} exists. Delete it if no \
+                         program uses it",
                         lock.display()
                     )));
                 }

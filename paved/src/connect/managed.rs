@@ -23,8 +23,8 @@ pub(super) fn cluster(target: &Target, said: &Value) -> Result<Value, Failure> {
         return Err(Failure::Provisioning {
             what: target.environment.title(),
             message: format!(
-                "has a Secret whose kubeconfig names the server {}, but its status names {}; no entry is \
-                 written, because your cloud token would be sent there. Ask your platform team who \
+                "has a Secret with the server {}, but its status has {}. No entry was written, \
+                 because kubectl would send your cloud token there. Ask your platform team who \
                  changed the Secret",
                 harmless_name(in_secret),
                 harmless_name(&server)
@@ -56,7 +56,7 @@ pub(super) fn eks(target: &Target) -> Result<Value, Failure> {
     let region =
         target.field("endpoint").and_then(region_of).ok_or_else(|| target.missing("endpoint on EKS"))?;
     let args = ["eks", "get-token", "--cluster-name", name, "--region", region, "--output", "json"];
-    Ok(exec("aws", &args, "the AWS CLI is needed: https://aws.amazon.com/cli/"))
+    Ok(exec("aws", &args, "install the AWS CLI: https://aws.amazon.com/cli/"))
 }
 
 /// Whoever `az login` logged in.
@@ -68,14 +68,18 @@ pub(super) fn aks() -> Value {
 /// What lets people in, besides being somebody: a cloud's cluster knows its maker alone, and whom the cloud's own roles name.
 pub(super) fn needed(kind: &str) -> Option<&'static str> {
     match kind {
-        "gke" => Some("GKE lets in whom its project gives a role, such as roles/container.developer"),
-        "eks" => Some(
-            "EKS lets in the platform's provider, which made it, and whom an access entry names: who administers the AWS account \
-             makes one with `aws eks create-access-entry` and `aws eks associate-access-policy`",
+        "gke" => Some(
+            "to get access to GKE, you need a role in the project, for example \
+             roles/container.developer",
         ),
-        "aks" => {
-            Some("AKS lets in whom Azure gives a role there, such as Azure Kubernetes Service RBAC Writer")
-        }
+        "eks" => Some(
+            "to get access to EKS, you need an access entry. An administrator of the AWS account \
+             creates it with `aws eks create-access-entry` and `aws eks associate-access-policy`",
+        ),
+        "aks" => Some(
+            "to get access to AKS, you need a role in Azure, for example Azure Kubernetes Service \
+             RBAC Writer",
+        ),
         _ => None,
     }
 }

@@ -39,7 +39,7 @@ pub(super) async fn run(
         Ok((code, None)) if code != 0 => exit(code),
         Ok(_) => Failure::Provisioning {
             what: title.to_owned(),
-            message: "has ended the session before the command had ended".to_owned(),
+            message: "ended the session before the command finished".to_owned(),
         },
         Err(failure) => failure,
     }
@@ -48,7 +48,7 @@ pub(super) async fn run(
 /// The program's own exit code, and the script's.
 async fn followed(words: &[String], hint: &str, mark: &str) -> Result<(i32, Option<i32>), Failure> {
     let Some((program, args)) = words.split_first() else {
-        return Err(Failure::Usage("there is no command to run".to_owned()));
+        return Err(Failure::Usage("the command is empty".to_owned()));
     };
     // Ctrl-C is the session's: that hands it on, and ends by itself.
     let _handled = signal(SignalKind::interrupt())?;

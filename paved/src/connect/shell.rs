@@ -49,7 +49,7 @@ pub(super) fn become_it(words: &[String], hint: &str, console: &mut Console<'_>)
         return error.into();
     }
     let Some((program, args)) = words.split_first() else {
-        return Failure::Usage("there is no command to run".to_owned());
+        return Failure::Usage("the command is empty".to_owned());
     };
     cannot_run(program, hint, &Command::new(program).args(args).exec())
 }
@@ -59,7 +59,7 @@ pub(super) fn cannot_run(program: &str, hint: &str, error: &io::Error) -> Failur
     if error.kind() == io::ErrorKind::NotFound {
         return Failure::Usage(format!("{program} is not installed: {hint}"));
     }
-    Failure::Usage(format!("cannot run {program}: {error}"))
+    Failure::Usage(format!("could not run {program}: {error}"))
 }
 
 #[cfg(test)]

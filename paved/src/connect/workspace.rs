@@ -63,7 +63,11 @@ pub(super) async fn connect(
             let words = way.command(Some(&outcome::marked(script, &mark)), terminal);
             return Err(outcome::run(&words, way.hint(), &mark, &title, console).await);
         }
-        writeln!(console.err, "note: at a terminal SSM does not tell how the command ends")?;
+        writeln!(
+            console.err,
+            "note: on a terminal, SSM does not report the exit code of the \
+             command"
+        )?;
     }
     Err(become_it(&way.command(remote.as_deref(), terminal), way.hint(), console))
 }
@@ -112,8 +116,8 @@ impl Way<'_> {
 
     fn hint(&self) -> &'static str {
         match self {
-            Self::Ssh { .. } => "OpenSSH's client is needed",
-            Self::Ssm { .. } => "the AWS CLI is needed, with its Session Manager plugin",
+            Self::Ssh { .. } => "install the OpenSSH client",
+            Self::Ssm { .. } => "install the AWS CLI and its Session Manager plugin",
         }
     }
 }
@@ -138,9 +142,9 @@ fn prepared(state: &str, longest: Duration, command: Option<&str>) -> String {
     let longest = longest.as_secs();
     format!(
         "n=0; while [ ! -e {state}/ready ]; do \
-         if [ -e {state}/failed ]; then echo 'preparing this workspace has failed:' >&2; cat {state}/failed >&2; {failed}; fi; \
-         if [ $n = 0 ]; then echo 'this workspace is still being prepared: /var/log/user-data.log tells how far it is' >&2; fi; \
-         if [ $n -ge {longest} ]; then echo 'it is still not prepared' >&2; {late}; fi; \
+         if [ -e {state}/failed ]; then echo 'the setup of this workspace failed:' >&2; cat {state}/failed >&2; {failed}; fi; \
+         if [ $n = 0 ]; then echo 'this workspace is still being set up; see /var/log/user-data.log' >&2; fi; \
+         if [ $n -ge {longest} ]; then echo 'the setup is not finished' >&2; {late}; fi; \
          n=$((n+2)); sleep 2; done; {after}"
     )
 }
@@ -157,8 +161,9 @@ async fn reach(target: &Target, address: &str, longest: Duration) -> Result<(), 
         };
         if begin.elapsed() >= longest {
             return Err(Failure::TimedOut(format!(
-                "{}: {address} port 22 has not answered within {}: {failed}; check that your address is among \
-                 spec.parameters.allowedCidrs, or use --ssm; --unprepared leaves that to ssh",
+                "{}: {address} port 22 did not respond within {}: {failed}. Check that \
+                 spec.parameters.allowedCidrs has your address, or use --ssm. With --unprepared, \
+                 paved does not wait",
                 target.environment.title(),
                 spell(longest)
             )));
@@ -192,7 +197,7 @@ mod tests {
         let (code, told) = play(&state, 60, Some("echo here"));
         later.join().unwrap();
         assert_eq!(code, Some(0));
-        assert!(told.contains("still being prepared") && told.starts_with("here"), "{told}");
+        assert!(told.contains("still being set up") && told.starts_with("here"), "{told}");
     }
 
     #[test]
@@ -245,6 +250,6 @@ mod tests {
         let command = parameters["command"][0].as_str().unwrap();
         let ran = std::process::Command::new("sh").args(["-c", command]).env("PATH", path).output().unwrap();
         let said = String::from_utf8(ran.stderr.clone()).unwrap();
-        assert!(ran.status.code() == Some(5) && said.contains("still being prepared"), "{ran:?}");
+        assert!(ran.status.code() == Some(5) && said.contains("still being set up"), "{ran:?}");
     }
 }

@@ -260,7 +260,7 @@ impl Parts {
     /// How many are left, and what cannot be seen.
     pub(super) fn head(&self) -> String {
         if !self.is_seen() {
-            let hidden = "; you may not read its parts, so what is left of them is not shown";
+            let hidden = "; you may not read its resources, so paved does not show the rest";
             return format!("is being deleted{}", if self.hidden.is_empty() { "" } else { hidden });
         }
         let hidden: Vec<&str> = self.hidden.iter().map(String::as_str).collect();
@@ -269,7 +269,7 @@ impl Parts {
         } else {
             format!("; you may not read {}", hidden.join(", "))
         };
-        format!("is being deleted: {} of {} parts are left{hidden}", self.left_count(), self.all.len())
+        format!("is being deleted: {} of {} resources are left{hidden}", self.left_count(), self.all.len())
     }
 
     /// A leaf for each that is left and seen.
@@ -393,12 +393,10 @@ impl Hold {
     fn told(&self) -> String {
         match self {
             Self::Unasked | Self::Provider => String::new(),
-            Self::Overlooked => {
-                "was made when the deletion had begun, and nobody deletes it: do so by hand".to_owned()
-            }
-            Self::Usage => "is in use: a Usage keeps it until what uses it is gone".to_owned(),
+            Self::Overlooked => "was created during the deletion, and must be deleted manually".to_owned(),
+            Self::Usage => "waits until the resources that use it are deleted".to_owned(),
             Self::Refused(message) => format!("cannot be deleted: {message}"),
-            Self::Finalizers(all) => format!("is held by {}", all.join(", ")),
+            Self::Finalizers(all) => format!("is blocked by the finalizers {}", all.join(", ")),
         }
     }
 }
@@ -467,12 +465,12 @@ mod tests {
             (
                 json!({"deletionTimestamp": going, "finalizers": ["foregroundDeletion", "acme.io/keep"]}),
                 json!([]),
-                "is held by acme.io/keep",
+                "is blocked by the finalizers acme.io/keep",
             ),
         ] {
             let parts = parts(vec![part(&metadata, &conditions)]);
             let all = parts.told();
-            assert!(all.contains("1 of 1 parts are left") && all.contains(told), "{all}");
+            assert!(all.contains("1 of 1 resources are left") && all.contains(told), "{all}");
         }
     }
 
@@ -534,6 +532,6 @@ mod tests {
     fn what_may_not_be_seen_is_said() {
         let hidden = BTreeSet::from(["GpuDevWorkspace".to_owned()]);
         let parts = Parts { hidden, ..parts(Vec::new()) };
-        assert!(parts.head().contains("you may not read its parts"), "{}", parts.head());
+        assert!(parts.head().contains("you may not read its resources"), "{}", parts.head());
     }
 }

@@ -38,7 +38,10 @@ fn definitions(world: &World) -> Vec<Check> {
             0 => Check::bad("Environments", "no kind has the category paved", "install a Configuration"),
             count => Check::good(
                 "Environments",
-                format!("{count} kinds; their XRDs cannot be seen with your rights"),
+                format!(
+                    "{count} kinds; you may not read their \
+                     XRDs"
+                ),
             ),
         }];
     };
@@ -55,17 +58,25 @@ fn definition_check(definition: &DynamicObject, world: &World) -> Check {
     let wanted = if claims { &["Established", "Offered"][..] } else { &["Established"] };
     if let Some(condition) = wanted.iter().find(|condition| !holds(definition, condition)) {
         let found = format!("is not {condition}{}", message(definition, condition));
-        return Check::bad(what, found, "see `kubectl describe xrd`: another kind may have its names");
+        return Check::bad(
+            what,
+            found,
+            "run `kubectl describe xrd NAME`; another kind may use the same names",
+        );
     }
     let Seen::All(compositions) = &world.compositions else {
         return match &world.compositions {
-            Seen::Hidden => Check::good(what, "its Compositions cannot be seen with your rights"),
+            Seen::Hidden => Check::good(what, "you may not read its Compositions"),
             failed => failed.unread(format!("{what}: Compositions")),
         };
     };
     let choices: Vec<&str> = compositions.iter().filter(|one| composes(one, definition)).map(name).collect();
     if choices.is_empty() {
-        return Check::bad(what, "has no Composition", "install its Configuration, or apply one of yours");
+        return Check::bad(
+            what,
+            "has no Composition",
+            "install its Configuration, or apply your own Composition",
+        );
     }
     let noun = if choices.len() == 1 { "Composition" } else { "Compositions" };
     Check::good(what, format!("{noun} {}", choices.join(", ")))

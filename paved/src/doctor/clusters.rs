@@ -37,8 +37,9 @@ impl Clusters {
         let named = versions.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
         let field = self.field;
         let found = format!(
-            "spec.forProvider.{field} of {named}{rest}: the provider asks for that version permanently, also \
-             after the cloud has upgraded the cluster. Remove the field: kubectl patch {plural}.{group} NAME \
+            "spec.forProvider.{field} of {named}{rest}: the provider requests this version \
+             permanently, even after the cloud has upgraded the cluster. Remove the field: \
+             kubectl patch {plural}.{group} NAME \
              --type=json -p='[{{\"op\":\"remove\",\"path\":\"/spec/forProvider/{field}\"}}]'"
         );
         Some(Check::open(what, found))

@@ -89,20 +89,32 @@ impl Wanted {
         if there.next().is_some() {
             return Some(Check::good(what, reference.told()));
         }
-        let missing = format!("there is no {}", reference.told());
+        let missing = format!("{} does not exist", reference.told());
         let whose = reference.of.as_ref().map(|namespace| format!(" of namespace {}", harmless(namespace)));
         let whose = whose.unwrap_or_default();
         let titles = |titles: &BTreeSet<&str>| titles.iter().copied().collect::<Vec<_>>().join(", ");
         Some(if self.unseen {
-            Check::open(what, format!("{missing}, and Settings, which may name another, cannot be seen"))
+            Check::open(
+                what,
+                format!(
+                    "{missing}, and you may not read Settings, which may use \
+                     another name"
+                ),
+            )
         } else if self.always.is_empty() {
-            let waits = format!("what some choices of {} need{whose} will wait", titles(&self.sometimes));
+            let waits = format!("resources for some options of {}{whose} will wait", titles(&self.sometimes));
             Check::open(what, format!("{missing}: {waits}"))
         } else if reference.of.is_none() && self.has_own(family, world) {
-            Check::open(what, format!("{missing}: namespaces that Settings name no other for will wait"))
+            Check::open(
+                what,
+                format!(
+                    "{missing}: environments in namespaces without another name in Settings \
+                         will wait"
+                ),
+            )
         } else {
             let found = format!("{missing}: every {}{whose} will wait", titles(&self.always));
-            Check::bad(what, found, "make one, or name another in Settings")
+            Check::bad(what, found, "create it, or set another name in Settings")
         })
     }
 
@@ -177,10 +189,8 @@ mod tests {
         assert_eq!(told(&of_step, &of_config, &there), ["✓ ClusterProviderConfig.aws.m.upbound.io  team"]);
         assert_eq!(
             told(&of_step, &json!({}), &there),
-            [
-                "✗ ClusterProviderConfig.aws.m.upbound.io  there is no step: every GPU workspace will wait; make one, or name \
-              another in Settings"
-            ]
+            ["✗ ClusterProviderConfig.aws.m.upbound.io  step does not exist: every GPU workspace \
+                 will wait; create it, or set another name in Settings"]
         );
     }
 
@@ -191,7 +201,7 @@ mod tests {
         assert_eq!(there, ["✓ ProviderConfig.aws.m.upbound.io  team"]);
         let elsewhere = told(&json!({}), &config, &[(CLUSTER, None, "team")]);
         assert!(
-            elsewhere[0].starts_with("✗ ProviderConfig.aws.m.upbound.io  there is no team"),
+            elsewhere[0].starts_with("✗ ProviderConfig.aws.m.upbound.io  team does not exist"),
             "{elsewhere:?}"
         );
     }
@@ -205,10 +215,11 @@ mod tests {
         assert_eq!(
             told,
             [
-                "… ClusterProviderConfig.aws.m.upbound.io  there is no company: namespaces that Settings name no other for \
-                 will wait",
-                "✗ ClusterProviderConfig.aws.m.upbound.io  there is no of-speech for namespace speech: every GPU workspace \
-                 of namespace speech will wait; make one, or name another in Settings",
+                "… ClusterProviderConfig.aws.m.upbound.io  company does not exist: environments in \
+                 namespaces without another name in Settings will wait",
+                "✗ ClusterProviderConfig.aws.m.upbound.io  of-speech for namespace speech does \
+                 not exist: every GPU workspace \
+                 of namespace speech will wait; create it, or set another name in Settings",
                 "✓ ProviderConfig.aws.m.upbound.io  mine for namespace vision",
             ]
         );
@@ -222,6 +233,10 @@ mod tests {
             configs.objects = objects(&[]);
         }
         let found: Vec<String> = check(&world).into_iter().map(|check| check.found).collect();
-        assert_eq!(found, ["there is no default, and Settings, which may name another, cannot be seen"]);
+        assert_eq!(
+            found,
+            ["default does not exist, and you may not read Settings, which may use \
+                            another name"]
+        );
     }
 }

@@ -6,7 +6,7 @@ use super::check::Check;
 use super::look::{Seen, World};
 
 /// What to do about one that is missing or too old.
-const WANTED: &str = "install 1.20, which serves claims, or 2.x, which serves both flavours";
+const WANTED: &str = "install 1.20 for claims, or 2.x for both APIs";
 
 /// Its version by its Deployment, else what the kinds that it serves tell of it.
 pub(super) fn check(world: &World) -> Check {
@@ -52,23 +52,27 @@ pub(super) fn is_available(deployment: &DynamicObject) -> bool {
 /// What it has written stays as it was: everything else may look well.
 fn down(deployment: &DynamicObject) -> Check {
     let namespace = deployment.metadata.namespace.as_deref().unwrap_or("crossplane-system");
-    let helps = format!("look at `kubectl -n {namespace} get pods -l app=crossplane`");
-    Check::bad("Crossplane", "none of its pods is available", &helps)
+    let helps = format!("run `kubectl -n {namespace} get pods -l app=crossplane`");
+    Check::bad("Crossplane", "no pod is available", &helps)
 }
 
 fn judged(version: &str, number: (u32, u32)) -> Check {
     match number {
-        (2.., _) => Check::good("Crossplane", format!("{version} serves both flavours")),
-        (1, 20..) => {
-            Check::good("Crossplane", format!("{version} serves claims; the namespaced flavour needs 2.x"))
-        }
+        (2.., _) => Check::good("Crossplane", format!("{version} serves both APIs")),
+        (1, 20..) => Check::good(
+            "Crossplane",
+            format!(
+                "{version} serves claims; the namespaced API needs \
+                 2.x"
+            ),
+        ),
         _ => Check::bad("Crossplane", format!("{version} is too old"), WANTED),
     }
 }
 
 /// XRDs have a version v2 since 2.0, and Usages are v1beta1 since 1.19.
 fn by_kinds(world: &World) -> Check {
-    const UNSEEN: &str = "its Deployment, which says which, cannot be seen";
+    const UNSEEN: &str = "exact version unknown, because you may not read its Deployment";
     let Some(served) = &world.served else {
         return Check::open("Crossplane", format!("is installed; {UNSEEN}"));
     };
@@ -78,12 +82,12 @@ fn by_kinds(world: &World) -> Check {
         served.contains(&(group, version, kind))
     };
     if has("v2", "CompositeResourceDefinition") {
-        Check::good("Crossplane", format!("2.x serves both flavours; {UNSEEN}"))
+        Check::good("Crossplane", format!("2.x serves both APIs; {UNSEEN}"))
     } else if has("v1beta1", "Usage") {
-        let found = format!("1.19 or 1.20: 1.20 serves claims, the namespaced flavour needs 2.x; {UNSEEN}");
+        let found = format!("1.19 or 1.20; the namespaced API needs 2.x; {UNSEEN}");
         Check::open("Crossplane", found)
     } else {
-        Check::bad("Crossplane", "is older than 1.19: it has no Usage in v1beta1", WANTED)
+        Check::bad("Crossplane", "is older than 1.19, and has no Usage in v1beta1", WANTED)
     }
 }
 
@@ -151,7 +155,7 @@ mod tests {
             assert_eq!(check.mark, Mark::Bad);
             assert_eq!(
                 check.found,
-                "none of its pods is available; look at `kubectl -n upbound-system get pods -l app=crossplane`"
+                "no pod is available; run `kubectl -n upbound-system get pods -l app=crossplane`"
             );
         }
     }

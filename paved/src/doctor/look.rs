@@ -32,11 +32,11 @@ impl Seen {
         match self {
             Self::Failed(why) => Check::bad(
                 what,
-                format!("cannot be read: {why}"),
-                "see whether the cluster is well, and ask again",
+                format!("could not be read: {why}"),
+                "check the state of the cluster, and run paved doctor again",
             ),
-            Self::NoSuchKind => Check::open(what, "this cluster does not know them"),
-            Self::Hidden | Self::All(_) => Check::open(what, "cannot be seen with your rights"),
+            Self::NoSuchKind => Check::open(what, "this cluster does not have this kind"),
+            Self::Hidden | Self::All(_) => Check::open(what, "you may not read them"),
         }
     }
 }

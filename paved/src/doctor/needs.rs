@@ -10,7 +10,7 @@ use crate::providers::{composed, package, scope};
 /// A line for each provider of whose kinds some are not served although Compositions of ours compose them.
 pub(super) fn check(world: &World) -> Vec<Check> {
     let Some(served) = &world.served else {
-        return vec![Check::open("Providers' kinds", "the API server does not say which kinds it serves")];
+        return vec![Check::open("Providers' kinds", "the API server does not list its kinds")];
     };
     let served: BTreeSet<(&str, &str)> =
         served.iter().map(|(group, _, kind)| (group.as_str(), kind.as_str())).collect();
@@ -53,19 +53,19 @@ impl Missing {
         let kinds = join(self.kinds.iter().map(String::as_str).collect());
         let what = format!("Provider {package}");
         if !self.needed && !self.others {
-            let found = format!("does not serve {kinds}: some choices of {apis} need it");
+            let found = format!("does not serve {kinds}, which some options of {apis} need");
             return Check::open(what, found);
         }
         let helps = if self.others {
-            "update it, or let a ManagedResourceActivationPolicy activate them".to_owned()
+            "update it, or activate the kinds with a ManagedResourceActivationPolicy".to_owned()
         } else {
             format!("install {package}")
         };
         let found = if self.needed {
-            format!("nobody serves {kinds}, of which {apis} is made")
+            format!("no provider serves {kinds}, which {apis} needs")
         } else {
             // The provider is there, so the choices are on offer, and one missing kind stops the whole environment.
-            format!("does not serve {kinds}, without which some choices of {apis} stop")
+            format!("does not serve {kinds}, which some options of {apis} need to continue")
         };
         Check::bad(what, found, &helps)
     }

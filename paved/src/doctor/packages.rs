@@ -37,13 +37,13 @@ pub(super) fn check(kind: &str, seen: &Seen, needed: &Needed) -> Vec<Check> {
         checks.extend(names.iter().filter(|name| !there.contains(name.as_str())).map(|name| {
             Check::bad(
                 format!("{kind} {name}"),
-                "is not installed, and a Composition refers to it",
+                "is not installed, but a Composition uses it",
                 "install it, or correct the Composition's functionRef",
             )
         }));
     }
     if checks.is_empty() {
-        checks.push(Check::open(format!("{kind}s"), "there are none"));
+        checks.push(Check::open(format!("{kind}s"), "none found"));
     }
     checks
 }
@@ -56,12 +56,12 @@ fn package(kind: &str, object: &DynamicObject, needed: &Needed) -> Check {
     };
     let found = format!("is not {condition}{}", message(object, condition));
     if !needed.has(object) {
-        return Check::open(what, format!("{found}; no environment needs it"));
+        return Check::open(what, format!("{found}; no environment uses it"));
     }
     Check::bad(
         what,
         found,
-        &format!("look at `kubectl describe {}.pkg.crossplane.io {name}`", kind.to_lowercase()),
+        &format!("run `kubectl describe {}.pkg.crossplane.io {name}`", kind.to_lowercase()),
     )
 }
 

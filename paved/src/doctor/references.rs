@@ -23,8 +23,8 @@ pub(super) fn check(world: &World) -> Vec<Check> {
 /// The resources of ours that no policy protects, in one line.
 fn policies(world: &World) -> Option<Check> {
     const WHAT: &str = "Admission policies";
-    const HELPS: &str = "apply package/policy.yaml, or the policy.yaml of your own group: until then a user can take over \
-                         what belongs to another";
+    const HELPS: &str = "apply package/policy.yaml, or the policy.yaml of your own group. Without \
+                         it, a user can take over other users' environments";
     let Seen::All(definitions) = &world.definitions else { return None };
     let guarded: Vec<(String, Guarded)> =
         definitions.iter().filter(|one| is_ours(one)).flat_map(guarded).collect();
@@ -34,7 +34,7 @@ fn policies(world: &World) -> Option<Check> {
     let (policies, bindings) = match (&world.policies, &world.bindings) {
         (Seen::All(policies), Seen::All(bindings)) => (policies, bindings),
         (Seen::NoSuchKind, _) => {
-            let found = "this cluster has none: Kubernetes serves ValidatingAdmissionPolicies since 1.30";
+            let found = "not available: ValidatingAdmissionPolicies need Kubernetes 1.30 or later";
             return Some(Check::open(WHAT, found));
         }
         (Seen::All(_), unread) | (unread, _) => return Some(unread.unread(WHAT)),
@@ -46,8 +46,8 @@ fn policies(world: &World) -> Option<Check> {
         policies.iter().find(|policy| is_bound(policy, bindings) && stops(policy, account, &guarded))
     };
     if let Some(account) = accounts(world).iter().find(|account| stopped(account).is_some()) {
-        let found = format!("stop Crossplane itself, which runs as {account}: no claim is bound");
-        let helps = format!("write policy.yaml with `--crossplane-user {account}`, and apply it");
+        let found = format!("block Crossplane, which runs as {account}, so no claim is bound");
+        let helps = format!("generate policy.yaml with `--crossplane-user {account}`, and apply it");
         return Some(Check::bad(WHAT, found, &helps));
     }
     let open: Vec<&str> = guarded
@@ -56,8 +56,8 @@ fn policies(world: &World) -> Option<Check> {
         .map(|(resource, _)| resource.as_str())
         .collect();
     Some(match open.as_slice() {
-        [] => Check::good(WHAT, "only Crossplane binds claims and composites"),
-        open => Check::bad(WHAT, format!("none protects {}", open.join(", ")), HELPS),
+        [] => Check::good(WHAT, "only Crossplane may bind claims and composites"),
+        open => Check::bad(WHAT, format!("no policy protects {}", open.join(", ")), HELPS),
     })
 }
 
@@ -153,10 +153,11 @@ fn rights(world: &World) -> Option<Check> {
     used::all(world).iter().find(|used| looks_up_namespaces(used))?;
     let Seen::All(roles) = &world.roles else { return Some(world.roles.unread(WHAT)) };
     Some(if roles.iter().any(may_look_up_namespaces) {
-        Check::good(WHAT, "it may look up Namespaces")
+        Check::good(WHAT, "may read Namespaces")
     } else {
-        let found =
-            "it may not get, list and watch Namespaces, and composes no virtual and no unified environment";
+        let found = "may not get, list and watch Namespaces, so virtual and unified environments \
+                     cannot \
+             be composed";
         Check::bad(WHAT, found, "apply package/rbac/crossplane.yaml")
     })
 }

@@ -28,7 +28,7 @@ pub(super) async fn check(cluster: &Cluster, kinds: &Kinds) -> Result<(Vec<Check
         .buffered(AT_ONCE)
         .try_collect()
         .await
-        .map_err(|error| cluster.explain(&error, "ask what you may do"))?;
+        .map_err(|error| cluster.explain(&error, "check your rights"))?;
     let rows: Vec<&[bool]> = answers.chunks(VERBS.len()).collect();
     Ok((tell(kinds.all(), &rows, &cluster.namespace), is_denied(&rows)))
 }
@@ -82,7 +82,7 @@ fn line(what: String, may: &[bool], kind: &str, denied: bool) -> Check {
     } else {
         let missing = missing.join(", ");
         let said = if may[..LOOKS].iter().all(|may| *may) {
-            format!("you may look at {kind}, not {missing}")
+            format!("you may read {kind}, but not {missing}")
         } else {
             format!("you may not {missing} {kind}")
         };

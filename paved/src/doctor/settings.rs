@@ -29,8 +29,9 @@ pub(super) fn check(world: &World) -> Vec<Check> {
 }
 
 /// What to do about Settings that are wrong.
-const HELPS: &str =
-    "every environment is refused until that is corrected; `paved validate FILE` says where it stands";
+const HELPS: &str = "every environment is rejected until Settings are corrected. Run `paved \
+                     validate FILE` to \
+     find the line";
 
 fn config(named: &str, configs: &Seen) -> Check {
     let what = format!("Settings {named}");
@@ -43,9 +44,10 @@ fn config(named: &str, configs: &Seen) -> Check {
                 None => Check::good(what, "EnvironmentConfig"),
             },
         },
-        None => {
-            Check::open(what, "there is no such EnvironmentConfig: the Composition's own input alone counts")
-        }
+        None => Check::open(
+            what,
+            "the EnvironmentConfig does not exist, so only the input of the Composition applies",
+        ),
     }
 }
 

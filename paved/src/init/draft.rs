@@ -134,11 +134,14 @@ impl Draft {
                 let ends: Vec<String> = all.iter().map(|field| last(field)).collect();
                 let nearest = crossplane::nearest(&last(path), ends.iter().map(String::as_str));
                 let hint = nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-                Err(Failure::Usage(format!("--set: found {path:?}; known: {}{hint}", all.join(", "))))
+                Err(Failure::Usage(format!(
+                    "--set: unknown field {path:?}{hint}; allowed: {}",
+                    all.join(", ")
+                )))
             }
             many => {
                 let many: Vec<&str> = many.iter().map(|field| field.as_str()).collect();
-                Err(Failure::Usage(format!("--set {path}: it can be {}", many.join(" or "))))
+                Err(Failure::Usage(format!("--set {path}: allowed: {}", many.join(" or "))))
             }
         }
     }
@@ -151,7 +154,7 @@ impl Draft {
         let value = if wants_text && !is_quoted {
             json!(text)
         } else {
-            yaml::value(text).map_err(|_| format!("found {text:?}; a value in YAML is needed"))?
+            yaml::value(text).map_err(|_| format!("found {text:?}; allowed: a value in YAML"))?
         };
         let mut here = &mut self.object["spec"];
         for key in keys {

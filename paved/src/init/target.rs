@@ -29,7 +29,7 @@ impl Target {
         let (api, own) = match (claimed, composed, legacy) {
             (Some(api), ..) | (None, None, Some(api)) => (api, Flavour::Claims),
             (None, Some(api), _) => (api, Flavour::Namespaced),
-            (None, None, None) => return Err(Failure::Usage(suggest::kinds(&args.kind, &known()))),
+            (None, None, None) => return Err(Failure::Usage(suggest::names("kind", &args.kind, &known()))),
         };
         let flavour = args.flavour.unwrap_or(own);
         let info = api.info();
@@ -42,7 +42,7 @@ impl Target {
         if !fits && info.name != wanted {
             let (kind, own) = (&args.kind, target.kind());
             return Err(Failure::Usage(format!(
-                "--flavour {flavour}: {kind} is of the other flavour; in this one it is {own}"
+                "--flavour {flavour}: {kind} belongs to the other API. Use {own}"
             )));
         }
         Ok(target)

@@ -18,10 +18,7 @@ pub(super) fn document(target: &Target, draft: &Draft) -> Result<String, Failure
     let object = &draft.object;
     let mut text = String::new();
     comment(&mut text, target.api.info().summary);
-    comment(
-        &mut text,
-        "A field that begins with # can be left out; what stands there is its default, or an example.",
-    );
+    comment(&mut text, "Lines that start with # are optional, and show the default or an example.");
     for key in ["apiVersion", "kind", "metadata"] {
         text.push_str(&yaml(&json!({key: object[key]}))?);
     }

@@ -90,7 +90,7 @@ impl<'p> Follow<'p> {
         }
         self.place.tell_denied(&std::mem::take(&mut self.denied), console)?;
         if self.first.is_empty() {
-            writeln!(console.err, "{}; the next will be shown", self.place.nothing())?;
+            writeln!(console.err, "{}; waiting for new environments", self.place.nothing())?;
         }
         let first = std::mem::take(&mut self.first).into_values().collect();
         self.print(first, console)

@@ -42,11 +42,11 @@ fn environments(
             match kind::find(&document.value) {
                 Ok(_) => environments.push(document),
                 Err(_) if step::is_settings(&document.value) => {}
-                Err(why) => writeln!(console.err, "note: {} is left alone: {why}", document.title())?,
+                Err(why) => writeln!(console.err, "note: {} is skipped: {why}", document.title())?,
             }
         }
         if environments.len() == before {
-            return Err(Failure::Usage(format!("{} holds no claim and no XR", shown(path))));
+            return Err(Failure::Usage(format!("{} has no claim and no XR", shown(path))));
         }
     }
     Ok(environments)

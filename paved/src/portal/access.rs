@@ -232,7 +232,13 @@ impl Access {
     /// One's turn to ask. An API server that says nothing lets nobody wait for ever for those who asked before.
     async fn turn(open: &Semaphore) -> Result<SemaphorePermit<'_>, Problem> {
         let turn = timeout(PATIENCE, open.acquire()).await.map_err(|_| Problem::silent())?;
-        turn.map_err(|_| Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "The portal stops."))
+        turn.map_err(|_| {
+            Problem::new(
+                http::StatusCode::SERVICE_UNAVAILABLE,
+                "The portal is \
+            shutting down.",
+            )
+        })
     }
 }
 

@@ -32,8 +32,9 @@ impl Acting {
     ) -> Result<Arc<Person>, Problem> {
         if !access.portal_may_act_for("users", person.username()).await? {
             return Err(Problem::forbidden(format!(
-                "The portal may not act for you: whoever runs it has to let its role impersonate the user {:?}, as \
-                 `impersonation.users` of its chart does.",
+                "The portal has no permission to act for you. Ask its operator to add the user \
+                 {:?} to \
+                 `impersonation.users` of the chart.",
                 person.username()
             )));
         }
@@ -51,8 +52,9 @@ impl Acting {
             Groups::Named(named) => groups.iter().map(|group| named.contains(group)).collect(),
             Groups::Unlisted if groups.len() > ASKED => {
                 return Err(Problem::forbidden(format!(
-                    "You are in {} groups; at most {ASKED} are allowed where the cluster does not list the groups that \
-                     the portal may act for.",
+                    "You are in {} groups; allowed: at most {ASKED}. Ask the operator of the \
+                     portal to list the groups \
+                     in `impersonation.groups` of the chart.",
                     groups.len()
                 )));
             }

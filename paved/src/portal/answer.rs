@@ -19,7 +19,7 @@ pub(super) struct Answer<T>(pub(super) T);
 impl<T: Serialize> IntoResponse for Answer<T> {
     fn into_response(self) -> Response {
         let Ok(json) = written(&self.0, LARGEST) else {
-            let detail = format!("The answer is longer than {} MiB: ask for less.", LARGEST >> 20);
+            let detail = format!("The response is larger than {} MiB. Request fewer objects.", LARGEST >> 20);
             return Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response();
         };
         ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], json).into_response()

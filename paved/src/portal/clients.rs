@@ -92,6 +92,9 @@ impl Clients {
 
 fn value(text: &str) -> Result<HeaderValue, Problem> {
     HeaderValue::from_bytes(text.as_bytes()).map_err(|_| {
-        Problem::unauthorized("The name of the user or of a group holds characters that are not allowed.")
+        Problem::unauthorized(
+            "The name of the user or of a group has invalid \
+             characters.",
+        )
     })
 }

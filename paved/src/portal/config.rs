@@ -92,20 +92,26 @@ impl Config {
         };
         let listen = flags.listen.as_deref().unwrap_or("127.0.0.1:8080");
         let listen: SocketAddr = listen.parse().map_err(|_| {
-            wrong("listen", format!("{listen:?}"), "an address and a port are needed, as 127.0.0.1:8080")
+            wrong(
+                "listen",
+                format!("{listen:?}"),
+                "allowed: an address and a port, for example 127.0.0.1:8080",
+            )
         })?;
         let auth = match flags.auth.as_deref().unwrap_or("oidc") {
             "none" if !listen.ip().is_loopback() => {
-                let allowed = "with --auth none only a loopback address is allowed, as whoever reaches it acts as the kubeconfig's user";
+                let allowed = "allowed with --auth none: a loopback address, because every client \
+                               acts as the kubeconfig's user";
                 return Err(wrong("listen", listen, allowed));
             }
             "none" => Auth::None,
             "oidc" => Auth::Oidc(Box::new(oidc(flags)?)),
-            other => return Err(wrong("auth", format!("{other:?}"), "oidc and none are allowed")),
+            other => return Err(wrong("auth", format!("{other:?}"), "allowed: oidc, none")),
         };
         let public_url = flags.public_url.as_deref().map(public_url).transpose()?;
         if let Some(url) = public_url.as_ref().filter(|url| matches!(auth, Auth::None) && !is_loopback(url)) {
-            let allowed = "with --auth none only a loopback host is allowed, as whoever reaches it acts as the kubeconfig's user";
+            let allowed = "allowed with --auth none: a loopback host, because every client acts \
+                           as the kubeconfig's user";
             return Err(wrong("public-url", url, allowed));
         }
         Ok(Self {
@@ -185,7 +191,8 @@ fn tls(flags: &Flags) -> Result<Option<Tls>, Failure> {
 /// An origin, and nothing below it: cookies whose names begin with `__Host-` belong to the whole of it.
 fn public_url(text: &str) -> Result<Url, Failure> {
     let refused = || {
-        let allowed = "a URL of http or https without a path is needed, as https://portal.example.org; plain http on loopback only";
+        let allowed = "allowed: an https URL without a path, for example \
+                       https://portal.example.org, or an http URL of a loopback address";
         wrong("public-url", format!("{text:?}"), allowed)
     };
     let url = Url::parse(text).map_err(|_| refused())?;
@@ -215,7 +222,11 @@ fn proxies(flags: &Flags) -> Result<Vec<IpNet>, Failure> {
         let network =
             text.parse::<IpNet>().or_else(|_| text.parse().map(|address: std::net::IpAddr| address.into()));
         network.map_err(|_| {
-            wrong("trusted-proxy", format!("{text:?}"), "an address or a network is needed, as 10.0.0.0/8")
+            wrong(
+                "trusted-proxy",
+                format!("{text:?}"),
+                "allowed: an address or a network, for example 10.0.0.0/8",
+            )
         })
     };
     flags.trusted_proxy.iter().map(network).collect()
@@ -231,7 +242,7 @@ fn level(text: &str) -> Result<Level, Failure> {
         "warn" => Ok(Level::WARN),
         "info" => Ok(Level::INFO),
         "debug" => Ok(Level::DEBUG),
-        _ => Err(wrong("log-level", format!("{text:?}"), "error, warn, info and debug are allowed")),
+        _ => Err(wrong("log-level", format!("{text:?}"), "allowed: error, warn, info, debug")),
     }
 }
 
@@ -239,13 +250,13 @@ fn oidc(flags: &Flags) -> Result<Oidc, Failure> {
     let needed = |field: &str, value: &Option<String>| {
         let value = value.clone().filter(|value| !value.is_empty());
         value.ok_or_else(|| {
-            wrong(field, "nothing", "--auth oidc needs it; --auth none does without on loopback")
+            wrong(field, "nothing", "required with --auth oidc; use --auth none for local use")
         })
     };
     let issuer = needed("oidc-issuer", &flags.oidc_issuer)?;
     let url = Url::parse(&issuer).ok();
     if !url.is_some_and(|url| url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url))) {
-        let allowed = "a URL of https is needed; plain http on loopback only";
+        let allowed = "allowed: an https URL, or an http URL of a loopback address";
         return Err(wrong("oidc-issuer", format!("{issuer:?}"), allowed));
     }
     let or = |value: &Option<String>, otherwise: &str| value.clone().unwrap_or_else(|| otherwise.to_owned());
@@ -280,11 +291,21 @@ fn secret(path: Option<&Path>) -> Result<Option<String>, Failure> {
     let Some(path) = path else { return Ok(None) };
     let field = "oidc-client-secret-file";
     let bytes = read(path, field)?;
-    let text =
-        String::from_utf8(bytes).map_err(|_| wrong(field, "bytes that are no text", "text is needed"))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        wrong(
+            field,
+            "bytes that are not UTF-8",
+            "allowed: a \
+            text",
+        )
+    })?;
     let text = text.trim_end();
     if text.is_empty() {
-        return Err(wrong(field, format!("nothing in {}", path.display()), "a secret is needed"));
+        return Err(wrong(
+            field,
+            format!("nothing in {}", path.display()),
+            "allowed: a file with the secret",
+        ));
     }
     Ok(Some(text.to_owned()))
 }
@@ -292,21 +313,21 @@ fn secret(path: Option<&Path>) -> Result<Option<String>, Failure> {
 fn session_keys(paths: &[PathBuf]) -> Result<Vec<Vec<u8>>, Failure> {
     let field = "session-key-file";
     if paths.is_empty() {
-        let allowed =
-            "--auth oidc needs one, the same for all replicas, as `head -c 64 /dev/urandom` writes it";
+        let allowed = "required with --auth oidc: one file for all replicas, for example from \
+                       `head -c 64 /dev/urandom`";
         return Err(wrong(field, "nothing", allowed));
     }
     let key = |path: &PathBuf| {
         let bytes = read(path, field)?;
         let enough = bytes.len() >= KEY;
         let found = || format!("{} bytes in {}", bytes.len(), path.display());
-        if enough { Ok(bytes) } else { Err(wrong(field, found(), "at least 32 random bytes are needed")) }
+        if enough { Ok(bytes) } else { Err(wrong(field, found(), "allowed: at least 32 random bytes")) }
     };
     paths.iter().map(key).collect()
 }
 
 fn session_ttl(text: &str) -> Result<Duration, Failure> {
-    let allowed = "between 1m and 24h is allowed, as 30m";
+    let allowed = "allowed: 1m to 24h, for example 30m";
     let refused = || wrong("session-ttl", format!("{text:?}"), allowed);
     let ttl: SignedDuration = text.parse().map_err(|_| refused())?;
     if !TTL.contains(&ttl.as_secs()) {
@@ -316,7 +337,16 @@ fn session_ttl(text: &str) -> Result<Duration, Failure> {
 }
 
 fn read(path: &Path, field: &str) -> Result<Vec<u8>, Failure> {
-    fs::read(path).map_err(|error| wrong(field, path.display(), &format!("it cannot be read: {error}")))
+    fs::read(path).map_err(|error| {
+        wrong(
+            field,
+            path.display(),
+            &format!(
+                "could not read the \
+        file: {error}"
+            ),
+        )
+    })
 }
 
 #[cfg(test)]
@@ -337,7 +367,7 @@ mod tests {
         for (yaml, field, part) in [
             ("listen: here", "--listen: found \"here\"", "127.0.0.1:8080"),
             ("{auth: none, listen: '0.0.0.0:80'}", "--listen: found 0.0.0.0:80", "loopback"),
-            ("auth: basic", "--auth: found \"basic\"", "oidc and none"),
+            ("auth: basic", "--auth: found \"basic\"", "oidc, none"),
             ("auth: oidc", "--oidc-issuer: found nothing", "--auth none"),
             ("{auth: oidc, oidc-issuer: 'http://id.example.org'}", "--oidc-issuer: found", "https"),
             ("{auth: none, tls-cert: a.pem}", "--tls-key: found nothing", "key"),

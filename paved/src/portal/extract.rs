@@ -34,7 +34,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
         let is_json = essence == "application/json"
             || (essence.starts_with("application/") && essence.ends_with("+json"));
         if !is_json {
-            let detail = format!("content-type: found {essence:?}; application/json is allowed");
+            let detail = format!("content-type: found {essence:?}; allowed: application/json");
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
         }
         let bytes = Bytes::from_request(request, state).await.map_err(|error| unreadable(&error))?;
@@ -54,12 +54,18 @@ fn unreadable(rejection: &BytesRejection) -> Problem {
     if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
         return too_large();
     }
-    Problem::new(StatusCode::BAD_REQUEST, "The body ends early.")
+    Problem::new(StatusCode::BAD_REQUEST, "The body is incomplete.")
 }
 
 /// The body is larger than anything that the portal reads.
 pub(super) fn too_large() -> Problem {
-    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("body: at most {LARGEST} bytes are allowed"))
+    Problem::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        format!(
+            "body: too large; allowed: at most \
+             {LARGEST} bytes"
+        ),
+    )
 }
 
 /// Reads JSON; a mistake names the field.
@@ -69,12 +75,18 @@ pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         let (path, cause) = (error.path().to_string(), error.into_inner());
         // What was found may be a secret: only where it is and what is allowed are told.
         if cause.classify() != serde_json::error::Category::Data {
-            let message = format!("is no JSON at line {}, column {}", cause.line(), cause.column());
+            let message = format!("is not valid JSON at line {}, column {}", cause.line(), cause.column());
             return Problem::field("body", message);
         }
         Problem::field(if path == "." { "body" } else { &path }, without_value(&cause.to_string()))
     })?;
-    reader.end().map_err(|_| Problem::field("body", "holds more than one JSON value"))?;
+    reader.end().map_err(|_| {
+        Problem::field(
+            "body",
+            "has more than one JSON value; allowed: one \
+             object",
+        )
+    })?;
     Ok(value)
 }
 
@@ -93,8 +105,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
-        read.map(|axum::extract::Path(value)| Self(value))
-            .map_err(|_| Problem::not_found("There is no such page."))
+        read.map(|axum::extract::Path(value)| Self(value)).map_err(|_| Problem::not_found("Page not found."))
     }
 }
 
@@ -117,7 +128,7 @@ pub(super) fn name<'t>(field: &str, text: &'t str) -> Result<&'t str, Problem> {
     if fits && text.chars().all(inner) && !text.contains("..") {
         return Ok(text);
     }
-    let message = format!("found {text:?}; small letters, digits, dashes and dots are allowed");
+    let message = format!("found {text:?}; allowed: lowercase letters, digits, hyphens and dots");
     Err(Problem::field(field, message))
 }
 
@@ -152,7 +163,7 @@ mod tests {
         }
         for broken in [&b"{"[..], b"{bad", b"{\"replicas\": x"] {
             let detail = json::<Body>(broken).unwrap_err().detail().to_owned();
-            assert!(detail.starts_with("body: is no JSON at line 1, column "), "{detail}");
+            assert!(detail.starts_with("body: is not valid JSON at line 1, column "), "{detail}");
         }
         assert!(json::<Body>(b"{\"replicas\": 1} x").is_err());
     }

@@ -9,16 +9,16 @@ use axum::response::{IntoResponse, Response};
 use super::Portal;
 use super::problem::{Problem, Refusals};
 
-/// Whether the process lives.
+/// Returns 200 while the process runs.
 #[utoipa::path(get, path = "/healthz", operation_id = "isAlive", tag = "operations",
-    responses((status = 200, description = "It lives.", body = String, content_type = "text/plain")))]
+    responses((status = 200, description = "The process runs.", body = String, content_type = "text/plain")))]
 pub(super) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// Whether requests can be answered: every kind has been seen whole, and the cluster is not out of reach.
+/// Returns 200 when all kinds are loaded and the cluster is reachable.
 #[utoipa::path(get, path = "/readyz", operation_id = "isReady", tag = "operations",
-    responses((status = 200, description = "It is ready.", body = String, content_type = "text/plain"), Refusals))]
+    responses((status = 200, description = "The portal is ready.", body = String, content_type = "text/plain"), Refusals))]
 pub(super) async fn ready(State(portal): State<Arc<Portal>>) -> Result<&'static str, Problem> {
     let missing = portal.missing();
     if missing.is_empty() {
@@ -27,13 +27,13 @@ pub(super) async fn ready(State(portal): State<Arc<Portal>>) -> Result<&'static 
     Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, format!("Missing: {}.", missing.join(", "))))
 }
 
-/// Figures for Prometheus, in OpenMetrics.
+/// Metrics for Prometheus, in OpenMetrics.
 #[utoipa::path(get, path = "/metrics", operation_id = "getMetrics", tag = "operations",
-    responses((status = 200, description = "Figures.", body = String, content_type = "application/openmetrics-text"), Refusals))]
+    responses((status = 200, description = "The metrics.", body = String, content_type = "application/openmetrics-text"), Refusals))]
 pub(super) async fn metrics(State(portal): State<Arc<Portal>>) -> Result<Response, Problem> {
     let text = portal.metrics.text().map_err(|error| {
         tracing::error!(%error, "metrics cannot be written");
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "The figures cannot be written.")
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "The metrics could not be written.")
     })?;
     let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, media_type)], text).into_response())

@@ -48,7 +48,7 @@ impl Catalog {
         let kinds = Kinds::ask(&cluster).await?;
         if let Some(kind) = self.left_out(&kinds).await {
             return Err(Failure::NoAccess {
-                message: format!("{} does not list {kind}, and has not said that it is gone", cluster.server),
+                message: format!("{} does not list {kind}, but has not reported its removal", cluster.server),
                 check: "whether the API server has just been started".to_owned(),
             });
         }
@@ -107,7 +107,7 @@ impl Seen {
         if found.len() > 1 {
             let names: Vec<String> = found.iter().map(|kind| kind.full_name().to_lowercase()).collect();
             return Err(Problem::bad_request(format!(
-                "{text} is more than one kind: say {}",
+                "{text} is the name of several kinds: use {}",
                 names.join(" or ")
             )));
         }
@@ -144,7 +144,10 @@ impl Seen {
 const WORKSPACE: &str = "GpuDevWorkspaceClaim";
 
 fn unknown() -> Problem {
-    Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "The portal does not know the cluster's kinds yet.")
+    Problem::new(
+        http::StatusCode::SERVICE_UNAVAILABLE,
+        "The portal is still loading the cluster's kinds. Try again in a moment.",
+    )
 }
 
 /// Whether people apply a kind as a claim, whose connection details go to a Secret that it names.

@@ -73,7 +73,7 @@ async fn admit(State(portal): State<Arc<Portal>>, request: Request, next: Next) 
     }
     match tokio::time::timeout(PATIENCE, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => Problem::new(StatusCode::GATEWAY_TIMEOUT, "It took too long.").into_response(),
+        Err(_) => Problem::new(StatusCode::GATEWAY_TIMEOUT, "The request timed out.").into_response(),
     }
 }
 
@@ -81,7 +81,10 @@ fn check(portal: &Portal, request: &Request) -> Result<(), Problem> {
     let headers = request.headers();
     // Nothing of a request's head goes to the API server. Whoever tries is told rather than ignored.
     if let Some(name) = headers.keys().find(|name| name.as_str().starts_with("impersonate-")) {
-        return Err(Problem::bad_request(format!("{name}: is not allowed; you act as yourself")));
+        return Err(Problem::bad_request(format!(
+            "{name}: not allowed, because the portal acts with your own identity. Remove the \
+             header."
+        )));
     }
     let length =
         headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
@@ -166,7 +169,11 @@ fn written(response: Response, path: &str, id: &str, reads_pages: bool) -> Respo
     }
     let problem = match status {
         StatusCode::PAYLOAD_TOO_LARGE => too_large(),
-        StatusCode::METHOD_NOT_ALLOWED => Problem::new(status, "This method is not allowed here."),
+        StatusCode::METHOD_NOT_ALLOWED => Problem::new(
+            status,
+            "This path does not allow the \
+            method.",
+        ),
         _ => Problem::new(status, status.canonical_reason().unwrap_or("Refused")),
     };
     let mut answer: Response<Body> = problem.at(path, id).answer();

@@ -81,7 +81,7 @@ impl Metrics {
         self.resets.get_or_create(&Reset { reason: end.word() }).inc();
     }
 
-    /// All of them.
+    /// The list.
     pub(super) fn text(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;

@@ -47,7 +47,13 @@ impl Namespaces {
             if slug(chosen) == chosen && !chosen.is_empty() && chosen.len() <= LONGEST {
                 return Ok(chosen.to_owned());
             }
-            return Err(Problem::field("metadata.namespace", format!("found {chosen:?}; a name is needed")));
+            return Err(Problem::field(
+                "metadata.namespace",
+                format!(
+                    "found {chosen:?}; allowed: a \
+                name"
+                ),
+            ));
         }
         let candidates = self.candidates(person);
         for candidate in &candidates {
@@ -58,14 +64,16 @@ impl Namespaces {
         let kind = kind.name();
         Err(Problem::forbidden(if candidates.is_empty() {
             format!(
-                "Nothing says where your {kind} goes: name a namespace; where a request takes none, whoever runs the portal has to \
-                 set a --namespace-template that leads somewhere for you."
+                "You have no default namespace for {kind}. Name a namespace. If the request has \
+                 no field for it, ask the operator of the \
+                 portal to set --namespace-template."
             )
         } else {
             let tried = candidates.join(", ");
             format!(
-                "You may not create {kind} where yours would go ({tried}): name a namespace of yours; where a request takes none, \
-                 you need the right to create it there."
+                "You may not create {kind} in your default namespaces ({tried}). Name another \
+                 namespace. If the request has no field for it, \
+                 ask for the right to create {kind} there."
             )
         }))
     }

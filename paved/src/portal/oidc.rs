@@ -138,7 +138,7 @@ impl Provider {
     ) -> Result<Identity, Problem> {
         // Both are random and used once: how long the comparison takes tells nobody anything that is of use.
         if begun.state != state {
-            return Err(refused("The sign-in does not belong to this browser: begin anew."));
+            return Err(refused("The sign-in belongs to another browser. Sign in again."));
         }
         let metadata = self.metadata(oidc, false).await?;
         let client = CoreClient::from_provider_metadata(
@@ -154,9 +154,14 @@ impl Provider {
             exchange.set_pkce_verifier(PkceCodeVerifier::new(begun.verifier)).request_async(&self.http).await;
         let answer = answer.map_err(|error| {
             tracing::warn!(%error, "the provider does not take a code");
-            refused("The provider does not take the sign-in: begin anew.")
+            refused("The provider rejected the sign-in. Sign in again.")
         })?;
-        let token = answer.id_token().ok_or_else(|| refused("The provider gives no id token."))?;
+        let token = answer.id_token().ok_or_else(|| {
+            refused(
+                "The provider returned no ID token. Ask the operator of the portal to check the \
+                 provider.",
+            )
+        })?;
         let nonce = Nonce::new(begun.nonce);
         let verified = match token.claims(&client.id_token_verifier().set_allowed_algs(ALGORITHMS), &nonce) {
             Ok(claims) => Ok(claims.subject().to_string()),
@@ -175,7 +180,7 @@ impl Provider {
         };
         let subject = verified.map_err(|error| {
             tracing::warn!(%error, "an id token is refused");
-            refused("The provider's id token is not valid: begin anew.")
+            refused("The provider's ID token is invalid. Sign in again.")
         })?;
         let mut claims = payload(&token.to_string()).unwrap_or_default();
         let wanted = [&oidc.username_claim, &oidc.groups_claim];
@@ -224,11 +229,14 @@ fn identity(oidc: &config::Oidc, claims: &Map<String, Value>) -> Result<Identity
     let login = claims.get(claim).and_then(Value::as_str).unwrap_or_default();
     if claim == "email" && claims.get("email_verified").is_some_and(|verified| *verified != Value::Bool(true))
     {
-        return Err(refused("Your e-mail address is not verified by the provider."));
+        return Err(refused(
+            "The provider has not verified your email address. Verify the address, and sign in \
+             again.",
+        ));
     }
     let username = format!("{}{login}", oidc.username_prefix);
     if login.is_empty() || !may_be_named(&username) {
-        let detail = format!("The provider says no {claim} of you that can be a name in Kubernetes.");
+        let detail = format!("The provider returned no valid username in the claim {claim}.");
         return Err(refused(&detail));
     }
     let groups = match claims.get(&oidc.groups_claim) {
@@ -251,7 +259,10 @@ fn refused(detail: &str) -> Problem {
 
 fn unavailable(error: &dyn std::error::Error) -> Problem {
     tracing::warn!(%error, "the provider does not answer as it should");
-    Problem::new(http::StatusCode::BAD_GATEWAY, "The sign-in's provider does not answer as it should.")
+    Problem::new(
+        http::StatusCode::BAD_GATEWAY,
+        "The sign-in provider does not respond as expected. Try again in a moment.",
+    )
 }
 
 #[cfg(test)]

@@ -26,19 +26,19 @@ use super::sign_in;
 #[openapi(
     info(
         title = "Paved Road",
-        description = "Self-service environments: choose, see what it will be, watch it come up, connect.",
+        description = "Self-service environments: choose one, preview it, follow its progress and connect.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     tags(
-        (name = "environments", description = "All kinds of environment."),
-        (name = "kinds", description = "What can be made here."),
+        (name = "environments", description = "Environments of all kinds."),
+        (name = "kinds", description = "The kinds that the cluster has."),
         (name = "keys", description = "SSH public keys."),
-        (name = "me", description = "Whoever asks."),
-        (name = "sign-in", description = "By the OpenID provider, for browsers."),
-        (name = "workspaces", description = "GPU workspaces, in the shape that their clients know."),
-        (name = "application environments", description = "Application environments, in the shape that their clients know."),
-        (name = "stock pools", description = "Stock pools, in the shape that their clients know."),
-        (name = "operations", description = "For whoever runs the portal.")
+        (name = "me", description = "The current user."),
+        (name = "sign-in", description = "Sign-in of browsers by an OpenID provider."),
+        (name = "workspaces", description = "GPU workspaces, for existing clients."),
+        (name = "application environments", description = "Application environments, for existing clients."),
+        (name = "stock pools", description = "Stock pools, for existing clients."),
+        (name = "operations", description = "For operators of the portal.")
     ),
     components(schemas(ProblemDetails, FieldError)),
     modifiers(&Credentials)
@@ -52,11 +52,12 @@ impl Modify for Credentials {
     fn modify(&self, description: &mut Description) {
         let bearer = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
-            .description(Some("A token of Kubernetes."))
+            .description(Some("A Kubernetes token."))
             .build();
         let session = ApiKeyValue::with_description(
             COOKIE,
-            "A browser's session. Writes with it need the header Origin, or Sec-Fetch-Site, of the portal's own pages.",
+            "A browser session. Write requests need the header Origin or Sec-Fetch-Site of the \
+             portal's pages.",
         );
         let components = description.components.get_or_insert_default();
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer));

@@ -64,12 +64,14 @@ impl Origins {
             .any(|cookies| cookies.to_str().is_ok_and(|cookies| cookies.contains(session::COOKIE)));
         match self.evidence(headers) {
             Evidence::Nothing if has_session && (is_write || switches) => Err(Problem::forbidden(
-                "With a session, the header Origin or Sec-Fetch-Site is needed; scripts send a token instead.",
+                "A request with a session needs the header Origin or Sec-Fetch-Site. Scripts use \
+                 a token instead.",
             )),
             Evidence::Own | Evidence::Nothing => Ok(()),
-            Evidence::Foreign => {
-                Err(Problem::forbidden("This comes from another site than the portal's own."))
-            }
+            Evidence::Foreign => Err(Problem::forbidden(
+                "The request comes from another site. Open the portal's \
+                 own pages.",
+            )),
         }
     }
 
@@ -82,7 +84,7 @@ impl Origins {
         match told.find(|host| !is_own(host)) {
             Some(host) => {
                 let (host, hosts) = (String::from_utf8_lossy(host), hosts.join(" or "));
-                Err(Problem::forbidden(format!("host: found {host:?}; {hosts} is allowed")))
+                Err(Problem::forbidden(format!("host: found {host:?}; allowed: {hosts}")))
             }
             None => Ok(()),
         }

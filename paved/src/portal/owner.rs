@@ -22,7 +22,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Whoever asks.
+    /// The current user.
     pub(super) fn of(person: &Person) -> Self {
         Self {
             login: person.login().to_owned(),
@@ -106,7 +106,10 @@ pub(super) fn unique(bytes: usize) -> Result<String, Problem> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).map_err(|error| {
         tracing::error!(%error, "no random numbers");
-        Problem::new(http::StatusCode::INTERNAL_SERVER_ERROR, "There are no random numbers just now.")
+        Problem::new(
+            http::StatusCode::INTERNAL_SERVER_ERROR,
+            "The operating system returned no random numbers. Try again in a moment.",
+        )
     })?;
     Ok(random.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

@@ -60,7 +60,7 @@ fn answer<Pages: Embed>(method: &Method, path: &str, headers: &HeaderMap) -> Res
         .iter()
         .any(|part| path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
     if is_api || !matches!(*method, Method::GET | Method::HEAD) {
-        return Problem::not_found("There is nothing here.").into_response();
+        return Problem::not_found("Page not found.").into_response();
     }
     let name = path.strip_prefix('/').unwrap_or_default();
     // Only what is listed counts: a name can lead out of a folder.
@@ -68,7 +68,7 @@ fn answer<Pages: Embed>(method: &Method, path: &str, headers: &HeaderMap) -> Res
         return file(name, found, headers);
     }
     if name.starts_with(HASHED) {
-        return Problem::not_found("There is no such file.").into_response();
+        return Problem::not_found("File not found.").into_response();
     }
     // Pages choose by the path what they show, and what they show may have a dot in its name.
     Pages::get(PAGE).map_or_else(|| Html(WITHOUT).into_response(), |page| file(PAGE, page, headers))

@@ -27,16 +27,16 @@ pub(super) const MEDIA_TYPE: &str = "application/problem+json";
 #[serde(transparent)]
 pub(super) struct Problem(Box<ProblemDetails>);
 
-/// The words of RFC 9457.
+/// A problem as in RFC 9457.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Problem, example = json!({"type": "about:blank", "title": "Unprocessable Entity", "status": 422,
-    "detail": "StockPool spare is refused: spec.replicas: found -1; at least 0 is allowed",
+    "detail": "StockPool spare is rejected: spec.replicas: found -1; allowed: 0 or more",
     "instance": "/api/v1/preview", "requestId": "0123456789abcdef",
-    "errors": [{"field": "spec.replicas", "message": "found -1; at least 0 is allowed"}],
-    "error": "StockPool spare is refused: spec.replicas: found -1; at least 0 is allowed"}))]
+    "errors": [{"field": "spec.replicas", "message": "found -1; allowed: 0 or more"}],
+    "error": "StockPool spare is rejected: spec.replicas: found -1; allowed: 0 or more"}))]
 pub(super) struct ProblemDetails {
-    /// Always `about:blank`: the status says what kind of problem it is.
+    /// Always `about:blank`. The status has the kind of problem.
     #[serde(rename = "type")]
     kind: &'static str,
     /// The status in words.
@@ -45,30 +45,30 @@ pub(super) struct ProblemDetails {
     #[schema(value_type = u16, minimum = 400, maximum = 599)]
     #[serde(serialize_with = "code")]
     status: StatusCode,
-    /// What happened, in a sentence for people.
+    /// The error, in one sentence for people.
     detail: String,
-    /// The request's path.
+    /// Path of the request.
     #[serde(skip_serializing_if = "String::is_empty")]
     instance: String,
-    /// The request's id, as the portal's log has it.
+    /// Id of the request, as in the portal's log.
     #[serde(skip_serializing_if = "String::is_empty")]
     request_id: String,
-    /// What is wrong with which field.
+    /// The errors by field.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<FieldError>,
-    /// The same sentence, where older clients look for it.
+    /// The same sentence for older clients, which read this field.
     error: String,
-    /// More of it, where older clients look for it.
+    /// The error for older clients, which read this field.
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<String>,
 }
 
-/// What is wrong with a field.
+/// An error of a field.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub(super) struct FieldError {
-    /// The field's path, such as `spec.parameters.diskGB`.
+    /// Path of the field, for example `spec.parameters.diskGB`.
     pub(super) field: String,
-    /// What was found, and what is allowed.
+    /// The value that was found, and the allowed values.
     pub(super) message: String,
 }
 
@@ -102,19 +102,20 @@ fn cut(mut text: String, longest: usize) -> String {
 #[derive(IntoResponses)]
 #[allow(dead_code)]
 pub(super) enum Refusals {
-    /// Something of the request is wrong: `errors` names it.
+    /// The request is invalid: `errors` has the fields.
     #[response(status = 400, content_type = "application/problem+json")]
     Wrong(ProblemDetails),
-    /// Sign in, or send a token of Kubernetes.
+    /// Sign in, or send a Kubernetes token.
     #[response(status = 401, content_type = "application/problem+json")]
     Unknown(ProblemDetails),
-    /// You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too.
+    /// You have no permission, a quota is exhausted, or the request comes from another site.
+    /// `detail` has the API server's message.
     #[response(status = 403, content_type = "application/problem+json")]
     Forbidden(ProblemDetails),
-    /// Refused; `detail` says why.
+    /// Rejected: `detail` has the reason.
     #[response(status = "4XX", content_type = "application/problem+json")]
     Refused(ProblemDetails),
-    /// The API server or the portal cannot do it just now.
+    /// The API server or the portal is unavailable.
     #[response(status = "5XX", content_type = "application/problem+json")]
     Failed(ProblemDetails),
 }
@@ -123,7 +124,7 @@ pub(super) enum Refusals {
 #[derive(IntoResponses)]
 #[allow(dead_code)]
 pub(super) enum Absent {
-    /// There is none of this name.
+    /// No object has this name.
     #[response(status = 404, content_type = "application/problem+json")]
     Absent(ProblemDetails),
 }
@@ -135,10 +136,10 @@ pub(super) enum Unfit {
     /// The body is larger than 1 MiB.
     #[response(status = 413, content_type = "application/problem+json")]
     TooLarge(ProblemDetails),
-    /// The body is no JSON by its media type.
+    /// The media type of the body is not JSON.
     #[response(status = 415, content_type = "application/problem+json")]
     NoJson(ProblemDetails),
-    /// Its schema, the cluster or the function refuses it: `errors` names the fields.
+    /// The schema, the cluster or the function rejects the object: `errors` has the fields.
     #[response(status = 422, content_type = "application/problem+json")]
     Invalid(ProblemDetails),
 }
@@ -147,7 +148,7 @@ pub(super) enum Unfit {
 #[derive(IntoResponses)]
 #[allow(dead_code)]
 pub(super) enum Conflicts {
-    /// There is another one already, or it is not what you have read any more.
+    /// The object already exists, or it has changed since you read it.
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(ProblemDetails),
 }
@@ -205,7 +206,7 @@ impl Problem {
 
     /// The API server says nothing: neither yes nor no.
     pub(super) fn silent() -> Self {
-        Self::new(StatusCode::GATEWAY_TIMEOUT, "The Kubernetes API does not answer just now.")
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "The Kubernetes API does not respond.")
     }
 
     /// Something is wrong with a field of the body.
@@ -267,7 +268,7 @@ impl From<kube::Error> for Problem {
         }
         let kube::Error::Api(answer) = &error else {
             tracing::warn!(error = %root(&error), "the API server does not answer");
-            return Self::new(StatusCode::BAD_GATEWAY, "The Kubernetes API does not answer just now.");
+            return Self::new(StatusCode::BAD_GATEWAY, "The Kubernetes API does not respond.");
         };
         let status = match answer.code {
             code @ 400..=499 => StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST),
@@ -328,7 +329,7 @@ mod tests {
         let error = |number: usize| {
             FieldError::new(format!("spec.{number}{}", "x".repeat(10_000)), "is not known".repeat(1_000))
         };
-        let problem = Problem::refused("StockPool a is refused: ", (0..10_000).map(error).collect());
+        let problem = Problem::refused("StockPool a is rejected: ", (0..10_000).map(error).collect());
         let answer = serde_json::to_vec(&problem).unwrap();
         assert!(answer.len() < 200_000, "{} bytes", answer.len());
         assert!(problem.0.errors.len() == TOLD && problem.detail().chars().count() <= DETAIL + 1);

@@ -141,7 +141,10 @@ async fn stop(handle: Handle<SocketAddr>, portal: Arc<Portal>) {
 async fn certificate(tls: &Tls) -> Result<RustlsConfig, Failure> {
     RustlsConfig::from_pem_file(&tls.cert, &tls.key).await.map_err(|error| {
         let (cert, key) = (tls.cert.display(), tls.key.display());
-        Failure::Usage(format!("--tls-cert: found {cert}, with the key {key}; a certificate and its key as PEM are needed: {error}"))
+        Failure::Usage(format!(
+            "--tls-cert: found {cert}, with the key {key}; allowed: a certificate and its key as \
+             PEM: {error}"
+        ))
     })
 }
 

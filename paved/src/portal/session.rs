@@ -111,7 +111,8 @@ impl Sessions {
         };
         self.seal(COOKIE, &session, self.ttl)?.ok_or_else(|| {
             Problem::forbidden(format!(
-                "You are in {} groups that count here, more than a session can hold: whoever runs the portal has to list fewer.",
+                "You are in {} groups of `impersonation.groups`, which is too many for a session. \
+                 Ask the operator of the portal to list fewer groups.",
                 session.groups.len()
             ))
         })

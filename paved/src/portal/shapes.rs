@@ -19,7 +19,7 @@ fn text<'b>(body: &'b Map<String, Value>, field: &str) -> Result<Option<&'b str>
     match body.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
-        Some(_) => Err(Problem::field(field, "a text is needed")),
+        Some(_) => Err(Problem::field(field, "allowed: a text")),
     }
 }
 
@@ -36,7 +36,7 @@ fn phase(entry: &Entry) -> String {
 /// Only these fields stand in a body.
 fn only(body: &Map<String, Value>, known: &[&str]) -> Result<(), Problem> {
     match body.keys().find(|field| !known.contains(&field.as_str())) {
-        Some(field) => Err(Problem::field(field, format!("is not known; {} are", known.join(", ")))),
+        Some(field) => Err(Problem::field(field, format!("unknown field; allowed: {}", known.join(", ")))),
         None => Ok(()),
     }
 }
@@ -48,7 +48,7 @@ pub(super) async fn failing(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let Some(words) = words.filter(|_| response.status().is_server_error()) else { return response };
     let problem = response.extensions().get::<Problem>().cloned();
-    let problem = problem.unwrap_or_else(|| Problem::new(response.status(), "The portal has failed."));
+    let problem = problem.unwrap_or_else(|| Problem::new(response.status(), "The portal failed."));
     problem.with_status(StatusCode::INTERNAL_SERVER_ERROR).called(words).into_response()
 }
 

@@ -26,7 +26,7 @@ const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Return {
-    /// Where to go afterwards: a path of the portal.
+    /// The path of the portal to open after the sign-in.
     #[serde(rename = "return")]
     path: Option<String>,
 }
@@ -34,11 +34,11 @@ pub(super) struct Return {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Callback {
-    /// The provider's answer.
+    /// The provider's authorization code.
     code: Option<String>,
-    /// Which sign-in it belongs to.
+    /// The id of the sign-in.
     state: Option<String>,
-    /// Why the provider did not sign somebody in.
+    /// The provider's reason for a failed sign-in.
     error: Option<String>,
 }
 
@@ -47,13 +47,16 @@ type Oidc<'p> = (&'p super::config::Oidc, &'p Provider, &'p Sessions);
 fn oidc(portal: &Portal) -> Result<Oidc<'_>, Problem> {
     match (&portal.config.auth, &portal.provider, &portal.sessions) {
         (Auth::Oidc(oidc), Some(provider), Some(sessions)) => Ok((oidc, provider, sessions)),
-        _ => Err(Problem::not_found("Nobody signs in here: the portal acts as the kubeconfig's user.")),
+        _ => Err(Problem::not_found(
+            "This portal has no sign-in: it acts as the user of the \
+             kubeconfig.",
+        )),
     }
 }
 
-/// Sign in: go to the provider, and come back.
+/// Sign in: redirects to the provider, which returns to the portal.
 #[utoipa::path(get, path = "/auth/sign-in", operation_id = "signIn", tag = "sign-in", params(Return),
-    responses((status = 303, description = "To the provider."), Refusals, Absent))]
+    responses((status = 303, description = "Redirects to the provider."), Refusals, Absent))]
 pub(super) async fn begin(
     State(portal): State<Arc<Portal>>,
     Query(query): Query<Return>,
@@ -71,12 +74,14 @@ pub(super) async fn begin(
             return Ok(redirect(url.as_str(), [Some(cookie)]));
         }
     }
-    Err(Problem::bad_request("The sign-in does not fit into a cookie."))
+    Err(Problem::bad_request(
+        "The sign-in is too large for a cookie. Sign in from a page with a shorter address.",
+    ))
 }
 
-/// Where the provider sends somebody back to.
+/// The address to which the provider returns the browser.
 #[utoipa::path(get, path = "/auth/callback", operation_id = "finishSignIn", tag = "sign-in", params(Callback),
-    responses((status = 303, description = "Signed in; to where the person wanted to go."), Refusals, Absent))]
+    responses((status = 303, description = "Signed in: redirects to the requested page."), Refusals, Absent))]
 pub(super) async fn finish(
     State(portal): State<Arc<Portal>>,
     headers: HeaderMap,
@@ -85,12 +90,18 @@ pub(super) async fn finish(
     let (oidc, provider, sessions) = oidc(&portal)?;
     let begun: Option<Begun> = sessions.open(&headers, BEGUN);
     let begun = begun.filter(|begun| begun.expires > Timestamp::now().as_second());
-    let begun = begun
-        .ok_or_else(|| Problem::forbidden("No sign-in has begun in this browser, or it took too long."))?;
+    let begun = begun.ok_or_else(|| {
+        Problem::forbidden(
+            "This browser has no active sign-in, or the sign-in timed out. Sign in \
+             again.",
+        )
+    })?;
     let (Some(code), Some(state)) = (query.code, query.state) else {
         let why = query.error.unwrap_or_else(|| "nothing".to_owned());
         let why: String = why.chars().filter(char::is_ascii_graphic).take(80).collect();
-        return Err(Problem::forbidden(format!("The provider did not sign you in: it says {why}.")));
+        return Err(Problem::forbidden(format!(
+            "The sign-in provider rejected the sign-in with the error {why}."
+        )));
     };
     let path = begun.path.clone();
     let identity = provider.finish(oidc, begun, &state, code).await?;
@@ -103,7 +114,7 @@ pub(super) async fn finish(
     Ok(redirect(&path, [Some(cookie), removed(BEGUN)]))
 }
 
-/// Sign out: the session ends everywhere, and its streams with it.
+/// Sign out: ends the session and its streams in all tabs and replicas.
 #[utoipa::path(post, path = "/auth/sign-out", operation_id = "signOut", tag = "sign-in",
     responses((status = 204, description = "Signed out."), Refusals, Absent))]
 pub(super) async fn sign_out(

@@ -21,7 +21,9 @@ fn bearer(headers: &HeaderMap) -> Result<Option<Token>, Problem> {
     let fits = |token: &&str| !token.is_empty() && token.chars().all(|letter| letter.is_ascii_graphic());
     match token.filter(fits) {
         Some(token) => Ok(Some(Token::new(token))),
-        None => Err(Problem::unauthorized("Authorization: Bearer with a token of Kubernetes is allowed.")),
+        None => Err(Problem::unauthorized(
+            "Authorization: unknown scheme; allowed: Bearer with a Kubernetes token.",
+        )),
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) enum End {
     SignedOut,
     /// The session's time is over.
     Expired,
-    /// The portal stops.
+    /// The portal is shutting down.
     Shutdown,
 }
 
@@ -110,13 +110,13 @@ impl Streams {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if counts.values().sum::<usize>() >= ALL {
             return crowded(format!(
-                "The portal has {ALL} streams open, and takes no more: come back later."
+                "The portal has reached its limit of {ALL} open streams. Try again later."
             ));
         }
         let person = (person.issuer().to_owned(), person.username().to_owned());
         let own = counts.get(&person).copied().unwrap_or_default();
         if own >= EACH {
-            return crowded(format!("You have {own} streams open: close some, and come back."));
+            return crowded(format!("You have {own} open streams. Close some, and try again."));
         }
         counts.insert(person.clone(), own + 1);
         self.open.inc();
@@ -188,7 +188,7 @@ mod tests {
         let slots: Vec<Slot> =
             (0..EACH).map(|number| streams.take(&by(number.to_string())).unwrap()).collect();
         let detail = streams.take(&by("another".into())).map(drop).unwrap_err().detail().to_owned();
-        assert_eq!(detail, format!("You have {} streams open: close some, and come back.", slots.len()));
+        assert_eq!(detail, format!("You have {} open streams. Close some, and try again.", slots.len()));
     }
 
     #[tokio::test]
@@ -197,7 +197,7 @@ mod tests {
         let person = |number: usize| Person::for_tests(&format!("person-{}", number / EACH), &[]);
         let slots: Vec<Slot> = (0..ALL).map(|number| streams.take(&person(number)).unwrap()).collect();
         let late = streams.take(&Person::for_tests("late", &[])).map(drop).unwrap_err();
-        assert!(late.detail().starts_with("The portal has 8192 streams open"), "{}", late.detail());
+        assert!(late.detail().contains("limit of 8192 open streams"), "{}", late.detail());
         assert_eq!(streams.counts.lock().unwrap().len(), ALL / EACH);
         assert!(streams.closed().now_or_never().is_none());
         drop(slots);

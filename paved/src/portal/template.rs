@@ -18,7 +18,9 @@ impl Template {
         if slug(&plain) == plain && !plain.is_empty() {
             return Ok(Self { text: text.to_owned() });
         }
-        Err("lower case letters, digits, dashes, {group} and {user} are allowed, as team-{group}".to_owned())
+        Err("allowed: lowercase letters, digits, hyphens, {group} and {user}, for example \
+             team-{group}"
+            .to_owned())
     }
 
     /// The namespaces that it means for a person, in the order of their groups.

@@ -70,10 +70,9 @@ fn known_slots(args: &Preview, shown: &Rendered) -> Result<(), Failure> {
     let lines = shown.composite["status"]["resources"].as_array();
     let slots: Vec<&str> = lines.into_iter().flatten().filter_map(|line| line["slot"].as_str()).collect();
     match args.fail.iter().find(|(slot, _)| !slots.contains(&slot.as_str())) {
-        Some((slot, _)) => Err(Failure::Usage(format!(
-            "--fail {slot}: there is no such slot; there are {}",
-            slots.join(", ")
-        ))),
+        Some((slot, _)) => {
+            Err(Failure::Usage(format!("--fail {slot}: unknown slot; allowed: {}", slots.join(", "))))
+        }
         None => Ok(()),
     }
 }
@@ -105,7 +104,7 @@ fn stuck(subject: &Subject) -> Failure {
     let message = message(function_paved_road::function::CONDITION).or_else(|| message("Ready"));
     Failure::Stuck {
         what: subject.title.clone(),
-        message: message.unwrap_or_else(|| "nothing changes any more".to_owned()),
+        message: message.unwrap_or_else(|| "no more changes".to_owned()),
     }
 }
 

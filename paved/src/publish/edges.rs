@@ -37,14 +37,15 @@ impl Edges {
 
     /// Lets every edge fetch the site anew, and waits until it does: from then on nobody is given the pages of before.
     pub(super) async fn renew(&self, longest: Duration, console: &mut Console<'_>) -> Result<(), Failure> {
-        let again = "the files are there: another run tries this again";
+        let again = "the files are uploaded. Run the command again to retry";
         let Some(id) = self.begin(again, console).await? else { return Ok(()) };
         let wait = self.client.wait_until_invalidation_completed();
         let wait = wait.distribution_id(&self.distribution).id(&id);
         if wait.wait(longest.max(Duration::from_secs(1))).await.is_err() {
             writeln!(
                 console.err,
-                "note: whether CloudFront has finished invalidation {id} of distribution {} is not known",
+                "note: could not confirm that CloudFront finished invalidation {id} of \
+                 distribution {}",
                 self.distribution
             )?;
         }
@@ -53,7 +54,8 @@ impl Edges {
 
     /// Lets every edge forget what was deleted, without waiting for it. The bucket keeps no mark of that by which another run could know.
     pub(super) async fn forget(&self, console: &mut Console<'_>) -> Result<(), Failure> {
-        let again = "what is stale is deleted, and edges may serve it still: --invalidate has another run try this again";
+        let again = "stale files are deleted, but edges may still serve them. Run the command \
+                     again with --invalidate";
         self.begin(again, console).await.map(drop)
     }
 
@@ -71,7 +73,7 @@ impl Edges {
         match request.invalidation_batch(batch).send().await.map_err(|error| explain(&error, &act)) {
             Ok(answer) => Ok(answer.invalidation.map(|invalidation| invalidation.id)),
             Err(Failure::NoAccess { message, .. }) => {
-                let kept = "the files are there; what edges keep of older ones is served until it expires";
+                let kept = "the files are uploaded. Edges serve older files until they expire";
                 writeln!(console.err, "note: {message}; {kept}")?;
                 Ok(None)
             }

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 const WELL_KNOWN: &str = ".well-known";
 
 /// Why a link is rejected although the file is inside the folder.
-const LINK_TO_HIDDEN: &str = "is a link to a hidden file; hidden files are not published";
+const LINK_TO_HIDDEN: &str = "is a link to a hidden file, which paved does not publish";
 
 /// The longest key, in bytes, that S3 takes.
 const LONGEST_KEY: usize = 1024;
@@ -53,13 +53,13 @@ impl Folder {
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let named = shown_path(path);
         let root = Dir::open_ambient_dir(path, ambient_authority())
-            .map_err(|error| Failure::Usage(format!("cannot read the folder {named}: {error}")))?;
+            .map_err(|error| Failure::Usage(format!("could not read the folder {named}: {error}")))?;
         let mut folder = Self { root, files: Vec::new(), hidden: Vec::new() };
         let mut failures = Vec::new();
         folder.walk(Path::new(""), &mut failures);
         Failure::of_all(failures.into_iter().map(|why| Failure::Usage(format!("{named}: {why}"))).collect())?;
         if folder.files.is_empty() {
-            return Err(Failure::Usage(format!("{named} has no files: nothing is published")));
+            return Err(Failure::Usage(format!("{named} has no files. Nothing was published")));
         }
         folder.files.sort_by(|a, b| a.key.cmp(&b.key));
         folder.hidden.sort();
@@ -85,12 +85,12 @@ impl Folder {
     pub(super) fn notes(&self, console: &mut Console<'_>) -> io::Result<()> {
         if !self.hidden.is_empty() {
             let names = self.hidden.join(", ");
-            writeln!(console.err, "note: hidden files are left out, but for {WELL_KNOWN}: {names}")?;
+            writeln!(console.err, "note: skipped hidden files (except {WELL_KNOWN}): {names}")?;
         }
         if !self.has_start() {
             writeln!(
                 console.err,
-                "note: there is no index.html at the top: is this the folder of the build?"
+                "note: the folder has no index.html. Check that it is the folder of the build"
             )?;
         }
         Ok(())
@@ -122,7 +122,8 @@ impl Folder {
     fn take(&mut self, path: &Path, kind: FileType) -> Result<(), String> {
         let unreadable = |error: io::Error| format!("cannot be read: {error}");
         let metadata = if kind.is_symlink() {
-            let outside = |error| format!("is a link that leads out of the folder, or nowhere: {error}");
+            let outside =
+                |error| format!("is a broken link, or a link to a file outside the folder: {error}");
             if has_hidden(&self.root.canonicalize(path).map_err(outside)?) {
                 return Err(LINK_TO_HIDDEN.to_owned());
             }
@@ -134,11 +135,11 @@ impl Folder {
             return Err("is a link to a folder; allowed: links to files of the same folder".to_owned());
         }
         if !metadata.is_file() {
-            return Err("is neither a file nor a folder".to_owned());
+            return Err("is not a file or folder".to_owned());
         }
         let size = metadata.len();
         if size > parts::LARGEST {
-            return Err(format!("has {size} bytes; allowed: {} at most", parts::LARGEST));
+            return Err(format!("has {size} bytes; allowed: at most {}", parts::LARGEST));
         }
         self.files.push(File { key: key(path)?, size });
         Ok(())
@@ -162,12 +163,12 @@ fn shown_path(path: &Path) -> String {
 /// The key of a file: its path with slashes, as it stands in a URL's path.
 fn key(path: &Path) -> Result<String, String> {
     let names: Option<Vec<&str>> = path.iter().map(|name| name.to_str()).collect();
-    let key = names.ok_or("its name is not UTF-8, as names in a URL must be")?.join("/");
+    let key = names.ok_or("its name is not UTF-8. Rename the file")?.join("/");
     if key.chars().any(char::is_control) {
         return Err("its name has a control character".to_owned());
     }
     if key.len() > LONGEST_KEY {
-        return Err(format!("its path has {} bytes; allowed: {LONGEST_KEY} at most", key.len()));
+        return Err(format!("its path has {} bytes; allowed: at most {LONGEST_KEY}", key.len()));
     }
     Ok(key)
 }

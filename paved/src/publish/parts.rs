@@ -137,7 +137,7 @@ fn hexadecimal(sum: Sum) -> String {
 
 fn shorter(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::UnexpectedEof {
-        return io::Error::new(error.kind(), "became shorter while it was read");
+        return io::Error::new(error.kind(), "changed during the upload");
     }
     error
 }
@@ -193,6 +193,6 @@ mod tests {
     #[test]
     fn a_file_that_shrinks_is_told() {
         let told = etag(&file(5), 6).unwrap_err().to_string();
-        assert_eq!(told, "became shorter while it was read");
+        assert_eq!(told, "changed during the upload");
     }
 }

@@ -101,8 +101,8 @@ impl Plan {
                 if odd.len() > SHOWN { format!(" and {} more", odd.len() - SHOWN) } else { String::new() };
             writeln!(
                 console.err,
-                "note: kept by browsers for a year, and yet uploaded anew under the same name: {names}{more}; \
-                 --all --revalidate GLOB has them asked for each time"
+                "note: browsers cache these changed files for a year: {names}{more}. Use --all \
+                 --revalidate GLOB to make browsers revalidate them"
             )?;
         }
         Ok(())
@@ -138,7 +138,7 @@ impl Plan {
         let stale = match (self.delete, self.left) {
             (true, _) => format!(", {} {deleted}", self.stale.len()),
             (false, 0) => String::new(),
-            (false, left) => format!(", {left} stale: --delete removes them"),
+            (false, left) => format!(", {left} stale (use --delete to delete them)"),
         };
         format!("{uploads} {uploaded} ({bytes}), {} unchanged{stale}", self.unchanged)
     }

@@ -20,10 +20,10 @@ where
         SdkError::ConstructionFailure(_) => failed(act, &innermost(error)),
         SdkError::ResponseError(answer) => {
             let status = answer.raw().status();
-            failed(act, &format!("the server's answer ({status}) is none of S3's: {}", innermost(error)))
+            failed(act, &format!("the response ({status}) is not from S3: {}", innermost(error)))
         }
         _ => Failure::NoAccess {
-            message: format!("cannot {act}: no answer: {}", innermost(error)),
+            message: format!("could not {act}: no response: {}", innermost(error)),
             check: "--endpoint-url or $AWS_ENDPOINT_URL, your network and proxies".to_owned(),
         },
     }
@@ -33,8 +33,8 @@ where
 pub(super) fn no_credentials(error: &(dyn Error + 'static)) -> Failure {
     Failure::NoAccess {
         message: format!("no AWS credentials: {}", innermost(error)),
-        check: "$AWS_PROFILE and `aws sso login`, the variables AWS_ACCESS_KEY_ID and \
-                AWS_WEB_IDENTITY_TOKEN_FILE, or this machine's role"
+        check: "$AWS_PROFILE and `aws sso login`, AWS_ACCESS_KEY_ID, AWS_WEB_IDENTITY_TOKEN_FILE, \
+                or the role of this machine"
             .to_owned(),
     }
 }
@@ -50,14 +50,14 @@ pub(super) fn answered(status: u16, code: &str, message: &str, act: &str) -> Fai
     let told = one_line(&told);
     let check = match code {
         "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => {
-            "whether your session has expired: log in again, as with `aws sso login`"
+            "whether your session has expired, and log in again, for example with `aws sso login`"
         }
         "RequestTimeTooSkewed" => "this machine's clock",
         "InvalidAccessKeyId" | "SignatureDoesNotMatch" | "InvalidToken" | "InvalidClientTokenId" => {
-            "$AWS_PROFILE, $AWS_ACCESS_KEY_ID and whether they are of the environment's account"
+            "that $AWS_PROFILE or $AWS_ACCESS_KEY_ID belongs to the environment's account"
         }
         _ if status == 401 || status == 403 => {
-            "$AWS_PROFILE, and whether your role is among the publishers: the platform team's \
+            "$AWS_PROFILE, and that your role is in the platform team's setting \
              unifiedEnvironment.publisherRoleArns"
         }
         _ => return failed(act, &told),

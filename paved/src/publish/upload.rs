@@ -86,7 +86,8 @@ impl Hands<'_> {
                 },
                 _ = tick.tick() => progress.show(&self.done, console)?,
                 () = &mut interrupt => {
-                    let told = "some files are uploaded, no page before what it names; run it again for the rest";
+                    let told = "some files are uploaded, and no page before its assets. Run the \
+                                command again";
                     return Err(Failure::Interrupted(told.to_owned()));
                 }
             }
@@ -106,7 +107,7 @@ impl Hands<'_> {
         // What has grown since is not whole there: the next run sees it.
         let now = file.metadata().map_err(|error| unreadable(&error))?.len();
         if now != upload.file.size {
-            return Err(unreadable(&io::Error::other("changed while it was uploaded")));
+            return Err(unreadable(&io::Error::other("changed during the upload")));
         }
         self.done.file();
         Ok(())

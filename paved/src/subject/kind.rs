@@ -45,7 +45,8 @@ impl Target {
         let found = document["metadata"]["namespace"].as_str().filter(|_| !self.is_namespaced())?;
         let kind = self.kind();
         Some(format!(
-            "metadata.namespace: found {found:?}; {kind} is cluster-scoped: the namespace is ignored"
+            "metadata.namespace: found {found:?}; ignored, because {kind} is \
+                      cluster-scoped"
         ))
     }
 
@@ -99,7 +100,7 @@ fn of_kind(document: &Value, told: Option<Flavour>) -> Result<Target, Violation>
     let composite = function_paved_road::apis::find(kind);
     let is_claim = claim.is_some() && (composite.is_none() || !is_namespaced(document, group, told));
     let Some(api) = claim.filter(|_| is_claim).or(composite) else {
-        return Err(violation("kind", suggest::kinds(if kind.is_empty() { "none" } else { kind }, &known())));
+        return Err(violation("kind", suggest::names("kind", kind, &known())));
     };
     let flavour = if is_claim { Flavour::Claims } else { flavour(api, kind, group, document) };
     Ok(Target { api, flavour, is_claim, group: meant(group, flavour).to_owned() })

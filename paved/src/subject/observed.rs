@@ -93,7 +93,7 @@ impl Observed {
         let more = unused.len().saturating_sub(NAMED);
         let more = if more == 0 { String::new() } else { format!(", and {more} more") };
         let named = unused[..unused.len().min(NAMED)].join(", ");
-        writeln!(console.err, "note: observed, but of none of these environments: {named}{more}")?;
+        writeln!(console.err, "note: observed, but not part of these environments: {named}{more}")?;
         Ok(())
     }
 

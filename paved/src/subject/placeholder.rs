@@ -7,7 +7,8 @@ use serde_json::Value;
 /// What is wrong with a setting that has the image, and what to do. `field` is below `gpuWorkspace.amis`.
 pub(crate) fn advice(field: &str, region: &str) -> String {
     format!(
-        "gpuWorkspace.amis.{field} is {PLACEHOLDER_IMAGE}, a placeholder; find an image with `aws ssm get-parameter --region \
+        "gpuWorkspace.amis.{field} is {PLACEHOLDER_IMAGE}, a placeholder. Find an image with `aws \
+         ssm get-parameter --region \
          {region} --name /aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id --query \
          Parameter.Value --output text`"
     )

@@ -154,7 +154,7 @@ impl Step {
                     |asked| format!("EnvironmentConfig {asked}"),
                 );
                 let message =
-                    format!("{file} is EnvironmentConfig {name}; {} asks for {asked}", composition.display());
+                    format!("{file} has EnvironmentConfig {name}; {} uses {asked}", composition.display());
                 return Err(Failure::Usage(message));
             }
             _ => {
@@ -262,7 +262,7 @@ pub(crate) fn one_settings(
         all => format!("{} documents", all.len()),
     };
     let allowed = format!("one {KIND} ({API_VERSION}) or {CONFIG} ({CONFIG_VERSION})");
-    Err(Failure::Usage(format!("{}: found {found}; {allowed} is needed", path.display())))
+    Err(Failure::Usage(format!("{}: found {found}; allowed: {allowed}", path.display())))
 }
 
 fn is(document: &Value, kind: &str, api_version: &str) -> bool {

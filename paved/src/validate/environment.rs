@@ -97,8 +97,8 @@ impl Check<'_> {
         };
         settled &= !response.results.iter().any(|result| result.reason() == "SettingsNotFound");
         if !settled {
-            let note = "the platform team's Settings are not known here: what depends on them is not checked; \
-                        --settings or --composition says where they are";
+            let note = "no Settings found, so paved skipped the checks that need them. Pass them \
+                        with --settings or --composition";
             tell(note.to_owned(), notes);
         }
         if function::is_about_settings(&response) && (!settled || self.settings_refused) {
@@ -114,10 +114,10 @@ fn tell_unknown_group(target: &Target, document: &Value, notes: &mut Vec<String>
     if Flavour::ALL.iter().all(|flavour| flavour.default_group() != target.group) {
         let kind = harmless(document["kind"].as_str().unwrap_or_default());
         let note = format!(
-            "the group {} is not one of ours, {}: whether a cluster has {kind} there is not checked; --composition, or \
-             a composition.yaml beside the file, says so",
+            "the group {} is not {}, so paved skipped the checks of {kind}. Pass --composition, \
+             or put composition.yaml beside the file",
             target.group,
-            Flavour::ALL.map(Flavour::default_group).join(" and ")
+            Flavour::ALL.map(Flavour::default_group).join(" or ")
         );
         tell(note, notes);
     }

@@ -44,8 +44,7 @@ impl Found {
         }
         if ours == 0 {
             let known = kind::known().join(", ");
-            let message =
-                format!("{} holds no claim, no XR and no Settings; our kinds: {known}", shown(path));
+            let message = format!("{} has no claim, XR or Settings; allowed kinds: {known}", shown(path));
             self.could_not_read(Failure::Usage(message));
         }
         Ok(())

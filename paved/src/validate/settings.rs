@@ -44,11 +44,11 @@ fn envelope(config: &Value) -> Vec<Violation> {
         wrong("apiVersion", format!("found {}; allowed: {CONFIG_VERSION}", config["apiVersion"]));
     }
     if !config["metadata"]["name"].is_string() {
-        wrong("metadata.name", "is missing; a string is needed".to_owned());
+        wrong("metadata.name", "is missing; allowed: a string".to_owned());
     }
     for name in config.as_object().into_iter().flat_map(Map::keys) {
         if !["apiVersion", "kind", "metadata", "data"].contains(&name.as_str()) {
-            wrong(name, format!("is not a known field; the Settings of {CONFIG} stand in data"));
+            wrong(name, format!("unknown field; put the Settings of {CONFIG} in data"));
         }
     }
     violations
@@ -59,7 +59,7 @@ pub(crate) fn violations(body: &Value) -> Vec<Violation> {
     let Value::Object(body) = body else {
         return match body {
             Value::Null => Vec::new(),
-            _ => vec![Violation { path: String::new(), message: "an object is needed".to_owned() }],
+            _ => vec![Violation { path: String::new(), message: "must be an object".to_owned() }],
         };
     };
     let mut whole = body.clone();
@@ -70,7 +70,8 @@ pub(crate) fn violations(body: &Value) -> Vec<Violation> {
     let mut beyond: Vec<Violation> = apis::check_settings(whole).iter().flat_map(violations_of).collect();
     // The function says in words what a pattern allows, and suggests what was meant.
     let is_worse = |known: &Violation| {
-        known.message.contains("it must match ") && beyond.iter().any(|better| better.path == known.path)
+        known.message.contains("allowed: a text that matches ")
+            && beyond.iter().any(|better| better.path == known.path)
     };
     violations.retain(|known| !is_worse(known));
     beyond.retain(|violation| !violations.iter().any(|known| overlap(&known.path, &violation.path)));

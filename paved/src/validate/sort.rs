@@ -36,7 +36,7 @@ pub(super) enum Part {
 pub(super) fn of(document: &Located, in_folder: bool) -> Sort {
     let value = &document.value;
     if !value.is_object() {
-        let message = format!("found {}; a Kubernetes object is needed", shape(value));
+        let message = format!("found {}; allowed: a Kubernetes object", shape(value));
         return if in_folder { Sort::Foreign } else { wrong("", message) };
     }
     if step::is_settings(value) {

@@ -45,9 +45,10 @@ pub(super) fn value(tag: Tag<'_>, text: &str) -> Result<Value, String> {
         | ("bool", Plain::Bool(_))
         | ("int", Plain::Integer(_))
         | ("float", Plain::Float(_) | Plain::Integer(_)) => json(found, text),
-        ("null" | "bool" | "int" | "float", _) => {
-            Err(format!("found {text:?}; !!{wanted} needs another value"))
-        }
+        ("null" | "bool" | "int" | "float", _) => Err(format!(
+            "found {text:?}; not a valid \
+            !!{wanted}"
+        )),
         _ => Ok(Value::from(text)),
     }
 }
@@ -81,7 +82,7 @@ fn json(plain: Plain, text: &str) -> Result<Value, String> {
         }
         Plain::Float(number) => {
             let Some(double) = Number::from_f64(number) else {
-                return Err(format!("JSON has no number {text}: write it in quotes"));
+                return Err(format!("JSON has no number {text}. Put it in quotes"));
             };
             // Go writes a whole double without a point, and an integer is what is read of that.
             let digits = number.to_string();

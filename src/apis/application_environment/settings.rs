@@ -127,8 +127,8 @@ impl ApplicationEnvironmentSettings {
         match subnet.split('/').nth(3) {
             Some(other) if other != region => {
                 let allowed = format!(
-                    "a subnet of {region}, where the environment is: set subnetworks.{region}, or give a name that every \
-                     region has"
+                    "a subnet of {region}, the region of the environment. Set \
+                     subnetworks.{region}, or a name that exists in every region"
                 );
                 Err(wrong(&field, Refused::new(subnet, allowed)))
             }
@@ -158,12 +158,14 @@ impl ApplicationEnvironmentSettings {
     /// What the schema of Settings says, and nobody checks before us.
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.major_version().is_none() {
-            let allowed = "POSTGRES_ and a version, such as POSTGRES_16";
+            let allowed = "POSTGRES_ and a version, for example POSTGRES_16";
             return Err(wrong("databaseVersion", Refused::new(&self.database_version, allowed)));
         }
         for (field, name) in self.names() {
             if !is_name(name) {
-                let allowed = "a name of Google's: letters, digits and hyphens, a lower-case letter first";
+                let allowed = "a Google Cloud name with letters, digits and hyphens, starting \
+                               with a \
+                     lowercase letter";
                 return Err(wrong(&field, Refused::new(name, allowed)));
             }
         }
@@ -173,7 +175,7 @@ impl ApplicationEnvironmentSettings {
         if self.network.is_none()
             && let Some((field, _)) = self.subnets().next()
         {
-            let message = format!("missing: the network of the subnet in {field}");
+            let message = format!("missing; allowed: the network of the subnet in {field}");
             return Err(Error::settings("applicationEnvironment.network", message));
         }
         for (field, subnet) in self.subnets() {

@@ -58,10 +58,12 @@ impl Parameters {
         match cx.noted("instance", "image-family") {
             Some(image) if image != family => {
                 let found = format!(
-                    "\"{}\", which needs another machine image ({family}) than the one that runs ({image})",
+                    "\"{}\", which needs the machine image {family}; the machine runs {image}",
                     self.instance_type
                 );
-                let allowed = "a type that takes the same image, or a new workspace".to_owned();
+                let allowed = "a machine type with the same image. For another image, create a \
+                               new workspace"
+                    .to_owned();
                 Err(Refused { found, allowed })
             }
             _ => Ok(machine),
@@ -90,7 +92,7 @@ impl Parameters {
         let region = aws::region(&self.region)?;
         let running =
             ["instance", "security-group"].into_iter().find_map(|slot| cx.running(slot, &["region"]));
-        check::unchanged(region, running.and_then(Value::as_str), "make a new workspace")
+        check::unchanged(region, running.and_then(Value::as_str), "create a new workspace")
     }
 
     fn check_disk(&self, cx: &Composition<'_>) -> Result<(), Refused> {
@@ -109,8 +111,10 @@ impl Parameters {
             fields.check(format!("{PATH}[{index}]"), check::ssh_public_key(key));
         }
         if cx.noted("instance", KEYS).is_some_and(|noted| noted != self.keys()) {
-            let found = format!("{} keys that are not those of the machine", keys.len());
-            let allowed = "those that it was made with; for others, edit ~/.ssh/authorized_keys, or make a new workspace";
+            let found = format!("{} keys that differ from the keys of the machine", keys.len());
+            let allowed = "the keys at creation. For other keys, edit ~/.ssh/authorized_keys or \
+                           create a \
+                 new workspace";
             fields.refuse(PATH, Refused { found, allowed: allowed.to_owned() });
         }
     }
@@ -119,7 +123,12 @@ impl Parameters {
     fn check_opencv(&self, cx: &Composition<'_>) -> Result<(), Refused> {
         opencv::requirement(&self.opencv_version)?;
         let running = cx.noted("instance", OPENCV);
-        check::unchanged(&self.opencv_version, running, "install it with pip, or make a new workspace")
+        check::unchanged(
+            &self.opencv_version,
+            running,
+            "install it with pip, or create a new \
+             workspace",
+        )
     }
 
     /// What stands for all keys in a note.
@@ -143,7 +152,9 @@ pub(super) fn other_cidrs(
 }
 
 /// What an owner may be called, in words.
-const OWNERS: &str = "an e-mail address or a login: letters, digits and . _ + @ -, a letter or digit first";
+const OWNERS: &str = "an email address or a login with letters, digits and . _ + @ -, starting \
+                      with a letter or \
+     digit";
 
 fn is_owner(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric())

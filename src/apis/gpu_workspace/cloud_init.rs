@@ -77,7 +77,8 @@ fn too_long(keys: &[String], length: usize) -> Refused {
     Refused {
         found: format!("{} keys of {in_keys} bytes in all", keys.len()),
         allowed: format!(
-            "{} bytes of keys at most, as a machine's user data holds {LIMIT}; ed25519 keys are the shortest",
+            "at most {} bytes of keys, because user data has at most {LIMIT} bytes. Use ed25519 \
+             keys, which are short",
             in_keys.saturating_sub(length - LIMIT)
         ),
     }

@@ -72,7 +72,10 @@ impl GpuWorkspaceSettings {
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             Error::settings(
                 &path,
-                format!("missing: region {region} has no machine image; regions with one: {known}"),
+                format!(
+                    "region {region} has no machine image. Set this field, or use a region \
+                         with an image: {known}"
+                ),
             )
         })?;
         let Some(family) = family else { return Ok(&images.default) };
@@ -80,7 +83,10 @@ impl GpuWorkspaceSettings {
             let path = format!("{path}.byFamily.{family}");
             Error::settings(
                 path,
-                format!("missing: machine types of family {family} cannot use the default image"),
+                format!(
+                    "missing. Machine types of family {family} cannot use the default image; \
+                         set an image for the family"
+                ),
             )
         })
     }
@@ -100,8 +106,13 @@ impl GpuWorkspaceSettings {
             for (path, id) in
                 std::iter::once((format!("amis.{region}.default"), &images.default)).chain(families)
             {
-                check::shape(id, 32, |id| is_id(id, "ami-"), "the id of a machine image, ami-…")
-                    .map_err(|error| wrong(path, error))?;
+                check::shape(
+                    id,
+                    32,
+                    |id| is_id(id, "ami-"),
+                    "the ID of a machine image, for example ami-0123456789abcdef0",
+                )
+                .map_err(|error| wrong(path, error))?;
             }
         }
         for (region, network) in &self.networks {
@@ -110,11 +121,20 @@ impl GpuWorkspaceSettings {
                 [("vpcId", &network.vpc_id, "vpc-"), ("subnetId", &network.subnet_id, "subnet-")]
             {
                 let Some(id) = id else { continue };
-                check::shape(id, 32, |id| is_id(id, prefix), &format!("an id, {prefix}…"))
-                    .map_err(|error| wrong(path(field), error))?;
+                check::shape(
+                    id,
+                    32,
+                    |id| is_id(id, prefix),
+                    &format!(
+                        "an ID that starts with \
+                    {prefix}"
+                    ),
+                )
+                .map_err(|error| wrong(path(field), error))?;
             }
             if network.subnet_id.is_some() && network.vpc_id.is_none() {
-                let message = "missing: the VPC that the subnet belongs to, or the security group would be in another one";
+                let message = "missing; allowed: the VPC of the subnet, because the security \
+                               group must be in the same VPC";
                 return Err(Error::settings(format!("gpuWorkspace.{}", path("vpcId")), message));
             }
         }
@@ -198,10 +218,7 @@ pub(super) fn within(cidr: &IpNet, limits: &[IpNet]) -> Result<(), Refused> {
         return Ok(());
     }
     let limits: Vec<String> = limits.iter().map(ToString::to_string).collect();
-    let allowed = format!(
-        "networks within {}, as the platform team says in gpuWorkspace.allowedCidrsWithin",
-        limits.join(", ")
-    );
+    let allowed = format!("networks within {} (setting gpuWorkspace.allowedCidrsWithin)", limits.join(", "));
     Err(Refused { found: cidr.to_string(), allowed })
 }
 

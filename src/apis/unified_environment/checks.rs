@@ -24,8 +24,14 @@ impl UnifiedEnvironment {
     pub(super) fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
         let mut fields = Fields::default();
         self.backend.check(&mut fields);
-        let app = check::shape(&self.frontend.app_name, LONGEST_APP, is_app, APPS)
-            .and_then(|app| check::unchanged(app, running_app(cx).as_deref(), "make a new environment"));
+        let app = check::shape(&self.frontend.app_name, LONGEST_APP, is_app, APPS).and_then(|app| {
+            check::unchanged(
+                app,
+                running_app(cx).as_deref(),
+                "create a new \
+                environment",
+            )
+        });
         fields.check("spec.frontend.appName", app);
         fields.check("metadata.name", place::check_name(&cx.xr));
         fields.verdict(Error::InvalidSpec)
@@ -61,15 +67,17 @@ fn content(value: &str) -> Result<(), Refused> {
     if value.chars().nth(LONGEST_VALUE).is_none() && !value.contains('\0') {
         return Ok(());
     }
-    let found = format!("a text of {} characters", value.chars().count());
-    Err(Refused { found, allowed: format!("at most {LONGEST_VALUE} characters, none of them NUL") })
+    let found = format!("a text with {} characters", value.chars().count());
+    Err(Refused { found, allowed: format!("at most {LONGEST_VALUE} characters without NUL") })
 }
 
 fn variable(name: &str) -> Result<(), Refused> {
     kubernetes::variable(name)?;
     if OURS.contains(&name) {
-        let allowed =
-            format!("any name but {}: these lead to the environment's own database", OURS.join(", "));
+        let allowed = format!(
+            "any name except {}, which Paved Road sets for the environment's database",
+            OURS.join(", ")
+        );
         return Err(Refused::new(name, allowed));
     }
     Ok(())
@@ -77,7 +85,7 @@ fn variable(name: &str) -> Result<(), Refused> {
 
 /// What a site may be called, in words.
 const APPS: &str =
-    "1 to 45 lower-case letters, digits and hyphens, beginning and ending with a letter or digit";
+    "1 to 45 lowercase letters, digits and hyphens, starting and ending with a letter or digit";
 
 fn is_app(name: &str) -> bool {
     let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();

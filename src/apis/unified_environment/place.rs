@@ -36,8 +36,9 @@ pub(super) fn check_name(xr: &Composite) -> Result<(), Refused> {
     if xr.namespace.is_none() || is_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase()) {
         return Ok(());
     }
-    let allowed = "at most 63 lower-case letters, digits and hyphens, a letter first and no hyphen last: the \
-                   backend's Service is called like the environment";
+    let allowed = "at most 63 lowercase letters, digits and hyphens, starting with a letter and \
+                   not \
+                   ending with a hyphen, as for the backend's Service";
     Err(Refused::new(name, allowed))
 }
 

@@ -209,18 +209,25 @@ impl UnifiedEnvironmentSettings {
     pub(super) fn check(&self) -> Result<(), Error> {
         check::shape(&self.region, 32, is_region, REGIONS).map_err(wrong("region"))?;
         if let Some(group) = &self.rds.subnet_group {
-            let allowed =
-                "a name of 1 to 255 lower-case letters, digits, spaces and . _ -, a letter or digit first";
+            let allowed = "1 to 255 lowercase letters, digits, spaces and . _ -, starting with a \
+                           letter or \
+                 digit";
             check::shape(group, 255, is_subnet_group, allowed).map_err(wrong("rds.subnetGroup"))?;
         }
         check::count(&self.rds.security_group_ids, 5).map_err(wrong("rds.securityGroupIds"))?;
         for (index, id) in self.rds.security_group_ids.iter().enumerate() {
-            check::shape(id, 32, is_security_group, "the id of a security group, sg-…")
-                .map_err(wrong(&format!("rds.securityGroupIds[{index}]")))?;
+            check::shape(
+                id,
+                32,
+                is_security_group,
+                "the ID of a security group, for example sg-0123456789abcdef0",
+            )
+            .map_err(wrong(&format!("rds.securityGroupIds[{index}]")))?;
         }
         check::count(&self.publisher_role_arns, 20).map_err(wrong("publisherRoleArns"))?;
         for (index, arn) in self.publisher_role_arns.iter().enumerate() {
-            let allowed = "the ARN of an IAM role, arn:aws:iam::123456789012:role/…";
+            let allowed = "the ARN of an IAM role, for example \
+                           arn:aws:iam::123456789012:role/publisher";
             check::shape(arn, 600, is_role, allowed)
                 .map_err(wrong(&format!("publisherRoleArns[{index}]")))?;
         }
@@ -243,7 +250,8 @@ impl UnifiedEnvironmentSettings {
         for (field, longest, name) in names {
             let Some(name) = name else { continue };
             let allowed = format!(
-                "at most {longest} lower-case letters, digits, hyphens and dots, as in apps.example.org"
+                "at most {longest} lowercase letters, digits, hyphens and dots, for example \
+                 apps.example.org"
             );
             check::shape(name, longest, is_subdomain, &allowed)
                 .map_err(wrong(&format!("ingress.{field}")))?;
@@ -263,11 +271,14 @@ impl UnifiedEnvironmentSettings {
             kubernetes::annotation_key(key).map_err(wrong(&path))?;
             let issuer = self.ingress.cluster_issuer.as_ref().filter(|_| key == CLUSTER_ISSUER);
             if let Some(issuer) = issuer.filter(|issuer| *issuer != value) {
-                let allowed = format!("{issuer}, as ingress.clusterIssuer says, or one of the two settings");
+                let allowed = format!(
+                    "{issuer}, the value of ingress.clusterIssuer. Set only one of the \
+                             two settings"
+                );
                 return Err(wrong(&path)(Refused::new(value, allowed)));
             }
             let fits = |value: &str| !value.contains('\0');
-            let allowed = format!("at most {LONGEST_ANNOTATION} characters, none of them NUL");
+            let allowed = format!("at most {LONGEST_ANNOTATION} characters without NUL");
             check::shape(value, LONGEST_ANNOTATION, fits, &allowed).map_err(wrong(&path))?;
         }
         Ok(())
@@ -313,17 +324,19 @@ impl UnifiedEnvironmentSettings {
     /// The subnets or the security groups are missing: a server in the default VPC would be out of the pods' reach.
     pub(super) fn server(&self) -> Result<(Option<&str>, &[String]), Error> {
         let missing = |field: &str, what: &str| {
-            let message = format!(
-                "missing: unifiedEnvironment.database.mode is rds, so that database servers need {what}"
-            );
+            let message =
+                format!("missing; allowed: {what}, because unifiedEnvironment.database.mode is rds");
             Error::settings(format!("unifiedEnvironment.rds.{field}"), message)
         };
         let group = self.rds.subnet_group.as_deref();
         if group.is_none() {
-            return Err(missing("subnetGroup", "a group of subnets"));
+            return Err(missing("subnetGroup", "a subnet group"));
         }
         if self.rds.security_group_ids.is_empty() {
-            return Err(missing("securityGroupIds", "security groups that let the cluster's pods in"));
+            return Err(missing(
+                "securityGroupIds",
+                "security groups that allow connections from the cluster's pods",
+            ));
         }
         Ok((group, &self.rds.security_group_ids))
     }
@@ -348,8 +361,8 @@ fn wrong(field: &str) -> impl FnOnce(Refused) -> Error {
 }
 
 /// CloudFront and the ARNs of its partition are those of AWS's public regions.
-const REGIONS: &str =
-    "a public AWS region such as us-east-1; CloudFront is not in those of China and of governments";
+const REGIONS: &str = "a public AWS region, for example us-east-1. CloudFront does not serve \
+                       regions of China and of governments";
 
 /// A region of AWS's public partition.
 fn is_region(name: &str) -> bool {

@@ -48,8 +48,13 @@ impl Parameters {
         cx: &mut Composition<'_>,
     ) -> Result<Observed<KubernetesClusterStatus>, Error> {
         let aks = &settings.aks;
-        let location =
-            place(cx, "location", aks.location.as_ref(), "aks.location", "a location such as westeurope")?;
+        let location = place(
+            cx,
+            "location",
+            aks.location.as_ref(),
+            "aks.location",
+            "a location, for example westeurope",
+        )?;
         let group = unless_running(
             cx.exists("cluster"),
             aks.resource_group_name.as_ref(),

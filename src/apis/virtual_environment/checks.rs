@@ -59,8 +59,10 @@ impl Parameters {
     ) -> Result<ClusterType, Refused> {
         match (running(cx), self.cluster_type) {
             (Some(running), Some(asked)) if running != asked => {
-                let allowed =
-                    format!("{}, as it is: make a new environment for another type", running.name());
+                let allowed = format!(
+                    "{}, the current type. For another type, create a new environment",
+                    running.name()
+                );
                 Err(Refused::new(asked.name(), allowed))
             }
             (Some(running), _) => Ok(running),
@@ -88,7 +90,7 @@ impl Parameters {
             }
             other => {
                 let name = other.name();
-                format!("cluster: the platform team decides who reaches a cluster of type {name}")
+                format!("cluster: the platform team decides who can reach a cluster of type {name}")
             }
         };
         Err(Refused::new("loadBalancer", allowed))
@@ -105,7 +107,7 @@ impl Parameters {
             None => Ok(()),
             Some(noted) => {
                 let allowed = format!(
-                    "{}, as it is: nodes of {} cannot be changed",
+                    "{}, the current size, because nodes of {} cannot be changed",
                     check::shown(noted),
                     cluster_type.name()
                 );
@@ -125,12 +127,15 @@ impl App {
     fn check_namespace(&self, cx: &Composition<'_>) -> Result<(), Refused> {
         kubernetes::label(&self.namespace)?;
         if self.namespace == KNATIVE_SERVING {
-            let allowed = "another namespace: this one comes and goes with Knative";
+            let allowed = "another namespace, because Knative creates and deletes this namespace";
             return Err(Refused::new(&self.namespace, allowed));
         }
         let running = cx.running("app", &["namespace"]).and_then(serde_json::Value::as_str);
         if let Some(running) = running.filter(|running| *running != self.namespace) {
-            let allowed = format!("{}, where it runs: a release does not move", check::shown(running));
+            let allowed = format!(
+                "{}, the current namespace, because a Helm release cannot move",
+                check::shown(running)
+            );
             return Err(Refused::new(&self.namespace, allowed));
         }
         Ok(())
@@ -151,8 +156,12 @@ impl Chart {
         static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(CHART).ok());
         let repository = location::chart_repository(&self.repository);
         fields.check("spec.parameters.app.chart.repository", repository);
-        let name =
-            check::shape(&self.name, 128, |name| fits(&NAME, name), "the name of a chart, such as podinfo");
+        let name = check::shape(
+            &self.name,
+            128,
+            |name| fits(&NAME, name),
+            "the name of a chart, for example podinfo",
+        );
         fields.check("spec.parameters.app.chart.name", name);
         fields.check("spec.parameters.app.chart.version", version(&self.version));
     }
@@ -164,8 +173,12 @@ impl GitOps {
         static REV: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(REVISION).ok());
         fields.check("spec.parameters.gitops.repoURL", location::git_repository(&self.repo_url));
         let inside = |path: &str| fits(&PATH, path) && path.split('/').all(|part| part != "..");
-        let path =
-            check::shape(&self.path, 1024, inside, "a folder in the repository, such as deploy/production");
+        let path = check::shape(
+            &self.path,
+            1024,
+            inside,
+            "a folder in the repository, for example deploy/production",
+        );
         fields.check("spec.parameters.gitops.path", path);
         let revision = check::shape(
             &self.target_revision,

@@ -39,8 +39,13 @@ impl Parameters {
         settings: &VirtualEnvironmentSettings,
         cx: &mut Composition<'_>,
     ) -> Result<Cluster, Error> {
-        let region =
-            place(cx, "region", settings.eks.region.as_ref(), "eks.region", "a region such as eu-west-1")?;
+        let region = place(
+            cx,
+            "region",
+            settings.eks.region.as_ref(),
+            "eks.region",
+            "a region, for example eu-west-1",
+        )?;
         let cluster = eks_cluster(settings, &region, cx)?;
         self.eks_nodes(settings, &region, cx)?;
         let has_volumes = cx.brings(2, &[DRIVER, AGENT, DRIVER_ROLE, DRIVER_POLICY]);
@@ -81,7 +86,13 @@ impl Parameters {
     ) -> Result<(), Error> {
         let exists = cx.exists("node-pool");
         let role = settings.eks.node_role_arn.as_ref();
-        let role = unless_running(exists, role, "eks.nodeRoleArn", "the ARN of the role that nodes take")?;
+        let role = unless_running(
+            exists,
+            role,
+            "eks.nodeRoleArn",
+            "the ARN of the role of the \
+            nodes",
+        )?;
         let machine = settings.machine_types.eks.of(self.size, ["m6i.large", "m6i.xlarge", "m6i.2xlarge"]);
         let group = NodeGroup {
             region: Some(region.to_owned()),
@@ -201,8 +212,13 @@ fn eks_cluster(
 ) -> Result<Observed<ClusterStatus>, Error> {
     let exists = cx.exists("cluster");
     let role = settings.eks.cluster_role_arn.as_ref();
-    let role =
-        unless_running(exists, role, "eks.clusterRoleArn", "the ARN of the role that control planes take")?;
+    let role = unless_running(
+        exists,
+        role,
+        "eks.clusterRoleArn",
+        "the ARN of the role of the control \
+         plane",
+    )?;
     let networks = settings.public_networks(ClusterType::Eks, cx)?;
     let cluster = Eks {
         region: Some(region.to_owned()),

@@ -23,8 +23,14 @@ impl Parameters {
         cx: &mut Composition<'_>,
     ) -> Result<Cluster, Error> {
         let location = settings.gke.location.as_ref();
-        let location =
-            place(cx, "location", location, "gke.location", "a region or zone such as europe-west1")?;
+        let location = place(
+            cx,
+            "location",
+            location,
+            "gke.location",
+            "a region or zone, for example \
+                europe-west1",
+        )?;
         let cluster = gke_cluster(settings, &location, cx)?;
         self.gke_nodes(settings, location, cx)?;
         cx.usage("cluster", "node-pool")?;
@@ -87,7 +93,7 @@ fn gke_cluster(
         cx.exists("cluster"),
         settings.gke.project_id.as_ref(),
         "gke.projectId",
-        "the name of a project such as acme-dev",
+        "the name of a project, for example acme-dev",
     )?;
     let networks = settings.networks(cx)?;
     let block = |network: &String| CidrBlock { cidr_block: Some(network.clone()), ..CidrBlock::default() };

@@ -280,7 +280,7 @@ impl VirtualEnvironmentSettings {
 
     /// Who reaches the API of a managed cluster. Nobody: what runs keeps what it has.
     pub(super) fn networks(&self, cx: &Composition<'_>) -> Result<&[String], Error> {
-        let example = "a network such as 198.51.100.0/24, from which the providers reach the cluster";
+        let example = "the network of the providers, for example 198.51.100.0/24";
         let known = cx.exists("cluster") || !self.allowed_cidrs.is_empty();
         needed(known.then_some(self.allowed_cidrs.as_slice()), "allowedCidrs", example)
     }

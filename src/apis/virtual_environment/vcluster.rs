@@ -297,9 +297,7 @@ pub(super) fn host_namespace(cx: &Composition<'_>) -> Result<String, Refused> {
         None => label(&[&xr.name, &xr.uid5()]),
     };
     if name.starts_with("kube-") {
-        let allowed = format!(
-            "a name whose namespace, {name}, does not begin with kube-: Kubernetes keeps these for itself"
-        );
+        let allowed = format!("another name, because Kubernetes reserves the namespace {name}");
         return Err(Refused::new(&xr.name, allowed));
     }
     Ok(name)

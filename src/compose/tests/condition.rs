@@ -94,7 +94,8 @@ fn what_the_api_server_did_not_accept_is_told() {
     assert_eq!(answer.reason, "Waiting");
     assert_eq!(
         answer.message,
-        "c (Disk): the API server has not accepted this Disk: see the events of XThing thing-x1, and whether the provider is installed"
+        "c (Disk): the API server has not accepted this Disk. Check the events of XThing \
+         thing-x1, and that the provider is installed"
     );
     assert_eq!(line(&answer, "c")["reason"], "NotAccepted");
 }

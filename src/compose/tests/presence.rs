@@ -45,8 +45,9 @@ fn what_an_api_leaves_out_is_named_instead_of_deleted() {
     assert_eq!(refused, Error::WouldDelete(vec!["old".to_owned(), "older".to_owned()]));
     assert_eq!(
         refused.to_string(),
-        "refusing to answer: this would delete `old`, `older`, which exist and were not retired by name; nothing was changed. \
-         This is a defect of the function, please report it"
+        "not applied, because it would delete `old`, `older`, which exist and were not removed by \
+         name. Nothing was changed. \
+         This is a bug in the function; please report it"
     );
     assert_eq!(refused.reason(), "WouldDelete");
 }

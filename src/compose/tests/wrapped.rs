@@ -35,7 +35,8 @@ fn a_wrapper_that_was_not_accepted_is_told() {
     assert_eq!(answer.status["resources"][0]["reason"], "NotAccepted");
     assert_eq!(
         answer.message,
-        "service (Service): the API server has not accepted this Object: see the events of XThing thing-x1, and whether the \
+        "service (Service): the API server has not accepted this Object. Check the events of \
+         XThing thing-x1, and that the \
          provider is installed"
     );
 }

@@ -55,7 +55,7 @@ model! {
 
     /// The disk that a machine boots from.
     pub struct RootBlockDevice {
-        /// Size in GiB; it can grow, never shrink.
+        /// Size in GiB; it can only grow.
         pub volume_size: Option<i64>,
         /// Volume type, such as `gp3`.
         pub volume_type: Option<String>,

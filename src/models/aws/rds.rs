@@ -24,7 +24,7 @@ model! {
         pub engine_version: Option<String>,
         /// Machine type, such as `db.t4g.micro`.
         pub instance_class: Option<String>,
-        /// Disk in GiB; it can grow, never shrink.
+        /// Disk in GiB; it can only grow.
         pub allocated_storage: Option<i64>,
         /// Disk in GiB up to which AWS grows it; none: it never grows by itself.
         pub max_allocated_storage: Option<i64>,

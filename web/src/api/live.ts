@@ -79,7 +79,7 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
     let silence = setTimeout(() => line.abort(), SILENCE);
     const from = last;
     // Whoever goes on from somewhere has something to show, and a list would be in the way of what changes.
-    const late = from ? undefined : setTimeout(() => say({ state: 'down', retryAt: Date.now() + SILENCE - LATE, why: 'The line is slow, or held up on its way.' }), LATE);
+    const late = from ? undefined : setTimeout(() => say({ state: 'down', retryAt: Date.now() + SILENCE - LATE, why: 'The connection is slow or blocked.' }), LATE);
     let proven: ReturnType<typeof setTimeout> | undefined;
     const batch = new Batch(onMessages);
     try {
@@ -92,7 +92,7 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
       }
       if (!response.ok || !response.body) return { wait: backoff(attempt++, random), why: await Refused.in(response) };
       // What this line goes on from was forgotten while it was asked for.
-      if (from !== last) return { wait: 0, why: 'The line begins anew.' };
+      if (from !== last) return { wait: 0, why: 'The connection restarts.' };
       batch.push({ type: 'opened' });
       // At once: whoever reads without the line is to know that it stands again.
       batch.flush();
@@ -109,7 +109,7 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
           return undefined;
         }
         if (reason) {
-          return { wait: backoff(attempt++, random), why: REASONS[reason] ?? 'The line was reset.' };
+          return { wait: backoff(attempt++, random), why: REASONS[reason] ?? 'The portal reset the connection.' };
         }
         const message = parse(value);
         if (!message) continue;
@@ -121,9 +121,9 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
         }
         if (value.id) last = value.id;
       }
-      return { wait: backoff(attempt++, random), why: 'The line was closed.' };
+      return { wait: backoff(attempt++, random), why: 'The connection was closed.' };
     } catch {
-      return { wait: backoff(attempt++, random), why: 'The line broke.' };
+      return { wait: backoff(attempt++, random), why: 'The connection was lost.' };
     } finally {
       clearTimeout(silence);
       clearTimeout(late);
@@ -212,10 +212,10 @@ export function retryNow(): void {
 }
 
 const REASONS: Record<string, string> = {
-  slow: 'This page was too slow to follow.',
-  'access-changed': 'What you may see has changed.',
-  unavailable: 'The Kubernetes API does not answer just now.',
-  shutdown: 'The portal restarts.',
+  slow: 'This page could not keep up with the updates.',
+  'access-changed': 'Your permissions have changed.',
+  unavailable: 'The Kubernetes API does not respond.',
+  shutdown: 'The portal is restarting.',
 };
 
 /** Gathers messages, so that a storm of them is drawn once and not a thousand times. */

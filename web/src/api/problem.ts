@@ -44,7 +44,7 @@ export function arrival(): Refused | undefined {
 
 /** Nothing answered at all. */
 export function unreachable(): Problem {
-  return told(0, 'The portal does not answer. Is this device online?');
+  return told(0, 'The portal does not respond. Check your connection.');
 }
 
 /** Nothing was sent, for this reason. */
@@ -69,7 +69,7 @@ export function mayBeDone(error: unknown): boolean {
 }
 
 function statusWords(response: Response): string {
-  return `The portal answered ${response.status}${response.statusText ? ` ${response.statusText}` : ''}, without saying why.`;
+  return `The portal answered ${response.status}${response.statusText ? ` ${response.statusText}` : ''} without an explanation.`;
 }
 
 function told(status: number, detail: string): Problem {

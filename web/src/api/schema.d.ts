@@ -13,7 +13,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make an application environment. */
+        /** Create an application environment. */
         post: operations["createApplicationEnvironment"];
         delete?: never;
         options?: never;
@@ -31,7 +31,7 @@ export interface paths {
         /** Environments of all kinds. */
         get: operations["listEnvironments"];
         put?: never;
-        /** Make an environment. */
+        /** Create an environment. */
         post: operations["createEnvironment"];
         delete?: never;
         options?: never;
@@ -46,16 +46,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One environment, as the API server has it now. */
+        /** The current state of an environment from the API server. */
         get: operations["getEnvironment"];
-        /** Change an environment: the whole of it. */
+        /** Replace an environment. */
         put: operations["replaceEnvironment"];
         post?: never;
-        /** Delete an environment, and with it all that it made. */
+        /** Delete an environment and its resources. */
         delete: operations["deleteEnvironment"];
         options?: never;
         head?: never;
-        /** Change some of an environment (JSON merge patch). */
+        /** Change fields of an environment (JSON merge patch). */
         patch: operations["patchEnvironment"];
         trace?: never;
     };
@@ -70,7 +70,7 @@ export interface paths {
         put?: never;
         /**
          * The connection details of an environment.
-         * @description A POST, so that no other site's link and no cache asks for them.
+         * @description A POST, so that a link on another site or a cache cannot request them.
          */
         post: operations["revealConnection"];
         delete?: never;
@@ -89,8 +89,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * What a change of an environment would do; nothing is changed.
-         * @description Takes what a PUT takes. What is rejected of the environment as it is, is not rejected again.
+         * Preview a change of an environment, without changing it.
+         * @description Takes the body of a PUT. Does not repeat errors that the current environment already has.
          */
         post: operations["previewChange"];
         delete?: never;
@@ -106,7 +106,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the API lives. */
+        /** Returns 200 while the API runs. */
         get: operations["getHealth"];
         put?: never;
         post?: never;
@@ -125,7 +125,7 @@ export interface paths {
         };
         /** My keys. */
         get: operations["getKeys"];
-        /** My keys are these, and no others. */
+        /** Replace my keys. */
         put: operations["replaceKeys"];
         post?: never;
         delete?: never;
@@ -209,7 +209,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How the making of a stock pool fares. */
+        /** The state of a job that creates a stock pool. */
         get: operations["getJob"];
         put?: never;
         post?: never;
@@ -226,12 +226,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The stock pools that I may see. */
+        /** The stock pools that I may read. */
         get: operations["listStockPools"];
         put?: never;
         /**
-         * Make a stock pool.
-         * @description With the same `Idempotency-Key` it is made once, and the same job is answered; another body under it is a conflict.
+         * Create a stock pool.
+         * @description Requests with the same `Idempotency-Key` create one pool and return one job. A different body is
+         *     a conflict.
          */
         post: operations["createStockPool"];
         delete?: never;
@@ -250,8 +251,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * What a claim would become; nothing is made.
-         * @description The API server is not asked: what it would refuse is found by its schema.
+         * Preview an environment, without creating it.
+         * @description The portal checks the schema itself, without a request to the API server.
          */
         post: operations["previewEnvironment"];
         delete?: never;
@@ -268,10 +269,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Environments as they change, as Server-Sent Events.
-         * @description First `snapshot` (`{"total"}`, whatever was known before is void) and an `added` for each, or what was
-         *     missed since `Last-Event-ID`; then `synced`; then `added`, `modified` and `deleted` as they happen. `heartbeat` says that the line
-         *     stands; `reset` (`{"reason"}`) that it ends, and that one may come back unless one has signed out.
+         * Changes of environments, as Server-Sent Events.
+         * @description The stream starts with `snapshot` (`{"total"}`, which replaces all earlier state) and one
+         *     `added` for each environment, or with the events since `Last-Event-ID`. Then it sends `synced`,
+         *     and `added`, `modified` and `deleted` for each change. `heartbeat` shows that the connection
+         *     works. `reset` (`{"reason"}`) ends the stream. The client may reconnect, except after a
+         *     sign-out.
          */
         get: operations["watchEnvironments"];
         put?: never;
@@ -289,10 +292,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The workspaces that I may see. */
+        /** The workspaces that I may read. */
         get: operations["listWorkspaces"];
         put?: never;
-        /** Make a workspace. */
+        /** Create a workspace. */
         post: operations["createWorkspace"];
         delete?: never;
         options?: never;
@@ -324,7 +327,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where the provider sends somebody back to. */
+        /** The address to which the provider returns the browser. */
         get: operations["finishSignIn"];
         put?: never;
         post?: never;
@@ -341,7 +344,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Sign in: go to the provider, and come back. */
+        /** Sign in: redirects to the provider, which returns to the portal. */
         get: operations["signIn"];
         put?: never;
         post?: never;
@@ -360,7 +363,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sign out: the session ends everywhere, and its streams with it. */
+        /** Sign out: ends the session and its streams in all tabs and replicas. */
         post: operations["signOut"];
         delete?: never;
         options?: never;
@@ -375,7 +378,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the process lives. */
+        /** Returns 200 while the process runs. */
         get: operations["isAlive"];
         put?: never;
         post?: never;
@@ -392,7 +395,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Figures for Prometheus, in OpenMetrics. */
+        /** Metrics for Prometheus, in OpenMetrics. */
         get: operations["getMetrics"];
         put?: never;
         post?: never;
@@ -409,7 +412,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether requests can be answered: every kind has been seen whole, and the cluster is not out of reach. */
+        /** Returns 200 when all kinds are loaded and the cluster is reachable. */
         get: operations["isReady"];
         put?: never;
         post?: never;
@@ -427,9 +430,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Application environments of mine as they change, by WebSocket.
-         * @description Messages are `{requestId, name, status, eventType}`. What there is comes first, as ADDED.
-         *     Who I am says the session, or the header Authorization, or a first message `{"token": "…"}`; a token in the URL is ignored.
+         * Changes of my application environments, by WebSocket.
+         * @description Messages are `{requestId, name, status, eventType}`. The stream starts with existing
+         *     environments, as ADDED. The session, the header Authorization or a first message `{"token":
+         *     "…"}` identifies the user. A token in the URL is ignored.
          */
         get: operations["watchApplicationEnvironments"];
         put?: never;
@@ -445,7 +449,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * @description What becomes of a resource.
+         * @description The effect on a resource.
          * @enum {string}
          */
         Action: "create" | "change" | "delete";
@@ -466,49 +470,49 @@ export interface components {
         };
         /** @description A field that changes. Long values are cut. */
         ChangedField: {
-            /** @description Its value afterwards, where there is one. */
+            /** @description The new value, if any. */
             after?: string | null;
-            /** @description Its value now, where there is one. */
+            /** @description The current value, if any. */
             before?: string | null;
-            /** @description Such as `spec.forProvider.instanceType`. */
+            /** @description The path, for example `spec.forProvider.instanceType`. */
             path: string;
         };
-        /** @description A resource that a change touches. */
+        /** @description A resource that a change affects. */
         ChangedResource: {
-            /** @description What becomes of it. */
+            /** @description The effect on the resource. */
             action: components["schemas"]["Action"];
-            /** @description The fields that change, where it stays. Of many only the first are named. */
+            /** @description The changed fields of a resource that is not deleted. A long list is truncated. */
             fields: components["schemas"]["ChangedField"][];
             kind: string;
-            /** @description Its permanent name in the environment. */
+            /** @description The slot: the permanent name of the resource in the environment. */
             slot: string;
         };
         /** @description An environment's connection details. */
         Connection: {
-            /** @description The Secret's name. */
+            /** @description Name of the Secret. */
             secret: string;
-            /** @description What it holds, as text. */
+            /** @description The keys of the Secret and their values, as text. */
             values: {
                 [key: string]: string;
             };
         };
-        /** @description An environment that is being made. */
+        /** @description An environment that is being created. */
         Creating: {
             /** @description `<name>-<user>` */
             name: string;
-            /** @description As the WebSocket tells it, and the label `request-id`. */
+            /** @description The request id in messages of the WebSocket and in the label `request-id`. */
             requestId: string;
             /** @description creating */
             status: string;
         };
         /** @description A resource that is deleted with its environment. */
         Deleted: {
-            /** @description Whether people's data is deleted with it. */
+            /** @description Whether users' data is deleted with the resource. */
             hasData: boolean;
             kind: string;
-            /** @description Its name or id in the cloud, or in its cluster. */
+            /** @description Name or id of the resource in the cloud or in its cluster. */
             name?: string | null;
-            /** @description Its permanent name in the environment. */
+            /** @description The slot: the permanent name of the resource in the environment. */
             slot: string;
         };
         /** @description Why an environment is not ready. */
@@ -523,7 +527,7 @@ export interface components {
             slot?: string | null;
         };
         /**
-         * @description An environment as one would apply it.
+         * @description The manifest of an environment.
          * @example {
          *       "kind": "StockPool",
          *       "metadata": {
@@ -536,84 +540,94 @@ export interface components {
          *     }
          */
         Document: {
-            /** @description May be left out where the kind alone is enough. */
+            /** @description Optional if the kind is unique. */
             apiVersion?: string | null;
             kind: string;
-            /** @description name, and where wanted namespace, labels and annotations; an update names the resourceVersion. */
+            /** @description The name, and optionally namespace, labels and annotations. An update needs the resourceVersion. */
             metadata: Record<string, unknown>;
             spec: Record<string, unknown>;
         };
-        /** @description An environment: what it is, and how it fares. */
+        /** @description An environment and its state. */
         Environment: {
             apiVersion: string;
-            /** @description The Composition that it was given. */
+            /** @description The Composition of the environment. */
             composition?: string | null;
-            /** @description RFC 3339. */
+            /** @description Time in RFC 3339. */
             createdAt?: string | null;
-            /** @description RFC 3339; since then it is being deleted. */
+            /** @description Time in RFC 3339 at which the deletion was requested. */
             deletedAt?: string | null;
             diagnosis?: components["schemas"]["Diagnosis"] | null;
             /** @description Where people reach it. */
             endpoint?: string | null;
-            /** @description Whether something failed or is refused: it will not become ready by itself. */
+            /**
+             * @description Whether a resource failed or the spec is rejected. Such an environment needs a change to
+             *     become ready.
+             */
             failed: boolean;
             kind: string;
             labels: {
                 [key: string]: string;
             };
-            /** @description What it waits for, or what failed, in a sentence. */
+            /** @description The reason why the environment waits or failed, in one sentence. */
             message: string;
             name: string;
             namespace: string;
             onDeletion?: components["schemas"]["OnDeletion"] | null;
-            /** @description The login of whoever it belongs to. */
+            /** @description The login of the owner. */
             owner?: string | null;
-            /** @description Everything that it is made of. */
+            /** @description All resources of the environment. */
             parts: components["schemas"]["Part"][];
-            /** @description Pending, Provisioning, Ready, Failed, Deleting, Paused, OutOfSync (it works as it did, and Crossplane cannot bring it in step with its spec), a reason for which its spec is refused, or an API's own word. */
+            /**
+             * @description Pending, Provisioning, Ready, Failed, Deleting, Paused or OutOfSync, the reason of a
+             *     rejected spec, or a phase of one API. OutOfSync: the environment works, but Crossplane
+             *     cannot apply its spec.
+             */
             phase: string;
-            /** @description The kind's plural name, as it stands in paths. */
+            /** @description The plural name of the kind, as in paths. */
             plural: string;
-            /** @description How many parts are ready, of how many: `4/6`; since it is being deleted, how many are gone. */
+            /**
+             * @description The number of ready resources, of all: `4/6`. During a deletion, the number of deleted
+             *     resources.
+             */
             progress: string;
-            /** @description Whether it is ready as its newest spec asks for. */
+            /** @description Whether the environment is ready for its latest spec. */
             ready: boolean;
-            /** @description Changes whenever the object does; an update names it. */
+            /** @description The version of the object. An update needs the version. */
             resourceVersion: string;
-            /** @description The kind's own status fields. */
+            /** @description The status fields of the kind. */
             status: Record<string, unknown>;
             uid: string;
         };
-        /** @description What is wrong with a field. */
+        /** @description An error of a field. */
         FieldError: {
-            /** @description The field's path, such as `spec.parameters.diskGB`. */
+            /** @description Path of the field, for example `spec.parameters.diskGB`. */
             field: string;
-            /** @description What was found, and what is allowed. */
+            /** @description The value that was found, and the allowed values. */
             message: string;
         };
-        /** @description Whether the API lives. */
+        /** @description Returns 200 while the API runs. */
         Health: {
             /** @description ok */
             status: string;
         };
-        /** @description The making of a stock pool. */
+        /** @description A job that creates a stock pool. */
         Job: {
             createdAt?: string | null;
             jobID: string;
             name: string;
             namespace: string;
-            /** @description succeeded: the claim stands; deleting: it goes again. */
+            /** @description `succeeded` if the claim exists; `deleting` while the claim is deleted. */
             status: string;
         };
-        /** @description A resource that stays when its environment is deleted, or what stays of one that is deleted. */
+        /** @description A resource that is kept when its environment is deleted, or a remainder of a deleted resource. */
         Kept: {
-            /** @description The kind of what stays, such as Bucket or Snapshot. */
+            /** @description The kind that is kept, for example Bucket or Snapshot. */
             kind: string;
-            /** @description The name or id of what stays. */
+            /** @description Name or id of the kept resource. */
             name?: string | null;
-            /** @description The resource's permanent name in the environment. */
+            /** @description The slot: the permanent name of the resource in the environment. */
             slot: string;
-            /** @description Until when it stays, in words that follow "until". */
+            /** @description The end of the retention, in words that follow "until". */
             until?: string | null;
         };
         /**
@@ -625,7 +639,7 @@ export interface components {
          *     }
          */
         Keys: {
-            /** @description Lines as in `~/.ssh/id_ed25519.pub`. */
+            /** @description Lines in the format of `~/.ssh/id_ed25519.pub`. */
             keys: string[];
         };
         /** @description A kind of environment. */
@@ -636,7 +650,7 @@ export interface components {
              */
             api?: string | null;
             apiVersion: string;
-            /** @description Whether it is a claim: then its connection details go to a Secret that it names. */
+            /** @description Whether the kind is a claim. A claim names the Secret for its connection details. */
             claim: boolean;
             /** @description The keys of its connection details. */
             connectionKeys?: string[] | null;
@@ -649,38 +663,44 @@ export interface components {
             endpoints?: string[] | null;
             kind: string;
             /**
-             * @description Whether I may create one in `namespace`. Absent where no namespace was asked for, nothing says where mine would go, and I may not
-             *     create it in every one: then it is known once I name one.
+             * @description Whether I may create the kind in `namespace`. Absent if the request has no namespace, I have
+             *     no default namespace, and I may not create the kind in all namespaces.
              */
             mayCreate?: boolean | null;
-            /** @description The namespace that was asked for, or the first of mine where I may create one. */
+            /** @description The requested namespace, or the first of my namespaces in which I may create the kind. */
             namespace?: string | null;
-            /** @description As it stands in paths. */
+            /** @description The name in paths. */
             plural: string;
-            /** @description The JSON schema of its spec, from the cluster's own XRD; of a claim, with the Secret for its connection details. */
+            /**
+             * @description The JSON schema of the spec from the cluster's XRD. The schema of a claim includes the
+             *     Secret for its connection details.
+             */
             schema?: Record<string, unknown> | null;
             /** @description What suggested names of new environments end in. */
             suffix?: string | null;
             /** @description What people call it. */
             title?: string | null;
         };
-        /** @description Whoever asks. */
+        /** @description The current user. */
         Me: {
-            /** @description The public address that I come from, where the portal sees one. */
+            /** @description My public address, if the portal knows it. */
             address?: string | null;
-            /** @description session, token or kubeconfig. */
+            /** @description `session`, `token` or `kubeconfig`. */
             credential: string;
             /** @description When the session ends (RFC 3339). */
             expires?: string | null;
-            /** @description As Kubernetes knows them, and as far as the portal may act for them. */
+            /** @description My groups in Kubernetes for which the portal may act. */
             groups: string[];
-            /** @description As I know myself: the username without the provider's prefix. */
+            /** @description My username without the provider's prefix. */
             login: string;
-            /** @description Where new environments go where none is chosen: the first of these where I may create them. */
+            /**
+             * @description Default namespaces. The portal uses the first namespace in which I may create an
+             *     environment.
+             */
             namespaces: string[];
-            /** @description What stands in the label `owner` of what is mine. */
+            /** @description The value of the label `owner` of my environments. */
             owner: string;
-            /** @description As Kubernetes knows me. */
+            /** @description My username in Kubernetes. */
             username: string;
         };
         /**
@@ -691,10 +711,10 @@ export interface components {
          *     }
          */
         NewEnvironment: {
-            /** @description What the environment's name begins with; mine stands behind it. */
+            /** @description The first part of the name. The portal appends my name. */
             name: string;
             /**
-             * @description small, medium or large
+             * @description `small`, `medium` or `large`.
              * @default small
              */
             nodeSize: string | null;
@@ -710,23 +730,23 @@ export interface components {
         NewStockPool: {
             /**
              * Format: int64
-             * @description GPUs of each pod.
+             * @description Number of GPUs per pod.
              */
             gpu?: number | null;
-            /** @description Image of the pods. */
+            /** @description Container image of the pods. */
             image?: string | null;
-            /** @description Memory of each pod: a quantity, such as 2Gi. */
+            /** @description Memory per pod: a quantity, for example 2Gi. */
             memory?: string | null;
-            /** @description One is made up where there is none. */
+            /** @description The name. Default: a generated name. */
             name?: string | null;
-            /** @description Mine where there is none. */
+            /** @description The namespace. Default: my namespace. */
             namespace?: string | null;
             /**
              * Format: int64
-             * @description How many pods to keep in stock.
+             * @description Number of pods.
              */
             replicas: number;
-            /** @description Such as g1.1. */
+            /** @description For example g1.1. */
             specName: string;
         };
         /**
@@ -737,77 +757,77 @@ export interface components {
          *     }
          */
         NewWorkspace: {
-            /** @description Such as g4dn.xlarge. */
+            /** @description For example g4dn.xlarge. */
             instanceType?: string | null;
-            /** @description Such as 4.8.0. */
+            /** @description For example 4.8.0. */
             opencvVersion?: string | null;
-            /** @description Me; somebody else where I may act for them. */
+            /** @description The owner: me, or another user if I may act for them. */
             owner: string;
         };
-        /** @description What deleting an environment deletes and keeps. */
+        /** @description The effect of deleting an environment. */
         OnDeletion: {
-            /** @description What is deleted. */
+            /** @description The resources that are deleted. */
             deletes: components["schemas"]["Deleted"][];
-            /** @description What stays. In a cloud it may go on costing money. */
+            /** @description The resources that are kept. The cloud may bill them. */
             keeps: components["schemas"]["Kept"][];
         };
         /** @description A page of environments, sorted by kind, namespace and name. */
         Page: {
-            /** @description Where the next page begins, if there is more. */
+            /** @description The value of `continue` for the next page, if any. */
             continue?: string | null;
             items: components["schemas"]["Environment"][];
         };
-        /** @description A part of an environment. */
+        /** @description A resource of an environment. */
         Part: {
             cause?: components["schemas"]["Cause"] | null;
             /** @description Its name or id in the cloud. */
             externalName?: string | null;
             kind: string;
-            /** @description Where its provider refused something, the provider's own words. */
+            /** @description The provider's message, if the provider rejected a request. */
             message?: string | null;
-            /** @description Its object's name in the cluster. */
+            /** @description Name of the object in the cluster. */
             name?: string | null;
             ready: boolean;
-            /** @description What it is doing, where it is not as it should be. */
+            /** @description The reason why the resource is not ready. */
             reason?: string | null;
-            /** @description RFC 3339: since when it has been so. */
+            /** @description Time in RFC 3339 of the last change of state. */
             since: string;
-            /** @description Its permanent name in the environment. */
+            /** @description The slot: the permanent name of the resource in the environment. */
             slot: string;
         };
-        /** @description What a claim would become. */
+        /** @description A preview of an environment. */
         Previewed: {
-            /** @description The Composition that would be taken. */
+            /** @description The Composition that would be used. */
             composition: string;
-            /** @description What the function has to say of it. */
+            /** @description Notes of the function. */
             notes: string[];
-            /** @description Everything that it will be made of, sooner or later. */
+            /** @description All resources, including resources that are created later. */
             parts: components["schemas"]["Part"][];
-            /** @description What is made at once, slot by slot, without secrets. */
+            /** @description The resources that are created first, by slot, without secrets. */
             resources: components["schemas"]["Resource"][];
-            /** @description Whether it is a machine that nobody could reach by SSH, as no network is allowed. */
+            /** @description Whether the machine would be unreachable by SSH because no network is allowed. */
             sshClosed: boolean;
         };
-        /** @description What a change would do. */
+        /** @description A preview of a change. */
         PreviewedChange: {
-            /** @description The resources that the change touches, slot by slot. */
+            /** @description The resources that the change affects, by slot. */
             changes: components["schemas"]["ChangedResource"][];
-            /** @description The Composition that would be taken. */
+            /** @description The Composition that would be used. */
             composition: string;
-            /** @description What the function has to say of it. */
+            /** @description Notes of the function. */
             notes: string[];
-            /** @description Whether it is a machine that nobody could reach by SSH, as no network is allowed. */
+            /** @description Whether the machine would be unreachable by SSH because no network is allowed. */
             sshClosed: boolean;
         };
         /**
-         * @description The words of RFC 9457.
+         * @description A problem as in RFC 9457.
          * @example {
-         *       "detail": "StockPool spare is refused: spec.replicas: found -1; at least 0 is allowed",
-         *       "error": "StockPool spare is refused: spec.replicas: found -1; at least 0 is allowed",
+         *       "detail": "StockPool spare is rejected: spec.replicas: found -1; allowed: 0 or more",
+         *       "error": "StockPool spare is rejected: spec.replicas: found -1; allowed: 0 or more",
          *       "errors": [
          *         {
          *           "field": "spec.replicas",
-         *           "message": "found -1; at least 0 is allowed"
+         *           "message": "found -1; allowed: 0 or more"
          *         }
          *       ],
          *       "instance": "/api/v1/preview",
@@ -818,17 +838,17 @@ export interface components {
          *     }
          */
         Problem: {
-            /** @description What happened, in a sentence for people. */
+            /** @description The error, in one sentence for people. */
             detail: string;
-            /** @description More of it, where older clients look for it. */
+            /** @description The error for older clients, which read this field. */
             details?: string | null;
-            /** @description The same sentence, where older clients look for it. */
+            /** @description The same sentence for older clients, which read this field. */
             error: string;
-            /** @description What is wrong with which field. */
+            /** @description The errors by field. */
             errors?: components["schemas"]["FieldError"][];
-            /** @description The request's path. */
+            /** @description Path of the request. */
             instance?: string;
-            /** @description The request's id, as the portal's log has it. */
+            /** @description Id of the request, as in the portal's log. */
             requestId?: string;
             /**
              * Format: int32
@@ -837,15 +857,15 @@ export interface components {
             status: number;
             /** @description The status in words. */
             title: string;
-            /** @description Always `about:blank`: the status says what kind of problem it is. */
+            /** @description Always `about:blank`. The status has the kind of problem. */
             type: string;
         };
-        /** @description A resource that would be made. */
+        /** @description A resource that would be created. */
         Resource: {
             kind: string;
             /** @description The object, without secrets. */
             manifest: Record<string, unknown>;
-            /** @description Its permanent name in the environment. */
+            /** @description The slot: the permanent name of the resource in the environment. */
             slot: string;
         };
         /** @description A stock pool. */
@@ -862,7 +882,7 @@ export interface components {
             specName?: string | null;
             status: components["schemas"]["StockPoolStatus"];
         };
-        /** @description How it fares. */
+        /** @description The state. */
         StockPoolStatus: {
             /** Format: int64 */
             allocated?: number | null;
@@ -870,9 +890,9 @@ export interface components {
             available?: number | null;
             phase: string;
         };
-        /** @description One environment, and its object as the API server has it. */
+        /** @description An environment and its object in the API server. */
         Whole: components["schemas"]["Environment"] & {
-            /** @description The object itself: what one would see as YAML. */
+            /** @description The object. */
             object: Record<string, unknown>;
         };
         /** @description A workspace. */
@@ -880,15 +900,15 @@ export interface components {
             creationTimestamp?: string | null;
             instanceType?: string | null;
             name: string;
-            /** @description The login of whoever it belongs to. */
+            /** @description The login of the owner. */
             owner: string;
             status: components["schemas"]["WorkspaceStatus"];
         };
-        /** @description How it fares. */
+        /** @description The state. */
         WorkspaceStatus: {
             connection?: string | null;
             instanceId?: string | null;
-            /** @description Pending where nothing is known yet. */
+            /** @description The phase; Pending if unknown. */
             phase: string;
             publicIp?: string | null;
         };
@@ -946,7 +966,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is being made. */
+            /** @description The environment is being created. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -955,7 +975,7 @@ export interface operations {
                     "application/json": components["schemas"]["Creating"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -964,7 +984,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -973,7 +993,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -982,7 +1005,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1000,7 +1023,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1009,7 +1032,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1018,7 +1041,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1027,7 +1050,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1041,21 +1064,21 @@ export interface operations {
     listEnvironments: {
         parameters: {
             query?: {
-                /** @description A name of the kind, such as its plural, alone or with .group */
+                /** @description A name of the kind, for example its plural, alone or with .group. */
                 kind?: string;
-                /** @description Where they are. */
+                /** @description Namespace of the environments. */
                 namespace?: string;
-                /** @description Whose: a login, or the value of the label `owner`. */
+                /** @description The owner: a login, or the value of the label `owner`. */
                 owner?: string;
-                /** @description Such as Ready, whatever the case. */
+                /** @description A phase, for example Ready; upper or lower case. */
                 phase?: string;
-                /** @description Part of the name. */
+                /** @description A part of the name. */
                 search?: string;
-                /** @description Labels that all must have: `key=value,key=value`. */
+                /** @description Labels that all returned environments have: `key=value,key=value`. */
                 labelSelector?: string;
-                /** @description How many at most [default: 100, at most 500]. */
+                /** @description Maximum number of environments in a page [default: 100, at most 500]. */
                 limit?: number;
-                /** @description Where the page before ended. */
+                /** @description The value of `continue` in the previous page. */
                 continue?: string;
             };
             header?: never;
@@ -1064,7 +1087,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of those that I may see. */
+            /** @description A page of the environments that I may read. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1073,7 +1096,7 @@ export interface operations {
                     "application/json": components["schemas"]["Page"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1082,7 +1105,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1091,7 +1114,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1100,7 +1126,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1109,7 +1135,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1118,7 +1144,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1132,7 +1158,7 @@ export interface operations {
     createEnvironment: {
         parameters: {
             query?: {
-                /** @description Ask only whether it would be taken. */
+                /** @description Only check whether the object would be accepted. */
                 dryRun?: boolean;
             };
             header?: never;
@@ -1145,7 +1171,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It would be made. */
+            /** @description The object would be created. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1154,7 +1180,7 @@ export interface operations {
                     "application/json": components["schemas"]["Whole"];
                 };
             };
-            /** @description Made. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -1163,7 +1189,7 @@ export interface operations {
                     "application/json": components["schemas"]["Whole"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1172,7 +1198,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1181,7 +1207,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1190,7 +1219,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1208,7 +1237,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1217,7 +1246,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1226,7 +1255,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1235,7 +1264,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1252,17 +1281,17 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Where it is.
+                 * @description The namespace.
                  * @example team-vision
                  */
                 namespace: string;
                 /**
-                 * @description A name of the kind, such as its plural, alone or with .group
+                 * @description A name of the kind, for example its plural, alone or with .group.
                  * @example stockpools
                  */
                 kind: string;
                 /**
-                 * @description Its name.
+                 * @description The name.
                  * @example render
                  */
                 name: string;
@@ -1280,7 +1309,7 @@ export interface operations {
                     "application/json": components["schemas"]["Whole"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1289,7 +1318,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1298,7 +1327,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1307,7 +1339,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1316,7 +1348,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1325,7 +1357,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1339,23 +1371,23 @@ export interface operations {
     replaceEnvironment: {
         parameters: {
             query?: {
-                /** @description Ask only whether it would be taken. */
+                /** @description Only check whether the object would be accepted. */
                 dryRun?: boolean;
             };
             header?: never;
             path: {
                 /**
-                 * @description Where it is.
+                 * @description The namespace.
                  * @example team-vision
                  */
                 namespace: string;
                 /**
-                 * @description A name of the kind, such as its plural, alone or with .group
+                 * @description A name of the kind, for example its plural, alone or with .group.
                  * @example stockpools
                  */
                 kind: string;
                 /**
-                 * @description Its name.
+                 * @description The name.
                  * @example render
                  */
                 name: string;
@@ -1377,7 +1409,7 @@ export interface operations {
                     "application/json": components["schemas"]["Whole"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1386,7 +1418,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1395,7 +1427,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1404,7 +1439,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1413,7 +1448,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1431,7 +1466,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1440,7 +1475,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1449,7 +1484,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1458,7 +1493,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1472,23 +1507,23 @@ export interface operations {
     deleteEnvironment: {
         parameters: {
             query?: {
-                /** @description The uid of the very one that is meant: another of the same name is left alone. */
+                /** @description The uid of the object: another object of the same name is not deleted. */
                 uid?: string;
             };
             header?: never;
             path: {
                 /**
-                 * @description Where it is.
+                 * @description The namespace.
                  * @example team-vision
                  */
                 namespace: string;
                 /**
-                 * @description A name of the kind, such as its plural, alone or with .group
+                 * @description A name of the kind, for example its plural, alone or with .group.
                  * @example stockpools
                  */
                 kind: string;
                 /**
-                 * @description Its name.
+                 * @description The name.
                  * @example render
                  */
                 name: string;
@@ -1497,14 +1532,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is being deleted. */
+            /** @description The object is being deleted. */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1513,7 +1548,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1522,7 +1557,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1531,7 +1569,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1540,7 +1578,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1549,7 +1587,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1558,7 +1596,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1572,30 +1610,30 @@ export interface operations {
     patchEnvironment: {
         parameters: {
             query?: {
-                /** @description Ask only whether it would be taken. */
+                /** @description Only check whether the object would be accepted. */
                 dryRun?: boolean;
             };
             header?: never;
             path: {
                 /**
-                 * @description Where it is.
+                 * @description The namespace.
                  * @example team-vision
                  */
                 namespace: string;
                 /**
-                 * @description A name of the kind, such as its plural, alone or with .group
+                 * @description A name of the kind, for example its plural, alone or with .group.
                  * @example stockpools
                  */
                 kind: string;
                 /**
-                 * @description Its name.
+                 * @description The name.
                  * @example render
                  */
                 name: string;
             };
             cookie?: never;
         };
-        /** @description metadata (labels, annotations, resourceVersion) and spec, as far as they change; null takes a field away. */
+        /** @description The changed fields of metadata (labels, annotations, resourceVersion) and spec; null removes a field. */
         requestBody: {
             content: {
                 /**
@@ -1618,7 +1656,7 @@ export interface operations {
                     "application/json": components["schemas"]["Whole"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1627,7 +1665,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1636,7 +1674,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1645,7 +1686,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1654,7 +1695,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1672,7 +1713,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1681,7 +1722,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1690,7 +1731,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1699,7 +1740,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1716,17 +1757,17 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Where it is.
+                 * @description The namespace.
                  * @example team-vision
                  */
                 namespace: string;
                 /**
-                 * @description A name of the kind, such as its plural, alone or with .group
+                 * @description A name of the kind, for example its plural, alone or with .group.
                  * @example stockpools
                  */
                 kind: string;
                 /**
-                 * @description Its name.
+                 * @description The name.
                  * @example render
                  */
                 name: string;
@@ -1735,7 +1776,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The details. */
+            /** @description The connection details. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1744,7 +1785,7 @@ export interface operations {
                     "application/json": components["schemas"]["Connection"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1753,7 +1794,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1762,7 +1803,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1771,7 +1815,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1780,7 +1824,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1789,7 +1833,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1806,17 +1850,17 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Where it is.
+                 * @description The namespace.
                  * @example team-vision
                  */
                 namespace: string;
                 /**
-                 * @description A name of the kind, such as its plural, alone or with .group
+                 * @description A name of the kind, for example its plural, alone or with .group.
                  * @example stockpools
                  */
                 kind: string;
                 /**
-                 * @description Its name.
+                 * @description The name.
                  * @example render
                  */
                 name: string;
@@ -1829,7 +1873,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What it would do. */
+            /** @description The effect of the change. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1838,7 +1882,7 @@ export interface operations {
                     "application/json": components["schemas"]["PreviewedChange"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1847,7 +1891,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1856,7 +1900,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1865,7 +1912,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1883,7 +1930,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1892,7 +1939,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1901,7 +1948,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1910,7 +1957,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1930,7 +1977,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It lives. */
+            /** @description The process runs. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1959,7 +2006,7 @@ export interface operations {
                     "application/json": components["schemas"]["Keys"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1968,7 +2015,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1977,7 +2024,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1986,7 +2036,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1995,7 +2045,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2028,7 +2078,7 @@ export interface operations {
                     "application/json": components["schemas"]["Keys"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2037,7 +2087,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2046,7 +2096,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2064,7 +2117,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2073,7 +2126,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2082,7 +2135,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2091,7 +2144,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2105,7 +2158,7 @@ export interface operations {
     listKinds: {
         parameters: {
             query?: {
-                /** @description The namespace that the question whether I may is about. */
+                /** @description The namespace in which `mayCreate` is checked. */
                 namespace?: string;
             };
             header?: never;
@@ -2123,7 +2176,7 @@ export interface operations {
                     "application/json": components["schemas"]["Kind"][];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2132,7 +2185,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2141,7 +2194,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2150,7 +2206,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2159,7 +2215,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2173,13 +2229,13 @@ export interface operations {
     getKind: {
         parameters: {
             query?: {
-                /** @description The namespace that the question whether I may is about. */
+                /** @description The namespace in which `mayCreate` is checked. */
                 namespace?: string;
             };
             header?: never;
             path: {
                 /**
-                 * @description A name of the kind, such as its plural, alone or with .group
+                 * @description A name of the kind, for example its plural, alone or with .group.
                  * @example stockpools
                  */
                 kind: string;
@@ -2197,7 +2253,7 @@ export interface operations {
                     "application/json": components["schemas"]["Kind"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2206,7 +2262,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2215,7 +2271,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2224,7 +2283,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2233,7 +2292,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2242,7 +2301,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2271,7 +2330,7 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2280,7 +2339,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2289,7 +2348,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2298,7 +2360,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2307,7 +2369,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2344,7 +2406,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description As the answer to the POST says it.
+                 * @description The id in the response to the POST.
                  * @example 0123456789abcdef0123456789abcdef
                  */
                 jobID: string;
@@ -2362,7 +2424,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2371,7 +2433,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2380,7 +2442,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2389,7 +2454,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2398,7 +2463,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2407,7 +2472,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2427,7 +2492,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description The list. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2436,7 +2501,7 @@ export interface operations {
                     "application/json": components["schemas"]["StockPool"][];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2445,7 +2510,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2454,7 +2519,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2463,7 +2531,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2472,7 +2540,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2487,7 +2555,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own word for this request: at most 255 visible characters. */
+                /** @description The client's id of this request: at most 255 visible characters. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -2499,7 +2567,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The claim is made: the job. */
+            /** @description The claim is created: the job. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -2508,7 +2576,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2517,7 +2585,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2526,7 +2594,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2535,7 +2606,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2553,7 +2624,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2562,7 +2633,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2571,7 +2642,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2580,7 +2651,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2604,7 +2675,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What it would become. */
+            /** @description The preview. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2613,7 +2684,7 @@ export interface operations {
                     "application/json": components["schemas"]["Previewed"];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2622,7 +2693,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2631,7 +2702,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2649,7 +2723,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2658,7 +2732,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2667,7 +2741,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2676,7 +2750,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2691,7 +2765,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of the last event that was read. */
+                /** @description The id of the last event that the client read. */
                 "Last-Event-ID"?: string | null;
             };
             path?: never;
@@ -2708,7 +2782,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2717,7 +2791,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2726,7 +2800,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2744,7 +2821,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2753,7 +2830,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2773,7 +2850,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description The list. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2782,7 +2859,7 @@ export interface operations {
                     "application/json": components["schemas"]["Workspace"][];
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2791,7 +2868,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2800,7 +2877,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2809,7 +2889,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2818,7 +2898,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2842,7 +2922,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is being made: the object. */
+            /** @description The workspace is being created: the object. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -2851,7 +2931,7 @@ export interface operations {
                     "application/json": Record<string, unknown>;
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2860,7 +2940,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2869,7 +2949,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2878,7 +2961,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2896,7 +2979,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is no JSON by its media type. */
+            /** @description The media type of the body is not JSON. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2905,7 +2988,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Its schema, the cluster or the function refuses it: `errors` names the fields. */
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2914,7 +2997,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2923,7 +3006,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2940,7 +3023,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Its name.
+                 * @description The name.
                  * @example ws-ada-0123abcd
                  */
                 name: string;
@@ -2949,14 +3032,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is being deleted. */
+            /** @description The object is being deleted. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2965,7 +3048,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2974,7 +3057,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2983,7 +3069,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2992,7 +3078,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is another one already, or it is not what you have read any more. */
+            /** @description The object already exists, or it has changed since you read it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3001,7 +3087,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3010,7 +3096,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3024,11 +3110,11 @@ export interface operations {
     finishSignIn: {
         parameters: {
             query?: {
-                /** @description The provider's answer. */
+                /** @description The provider's authorization code. */
                 code?: string;
-                /** @description Which sign-in it belongs to. */
+                /** @description The id of the sign-in. */
                 state?: string;
-                /** @description Why the provider did not sign somebody in. */
+                /** @description The provider's reason for a failed sign-in. */
                 error?: string;
             };
             header?: never;
@@ -3037,14 +3123,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Signed in; to where the person wanted to go. */
+            /** @description Signed in: redirects to the requested page. */
             303: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3053,7 +3139,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3062,7 +3148,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3071,7 +3160,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3080,7 +3169,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3089,7 +3178,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3103,7 +3192,7 @@ export interface operations {
     signIn: {
         parameters: {
             query?: {
-                /** @description Where to go afterwards: a path of the portal. */
+                /** @description The path of the portal to open after the sign-in. */
                 return?: string;
             };
             header?: never;
@@ -3112,14 +3201,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To the provider. */
+            /** @description Redirects to the provider. */
             303: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3128,7 +3217,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3137,7 +3226,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3146,7 +3238,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3155,7 +3247,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3164,7 +3256,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3191,7 +3283,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3200,7 +3292,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3209,7 +3301,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3218,7 +3313,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is none of this name. */
+            /** @description No object has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3227,7 +3322,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3236,7 +3331,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3256,7 +3351,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It lives. */
+            /** @description The process runs. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3276,7 +3371,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Figures. */
+            /** @description The metrics. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3285,7 +3380,7 @@ export interface operations {
                     "application/openmetrics-text": string;
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3294,7 +3389,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3303,7 +3398,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3312,7 +3410,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3321,7 +3419,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3341,7 +3439,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is ready. */
+            /** @description The portal is ready. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3350,7 +3448,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3359,7 +3457,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3368,7 +3466,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3377,7 +3478,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3386,7 +3487,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3413,7 +3514,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Something of the request is wrong: `errors` names it. */
+            /** @description The request is invalid: `errors` has the fields. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3422,7 +3523,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Sign in, or send a token of Kubernetes. */
+            /** @description Sign in, or send a Kubernetes token. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3431,7 +3532,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description You may not, or the request comes from another site; `detail` has the API server's own words, a quota's too. */
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3440,7 +3544,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Refused; `detail` says why. */
+            /** @description Rejected: `detail` has the reason. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3449,7 +3553,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API server or the portal cannot do it just now. */
+            /** @description The API server or the portal is unavailable. */
             "5XX": {
                 headers: {
                     [name: string]: unknown;

@@ -9,9 +9,9 @@ export function readPairs(text: string): Record<string, string> {
   const lines = text.split('\n').map((line) => line.trim()).filter(Boolean);
   for (const [index, line] of lines.entries()) {
     const at = line.indexOf('=');
-    if (at < 1) throw new Error(`Line ${index + 1}: NAME=value is needed`);
+    if (at < 1) throw new Error(`Line ${index + 1}: write NAME=value`);
     const name = line.slice(0, at).trim();
-    if (pairs.has(name)) throw new Error(`Line ${index + 1}: there is a line with ${name} already`);
+    if (pairs.has(name)) throw new Error(`Line ${index + 1}: ${name} is defined twice`);
     pairs.set(name, valueOf(line.slice(at + 1)));
   }
   return Object.fromEntries(pairs);

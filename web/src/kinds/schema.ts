@@ -116,7 +116,7 @@ export function frozen(schema: Schema): string | undefined {
 
 function rule(schema: Schema, text: string): string | undefined {
   const found = schema['x-kubernetes-validations']?.find((one) => one.rule.trim() === text);
-  return found && (found.message ?? 'It cannot be changed.');
+  return found && (found.message ?? 'Cannot be changed.');
 }
 
 /** The schema for a change of what there is: what may only grow begins where it is. */

@@ -57,5 +57,5 @@ function gathered(roots: readonly Node[]): Node[] {
   const helpers = groups.get('~helpers') ?? [];
   groups.delete('~helpers');
   const tops = [...groups].map(([name, nodes]) => (nodes.length > 1 ? { name, children: nodes } : nodes[0]!));
-  return helpers.length > 0 ? [...tops, { name: 'order and access', children: helpers, helpers: true as const }] : tops;
+  return helpers.length > 0 ? [...tops, { name: 'internal resources', children: helpers, helpers: true as const }] : tops;
 }

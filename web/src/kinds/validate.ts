@@ -72,6 +72,16 @@ function at(schema: Schema, path: string[]): Schema {
   return path.reduce<Schema>((one, step) => one.properties?.[step] ?? one.items ?? {}, schema);
 }
 
+/** What to enter in a field of a type. */
+const TYPES: Record<string, string> = {
+  integer: 'Enter a whole number',
+  number: 'Enter a number',
+  string: 'Enter a text',
+  boolean: 'Choose yes or no',
+  array: 'Enter a list',
+  object: 'Enter YAML, for example replicas: 2',
+};
+
 function told(keyword: string, schema: Schema, error: string): string {
   const texts: Record<string, string> = {
     enum: `Allowed: ${(schema.enum ?? []).map(String).join(', ')}`,
@@ -81,8 +91,8 @@ function told(keyword: string, schema: Schema, error: string): string {
     maxLength: `At most ${schema.maxLength} characters`,
     maxItems: `At most ${schema.maxItems}`,
     maxProperties: `At most ${String(schema.maxProperties)}`,
-    type: schema.type === 'integer' ? 'Enter a whole number' : `Not what is needed here: ${String(schema.type)}`,
-    pattern: (schema.pattern?.length ?? 0) < 50 ? `Not in the form that is allowed: ${schema.pattern}` : 'Not in the form that is allowed',
+    type: TYPES[String(schema.type)] ?? 'Invalid value',
+    pattern: (schema.pattern?.length ?? 0) < 50 ? `Invalid format. Pattern: ${schema.pattern}` : 'Invalid format',
   };
   return texts[keyword] ?? error;
 }

@@ -49,10 +49,10 @@ function valueOf(text: string, tag: string | undefined): string | null | boolean
   const name = tag?.startsWith(STANDARD) ? tag.slice(STANDARD.length) : undefined;
   if (name === 'binary') return new TextDecoder().decode(Uint8Array.from(atob(text.replaceAll(/\s/g, '')), (byte) => byte.charCodeAt(0)));
   const found = tag === undefined || (name !== undefined && name !== 'str') ? plain(text) : text;
-  if (name !== undefined && TYPES[name]?.includes(found === null ? 'null' : typeof found) === false) throw new Error(`"${text}" does not fit !!${name}`);
+  if (name !== undefined && TYPES[name]?.includes(found === null ? 'null' : typeof found) === false) throw new Error(`"${text}" is not a valid !!${name}`);
   if (typeof found === 'bigint' || typeof found === 'number') {
     const number = Number(found);
-    if (!Number.isFinite(number) || Math.abs(number) > Number.MAX_SAFE_INTEGER) throw new Error(`Write ${text} in quotes: the number is too large to be kept as it is`);
+    if (!Number.isFinite(number) || Math.abs(number) > Number.MAX_SAFE_INTEGER) throw new Error(`Put ${text} in quotes: the number is too large`);
     return number === 0 ? 0 : number;
   }
   return found;
@@ -65,7 +65,7 @@ const TYPES: Record<string, string[]> = { null: ['null'], bool: ['boolean'], int
 function keyOf(text: string): string {
   const found = plain(text);
   if (found === null) throw new Error('A name is missing before a colon');
-  if (typeof found === 'bigint' && found >= 2n ** 63n) throw new Error(`Write ${text} in quotes: kubectl takes no larger number for a name`);
+  if (typeof found === 'bigint' && found >= 2n ** 63n) throw new Error(`Put ${text} in quotes: kubectl accepts no larger number as a name`);
   return typeof found === 'number' ? short(found) : String(found);
 }
 
@@ -90,7 +90,7 @@ function nameKeys({ items }: YAMLMap): void {
   const names = new Set<string>();
   items.forEach(({ key }, index) => {
     if (key === null) throw new Error('A name is missing before a colon');
-    if (!isScalar(key)) throw new Error('A name before a colon is one word or a text in quotes');
+    if (!isScalar(key)) throw new Error('A name before a colon must be one word or a quoted text');
     const source = sourceOf(key);
     if (isPlain(key) && source === '<<') {
       // kubectl lets what is merged replace the fields before it, the library does not.
@@ -98,7 +98,7 @@ function nameKeys({ items }: YAMLMap): void {
       return;
     }
     const name = isPlain(key) ? keyOf(source) : String(key.value);
-    if (names.has(name)) throw new Error(`The name ${name} is there twice`);
+    if (names.has(name)) throw new Error(`The name ${name} is used twice`);
     names.add(name);
     key.value = name;
   });
@@ -108,7 +108,7 @@ function nameKeys({ items }: YAMLMap): void {
 export function readYaml(text: string): unknown {
   const document = parseDocument(text, { schema: 'failsafe', merge: true });
   const [error] = document.errors;
-  if (error?.code === 'MULTIPLE_DOCS') throw new Error('Only one document fits here: remove --- and what follows it');
+  if (error?.code === 'MULTIPLE_DOCS') throw new Error('Enter only one document: remove --- and all text after it');
   if (error) throw error;
   visit(document, {
     Map: (_, map) => nameKeys(map),

@@ -75,7 +75,7 @@ function Undescribed() {
 /** Until it is known what can be made. */
 function Unknown() {
   const error = useAtomValue(kindsErrorAtom);
-  if (error === undefined) return <Opening says="Reading what can be made here…" />;
+  if (error === undefined) return <Opening says="Loading templates…" />;
   return (
     <Page title="New environment">
       <KindsAlert error={error} />
@@ -98,12 +98,12 @@ function Choose({ kinds, unknown }: { kinds: readonly Kind[]; unknown: string | 
   const known = useAtomValue(knownAtom);
   const isTwice = (kind: Kind) => kinds.some((other) => other !== kind && known(other).title === known(kind).title);
   const lead = [
-    unknown !== null && `There is no kind called ${unknown} here.`,
+    unknown !== null && `This cluster has no kind ${unknown}.`,
     'What do you need?',
   ];
   return (
     <Page title="New environment" lead={lead.filter(Boolean).join(' ')}>
-      {kinds.length === 0 && <p className="quiet">Nothing can be made here yet: the platform team installs the kinds.</p>}
+      {kinds.length === 0 && <p className="quiet">No templates yet. Your platform team installs them.</p>}
       <ul className="cards kinds">
         {kinds.map((kind) => (
           <li key={kindPath(kind)} className="card kind" data-off={kind.mayCreate === false || undefined}>
@@ -117,7 +117,7 @@ function Choose({ kinds, unknown }: { kinds: readonly Kind[]; unknown: string | 
             {kind.mayCreate === false && <p className="small">You cannot create this in your default namespace. Choose another one or ask your platform team.</p>}
             {isTwice(kind) && (
               <p className="small">
-                {kind.claim ? 'A claim' : 'Without a claim'}: {kind.apiVersion}
+                {kind.claim ? 'Claims API' : 'Namespaced API'}: {kind.apiVersion}
               </p>
             )}
           </li>

@@ -103,7 +103,7 @@ function Found({ namespace, kind, name }: Place) {
       ) : trouble === undefined ? (
         <Skeleton height={320} />
       ) : (
-        <ProblemAlert title="This environment cannot be shown" error={trouble} again={again} />
+        <ProblemAlert title="Could not load this environment" error={trouble} again={again} />
       )}
     </Page>
   );
@@ -121,7 +121,7 @@ function isRefused(error: unknown): boolean {
 /** Says that this page is a picture that is taken now and then. Of what was just made the line tells sooner. */
 function Untold() {
   const later = useLater(3_000);
-  return <div role="status">{later && <p className="note">No live changes of this environment: it is read every few seconds. You may look at it, and perhaps not list what there is.</p>}</div>;
+  return <div role="status">{later && <p className="note">No live updates for this environment: the page refreshes every few seconds. You may not have permission to list environments.</p>}</div>;
 }
 
 function Back() {
@@ -139,7 +139,7 @@ function Gone({ name, plan }: { name: string; plan: OnDeletion | null | undefine
       {plan && plan.keeps.length === 0 && <p>All of its resources were deleted.</p>}
       {plan && plan.keeps.length > 0 && <KeptResources plan={plan} />}
       <Button component={Link} href="/">
-        To my environments
+        Go to my environments
       </Button>
     </Page>
   );
@@ -191,7 +191,7 @@ function Says({ environment }: { environment: Environment }) {
         {needsHelp && <p className="state-helps">{fault.cause.remediation}</p>}
         {(!fault || isWhole) && (
           <p className="state-says" data-whole={isWhole || undefined} title={message}>
-            {message || (!fault && 'Nothing is known of it yet.')}
+            {message || (!fault && 'No status yet.')}
           </p>
         )}
       </div>
@@ -245,8 +245,8 @@ function Overview({ environment }: { environment: Environment }) {
   return (
     <div className="two">
       <section className="panel" aria-labelledby="parts">
-        <h2 id="parts">{deletedAt ? 'What is left' : 'What it is made of'}</h2>
-        {sorted.length === 0 ? <p className="quiet">{deletedAt ? 'Nothing is left.' : 'Nothing is made yet.'}</p> : <Tree parts={sorted} leaving={Boolean(deletedAt)} />}
+        <h2 id="parts">{deletedAt ? 'Still being deleted' : 'Resources'}</h2>
+        {sorted.length === 0 ? <p className="quiet">{deletedAt ? 'No resources are left.' : 'No resources yet.'}</p> : <Tree parts={sorted} leaving={Boolean(deletedAt)} />}
       </section>
       <div className="aside">
         <section className="panel" aria-labelledby="connection">
@@ -254,7 +254,7 @@ function Overview({ environment }: { environment: Environment }) {
           <Connection environment={environment} />
         </section>
         <section className="panel" aria-labelledby="history">
-          <h2 id="history">What happened</h2>
+          <h2 id="history">Timeline</h2>
           <History environment={environment} />
         </section>
       </div>

@@ -71,9 +71,9 @@ function FilterBar({ rows, filters, change }: BarProps) {
         onChange={(event) => change('q', event.currentTarget.value)}
       />
       {select('kind', 'Kind', [{ value: '', label: 'All kinds' }, ...kinds])}
-      {select('owner', 'Owner', [{ value: '', label: 'Mine' }, { value: '*', label: 'Everybody’s' }, { value: '-', label: 'No owner' }, ...others])}
+      {select('owner', 'Owner', [{ value: '', label: 'Mine' }, { value: '*', label: 'Everyone’s' }, { value: '-', label: 'No owner' }, ...others])}
       {select('phase', 'State', [{ value: '', label: 'Any state' }, ...phases])}
-      {select('sort', 'Order', [{ value: '', label: 'Newest first' }, { value: 'name', label: 'By name' }, { value: 'state', label: 'Failing first' }])}
+      {select('sort', 'Sort by', [{ value: '', label: 'Newest first' }, { value: 'name', label: 'By name' }, { value: 'state', label: 'Failing first' }])}
       <SegmentedControl
         aria-label="Show as"
         value={filters.view || 'cards'}
@@ -122,7 +122,7 @@ function Table({ keys }: { keys: readonly { key: Key }[] }) {
       <table>
         <thead>
           <tr>
-            {['Name', 'Kind', 'Namespace', 'State', 'Parts ready', 'Address', 'Owner', 'Made'].map((title) => (
+            {['Name', 'Kind', 'Namespace', 'State', 'Resources', 'Address', 'Owner', 'Created'].map((title) => (
               <th key={title} scope="col">
                 {title}
               </th>
@@ -161,9 +161,9 @@ function Empty({ rows, filters, clear, all }: EmptyProps) {
   const filtered = Boolean(filters.q || filters.kind || filters.phase || (filters.owner && filters.owner !== '*'));
   if (filtered) {
     return (
-      <Hint title="Nothing fits" words="No environment fits this search and these filters.">
+      <Hint title="No matches" words="No environment matches this search and these filters.">
         <Button variant="default" onClick={clear}>
-          Clear them
+          Clear filters
         </Button>
       </Hint>
     );
@@ -171,11 +171,11 @@ function Empty({ rows, filters, clear, all }: EmptyProps) {
   const others = rows.length > 0 && filters.owner !== '*';
   return (
     <Hint
-      title={others ? 'You have no environment yet' : 'There is no environment here yet'}
-      words="Choose what you need, see what it will be made of, and watch it come up: a GPU machine, a cluster with its database, or a site with its backend."
+      title={others ? 'You have no environments yet' : 'No environments yet'}
+      words="Choose what you need, preview it and follow its progress: a GPU machine, a cluster with its database, or a site with its backend."
     >
       <Button component={Link} href="/new" leftSection={<Icon name="plus" />}>
-        Make your first one
+        Create your first environment
       </Button>
       {others && (
         <Button variant="default" onClick={all}>

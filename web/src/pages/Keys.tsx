@@ -105,7 +105,7 @@ function Keys({ first }: { first: string[] }) {
 
 function KeyLine({ line, disabled, remove }: { line: string; disabled: boolean; remove: () => void }) {
   const [type = '', body = '', ...comment] = line.split(/\s+/);
-  const name = comment.join(' ') || 'a key without a name';
+  const name = comment.join(' ') || 'unnamed key';
   return (
     <li className="key">
       <div className="key-words">

@@ -6,7 +6,7 @@ export default function SessionEnded() {
   return (
     <Modal opened onClose={() => undefined} withCloseButton={false} closeOnEscape={false} closeOnClickOutside={false} title="Your session has ended" centered>
       <div className="stack">
-        <p>Sign in again, and you come back to this page with what you have typed.</p>
+        <p>Sign in again to return to this page. Your input is kept.</p>
         <Button component="a" href={signIn()} fullWidth data-autofocus>
           Sign in again
         </Button>

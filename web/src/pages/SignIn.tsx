@@ -16,19 +16,19 @@ export function SignInPage({ told, elsewhere }: { told?: Told; elsewhere?: true 
     <main className="sign-in">
       <title>Sign in · Paved Road</title>
       <Brand />
-      <h1>Environments of your own, in minutes</h1>
-      <p className="lead">Choose what you need, see what it will be, watch each part come up, and connect. Everything is made under your own rights.</p>
+      <h1>Your own environments in minutes</h1>
+      <p className="lead">Choose what you need, preview it, follow its progress and connect. The portal creates everything with your own permissions.</p>
       <div className="sign-in-pictures">
         {PICTURED.map((api) => (
           <Picture key={api} api={api} size={52} />
         ))}
       </div>
       {told && <ProblemAlert {...told} />}
-      {elsewhere && <p role="status">You have signed out in another place.</p>}
+      {elsewhere && <p role="status">You signed out in another tab.</p>}
       <Button component="a" href={signIn()} size="lg">
         Sign in
       </Button>
-      <p className="small">You sign in with your organisation’s account and come back here.</p>
+      <p className="small">You sign in with your organisation’s account and then return here.</p>
     </main>
   );
 }

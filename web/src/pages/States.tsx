@@ -24,7 +24,7 @@ export function Unreachable({ why }: { why: string }) {
       <p role="alert">{why}</p>
       <p className="small">Retrying automatically.</p>
       <Button variant="default" onClick={() => window.location.reload()}>
-        Try now
+        Retry now
       </Button>
     </main>
   );
@@ -37,10 +37,10 @@ export function Forbidden({ error }: { error: unknown }) {
   return (
     <main className="middle">
       <title>Not allowed · Paved Road</title>
-      <h1>You may not use this portal</h1>
+      <h1>You do not have access to this portal</h1>
       <div className="narrow stack">
-        <ProblemAlert title="The portal refuses" error={error} again={() => window.location.reload()} />
-        {failed !== undefined && <ProblemAlert title="You are not signed out" error={failed} />}
+        <ProblemAlert title="Access denied" error={error} again={() => window.location.reload()} />
+        {failed !== undefined && <ProblemAlert title="Could not sign you out" error={failed} />}
       </div>
       <Button variant="default" onClick={() => void portal.signOut().catch(setFailed)}>
         Sign out
@@ -52,9 +52,9 @@ export function Forbidden({ error }: { error: unknown }) {
 /** Where a path leads nowhere. */
 export function Nothing() {
   return (
-    <Page title="There is nothing here" lead="The address leads nowhere: perhaps it was cut off on its way.">
+    <Page title="Page not found" lead="The link may be incomplete.">
       <Button component={Link} href="/">
-        To my environments
+        Go to my environments
       </Button>
     </Page>
   );

@@ -14,7 +14,7 @@ export default function Yaml({ environment }: { environment: Environment }) {
     answer(api.GET('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: placeOf(environment) } })),
   );
   const text = useMemo(() => data && writeYaml(data.object), [data]);
-  if (error !== undefined) return <ProblemAlert title="The object cannot be read" error={error} again={again} />;
+  if (error !== undefined) return <ProblemAlert title="Could not load the YAML" error={error} again={again} />;
   if (text === undefined) return <Skeleton height={400} />;
   return (
     <div className="yaml">

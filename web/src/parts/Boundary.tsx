@@ -37,7 +37,7 @@ const UNLOADED = /dynamically imported module|Importing a module script failed|U
 function Broken({ error }: { error: unknown }) {
   const offline = useAtomValue(lineAtom).state === 'offline';
   const again = offline ? undefined : () => window.location.reload();
-  if (!(error instanceof Error && UNLOADED.test(error.message))) return <ProblemAlert title="This cannot be shown" error={error} again={again} />;
-  const why = offline ? 'This device is offline. Load the page again once it is not.' : 'The portal may have been upgraded since, or did not answer: load the page again.';
-  return <ProblemAlert title="This could not be loaded" error={why} again={again} />;
+  if (!(error instanceof Error && UNLOADED.test(error.message))) return <ProblemAlert title="Could not show this section" error={error} again={again} />;
+  const why = offline ? 'You are offline. Reload the page when you are online again.' : 'The portal did not respond, or was upgraded in the meantime. Reload the page.';
+  return <ProblemAlert title="Could not load this section" error={why} again={again} />;
 }

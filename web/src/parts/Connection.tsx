@@ -62,7 +62,7 @@ function connects(kind: string): boolean {
 function Closed() {
   return (
     <p className="note">
-      SSH is closed: no network is allowed. Add one under <Link href="?tab=change">Change › Allowed CIDRs</Link>. Until then this command opens a session through AWS.
+      SSH is closed: no network is allowed. Add one under <Link href="?tab=change">Change › Allowed CIDRs</Link>. Until then, this command opens an AWS session.
     </p>
   );
 }

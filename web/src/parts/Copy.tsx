@@ -15,7 +15,7 @@ export function Copy({ text, what }: { text: string; what: string }) {
     const written = (navigator.clipboard as Clipboard | undefined)?.writeText(text) ?? Promise.reject(new Error('no clipboard'));
     written.then(() => setState('copied')).catch(() => setState('refused'));
   };
-  const says = { '': `Copy ${what}`, copied: 'Copied', refused: 'The browser refuses: select it and copy it yourself' }[state];
+  const says = { '': `Copy ${what}`, copied: 'Copied', refused: 'Your browser blocked the copy. Select the text and copy it.' }[state];
   return (
     <>
       <ActionIcon variant="subtle" color={state === 'refused' ? 'red' : state ? 'teal' : 'gray'} aria-label={`Copy ${what}`} title={says} onClick={copy} className="copy">

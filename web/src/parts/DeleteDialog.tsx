@@ -46,7 +46,7 @@ function Confirm({ environment, close }: Omit<Props, 'opened'>) {
         return;
       }
       leaving.refused();
-      const title = mayBeDone(error) ? `It is not known whether ${name} is being deleted` : `${name} was not deleted`;
+      const title = mayBeDone(error) ? `We could not confirm that ${name} is being deleted` : `Could not delete ${name}`;
       tell({ mood: 'bad', title, detail: words(error) });
     });
   };
@@ -65,7 +65,7 @@ function Confirm({ environment, close }: Omit<Props, 'opened'>) {
       )}
       <DeletionPlan plan={environment.onDeletion} />
       <p>This cannot be undone.</p>
-      <TextInput label={`Type its name, ${name}, to confirm`} value={typed} onChange={(event) => setTyped(event.currentTarget.value)} data-autofocus autoComplete="off" spellCheck={false} />
+      <TextInput label={`Type ${name} to confirm`} value={typed} onChange={(event) => setTyped(event.currentTarget.value)} data-autofocus autoComplete="off" spellCheck={false} />
       <div className="buttons end">
         <Button variant="default" onClick={close}>
           Cancel

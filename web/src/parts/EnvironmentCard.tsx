@@ -49,7 +49,7 @@ function Card({ environment }: { environment: Environment }) {
       <p className="says">{fault ? fault.cause.headline : message}</p>
       <Endpoint of={environment} />
       <p className="card-foot small">
-        <span className="cut">{owner ?? 'nobody’s'}</span>
+        <span className="cut">{owner ?? 'No owner'}</span>
         <Ago at={environment.createdAt} />
       </p>
     </li>

@@ -16,7 +16,7 @@ export function Frame({ children }: { children: ReactNode }) {
     <div className="frame">
       <header className="bar">
         <a className="skip" href="#content">
-          Skip to the content
+          Skip to content
         </a>
         <Brand />
         <nav className="nav" aria-label="Pages">
@@ -63,7 +63,7 @@ function Tab({ to, children }: { to: string; children: string }) {
 }
 
 const SCHEMES: Record<MantineColorScheme, { next: MantineColorScheme; icon: 'system' | 'sun' | 'moon'; says: string }> = {
-  auto: { next: 'light', icon: 'system', says: 'as the system' },
+  auto: { next: 'light', icon: 'system', says: 'system' },
   light: { next: 'dark', icon: 'sun', says: 'light' },
   dark: { next: 'auto', icon: 'moon', says: 'dark' },
 };
@@ -71,7 +71,7 @@ const SCHEMES: Record<MantineColorScheme, { next: MantineColorScheme; icon: 'sys
 function Scheme() {
   const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
   const { next, icon, says } = SCHEMES[colorScheme];
-  const label = `Colours: ${says}. Switch to ${SCHEMES[next].says}`;
+  const label = `Theme: ${says}. Switch to ${SCHEMES[next].says}`;
   return (
     <ActionIcon variant="subtle" color="gray" size="lg" aria-label={label} title={label} onClick={() => setColorScheme(next)}>
       <Icon name={icon} />
@@ -85,7 +85,7 @@ function Who() {
   const tell = useSetAtom(tellAtom);
   if (!me) return null;
   const out = () => {
-    portal.signOut().catch((error: unknown) => tell({ mood: 'bad', title: 'You are not signed out everywhere', detail: words(error) }));
+    portal.signOut().catch((error: unknown) => tell({ mood: 'bad', title: 'Could not sign you out everywhere', detail: words(error) }));
   };
   return (
     <>

@@ -13,7 +13,7 @@ export function LineBanner() {
     <div role="status" className="banner-place">
       {line.state === 'offline' && (
         <p className="banner">
-          <Icon name="alert" /> This device is offline. What you see is what was known last; it goes on by itself.
+          <Icon name="alert" /> You are offline. This page shows the last known state. Updates resume automatically.
         </p>
       )}
       {line.state === 'down' && <Down retryAt={line.retryAt} why={line.why} />}
@@ -31,11 +31,11 @@ function Down({ retryAt, why }: { retryAt: number; why: string }) {
     <p className="banner">
       <Icon name="alert" />
       <span>
-        No live changes just now: what you see is what was known last. {why}{' '}
-        <span aria-hidden="true">{seconds > 4 ? `The next attempt is in about ${seconds} s.` : 'Trying again…'}</span>
+        No live updates. This page shows the last known state. {why}{' '}
+        <span aria-hidden="true">{seconds > 4 ? `Retrying in about ${seconds} s.` : 'Retrying…'}</span>
       </span>
       <Button size="compact-sm" variant="default" onClick={retryNow}>
-        Try now
+        Retry now
       </Button>
     </p>
   );

@@ -3,8 +3,8 @@ import { progressOf, type Mood } from '../kinds/mood';
 /** How many parts are ready, or while it goes how many are gone. */
 export function Progress({ text, mood }: { text: string; mood: Mood }) {
   const progress = progressOf(text);
-  const what = mood === 'leaving' ? 'gone' : 'ready';
-  const label = progress ? `${progress.done} of ${progress.of} parts ${what}` : 'Nothing is made yet';
+  const what = mood === 'leaving' ? 'deleted' : 'ready';
+  const label = progress ? `${progress.done} of ${progress.of} resources ${what}` : 'No resources yet';
   return (
     <div className="progress" data-mood={mood}>
       <progress aria-label={label} value={progress?.done ?? 0} max={progress?.of ?? 1} />

@@ -17,7 +17,7 @@ interface Props {
 
 /** What an environment is made of, as a tree with each part's state. */
 export function Tree({ parts, leaving = false, planned = false }: Props) {
-  return <Branch nodes={treeOf(parts)} leaving={leaving} planned={planned} label="Parts" />;
+  return <Branch nodes={treeOf(parts)} leaving={leaving} planned={planned} label="Resources" />;
 }
 
 interface BranchProps {
@@ -55,7 +55,7 @@ function Helpers({ node, leaving, planned }: { node: Node; leaving: boolean; pla
       wrong={wrong}
       summary={
         <>
-          {humane(node.name)} <span className="small">{count(node.children.length, 'helper')}</span>
+          {count(node.children.length, 'internal resource')}
         </>
       }
     >
@@ -67,7 +67,7 @@ function Helpers({ node, leaving, planned }: { node: Node; leaving: boolean; pla
 function Leaf({ part, leaving, planned }: { part: Part; leaving: boolean; planned: boolean }) {
   const { kind, ready, reason, since, message, cause } = part;
   const mood = planned ? 'idle' : moodOfPart(part, leaving);
-  const word = reason ?? (leaving ? 'Still there' : ready ? 'Ready' : 'Pending');
+  const word = reason ?? (leaving ? 'Not deleted yet' : ready ? 'Ready' : 'Pending');
   return (
     <div className="leaf" data-mood={mood}>
       <div className="leaf-head">

@@ -134,7 +134,7 @@ function understood(text: string, read: (text: string) => unknown): { data: unkn
 /** A list of texts, one on each line. */
 export function Lines(field: Field) {
   const read = (text: string) => text.split('\n').map((line) => line.trim()).filter(Boolean);
-  return <TextField field={field} hint="One on each line." write={(data) => (data as string[]).join('\n')} read={read} />;
+  return <TextField field={field} hint="One per line." write={(data) => (data as string[]).join('\n')} read={read} />;
 }
 
 /** Names and their values. */
@@ -143,7 +143,7 @@ export function Pairs(field: Field) {
   return <TextField field={field} hint={PAIRS} write={write} read={readPairs} />;
 }
 
-const PAIRS = String.raw`One on each line, as NAME=value; a value of several lines as NAME="one\ntwo".`;
+const PAIRS = String.raw`One NAME=value per line. Write a value with several lines as NAME="one\ntwo".`;
 
 /** Loaded ahead by the form: what is typed there would be lost with a page that has to be loaded again for it. */
 export const Yaml = onDemand(() => import('./Free'));

@@ -70,7 +70,7 @@ export class Portal {
     if (isOver()) return;
     forgetOthers(me.owner);
     startTransition(() => this.store.set(sessionAtom, { state: 'in', me }));
-    if (this.refused) this.store.set(tellAtom, { mood: 'bad', title: 'That sign-in did not work: you are signed in as before', detail: words(this.refused) });
+    if (this.refused) this.store.set(tellAtom, { mood: 'bad', title: 'Sign-in failed. You are still signed in as before.', detail: words(this.refused) });
     this.follow();
     void this.learn(kinds);
   }
@@ -157,7 +157,7 @@ export class Portal {
       return;
     }
     this.hangUp();
-    const told = this.refused && { title: 'You are not signed in', error: this.refused };
+    const told = this.refused && { title: 'Could not sign you in', error: this.refused };
     this.store.set(sessionAtom, (session) => {
       if (session.state === 'out') return session;
       return session.state === 'in' ? { state: 'out', me: session.me } : { state: 'out', told };
@@ -173,7 +173,7 @@ export class Portal {
     } catch (refused) {
       if (await isOut()) {
         tellSignedOut();
-        this.leave({ told: { title: 'You are signed out here, and perhaps not everywhere', error: refused } });
+        this.leave({ told: { title: 'You are signed out here, but perhaps not everywhere', error: refused } });
         return;
       }
       if (this.store.get(sessionAtom).state === 'in') this.follow();

@@ -18,7 +18,7 @@ use crate::{tools, workspace};
 /// The crate that its program comes from.
 const CRATE: &str = "function-paved-road";
 
-const DESCRIPTION: &str = "Crossplane composition function: self-service environments from small claims";
+const DESCRIPTION: &str = "Crossplane composition function for self-service environments";
 
 /// gRPC, and metrics.
 const PORTS: [&str; 2] = ["9443/tcp", "8080/tcp"];

@@ -19,7 +19,7 @@ use crate::workspace;
 /// The image's name, and its chart's.
 pub const NAME: &str = "paved-portal";
 
-const DESCRIPTION: &str = "The portal of Paved Road: environments for people who never write YAML";
+const DESCRIPTION: &str = "The web portal of Paved Road: self-service environments without YAML";
 
 /// Where programs on Linux look for the authorities that they trust.
 const AUTHORITIES: &str = "etc/ssl/certs/ca-certificates.crt";

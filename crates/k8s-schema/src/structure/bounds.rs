@@ -26,10 +26,10 @@ pub(super) fn number(path: &str, number: &Number, schema: &Value) -> Vec<Violati
         refused.push(format!("allowed: {}", range(schema, "minimum", "maximum")));
     }
     if let Some(step) = bound("multipleOf").filter(|step| *step != 0.0 && (found / step).fract() != 0.0) {
-        refused.push(format!("a multiple of {step} is needed"));
+        refused.push(format!("allowed: a multiple of {step}"));
     }
     let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
-    refused.extend(formats::refused_number(format, found).map(|allowed| format!("{allowed} is needed")));
+    refused.extend(formats::refused_number(format, found).map(|allowed| format!("allowed: {allowed}")));
     found_but(path, &number.to_string(), refused)
 }
 
@@ -42,12 +42,13 @@ pub(super) fn text(path: &str, text: &str, schema: &Value) -> Vec<Violation> {
         schema.get("pattern").and_then(Value::as_str).filter(|pattern| !matches(pattern, text))
     {
         let words = schema.get(WORDS).and_then(Value::as_str);
-        refused.push(
-            words.map_or_else(|| format!("it must match {pattern}"), |words| format!("allowed: {words}")),
-        );
+        refused.push(words.map_or_else(
+            || format!("allowed: a text that matches {pattern}"),
+            |words| format!("allowed: {words}"),
+        ));
     }
     let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
-    refused.extend(formats::refused_text(format, text).map(|allowed| format!("{allowed} is needed")));
+    refused.extend(formats::refused_text(format, text).map(|allowed| format!("allowed: {allowed}")));
     found_but(path, &quote(&Value::from(text)), refused)
 }
 

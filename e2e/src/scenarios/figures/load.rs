@@ -53,7 +53,10 @@ impl Size {
         let text = asked.unwrap_or_else(|| "2000,1000,50,60".to_owned());
         let numbers: Option<Vec<usize>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
         let Some([environments, streams, changes, seconds]) = numbers.as_deref() else {
-            bail!("PAVED_ROAD_LOAD: found {text:?}; four numbers are needed, as 2000,1000,50,60");
+            bail!(
+                "PAVED_ROAD_LOAD: found {text:?}; allowed: four numbers, for example \
+                   2000,1000,50,60"
+            );
         };
         let size = Self {
             is_promised,
@@ -63,7 +66,7 @@ impl Size {
             seconds: *seconds,
         };
         let fits = size.environments >= PEOPLE && size.streams >= 2 && size.changes >= 1;
-        ensure!(fits, "PAVED_ROAD_LOAD: found {text:?}; at least {PEOPLE},2,1 is needed");
+        ensure!(fits, "PAVED_ROAD_LOAD: found {text:?}; allowed: at least {PEOPLE},2,1");
         Ok(size)
     }
 }

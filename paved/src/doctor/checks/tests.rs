@@ -93,12 +93,12 @@ fn told(world: &World) -> String {
 #[test]
 fn a_cluster_that_is_well_has_no_red_line() {
     insta::assert_snapshot!(told(&world()), @r"
-    ✓ Crossplane  2.4.0 serves both flavours
+    ✓ Crossplane  2.4.0 serves both APIs
     ✓ Function fn  v1.2.3
     ✓ Provider provider-aws-ec2  v1.2.3
     ✓ ClusterProviderConfig.aws.m.upbound.io  team
     ✓ XRD workspaces.dev.example.org  Composition workspaces
-    ✓ Admission policies  only Crossplane binds claims and composites
+    ✓ Admission policies  only Crossplane may bind claims and composites
     ✓ Settings paved-road  EnvironmentConfig
     ");
 }
@@ -118,7 +118,7 @@ fn what_is_missing_or_broken_is_red_and_says_what_to_do() {
     }
     let world = World { compositions: objects(&[]), ..world };
     for line in [
-        "… Provider ours  is not Healthy: Healthy is False; no environment needs it",
+        "… Provider ours  is not Healthy: Healthy is False; no environment uses it",
         "✗ XRD workspaces.dev.example.org  has no Composition; install",
     ] {
         assert!(told(&world).contains(line), "{line}: {}", told(&world));
@@ -150,9 +150,10 @@ fn what_could_not_be_read_is_red_and_not_taken_for_hidden() {
     let world = World { definitions: failed(), functions: failed(), providers: Seen::Hidden, ..world() };
     let told = told(&world);
     for line in [
-        "✗ Functions  cannot be read: etcd has no leader; see whether the cluster is well, and ask again",
-        "… Providers  cannot be seen with your rights",
-        "✗ XRDs  cannot be read: etcd has no leader",
+        "✗ Functions  could not be read: etcd has no leader; check the state of the cluster, and \
+         run paved doctor again",
+        "… Providers  you may not read them",
+        "✗ XRDs  could not be read: etcd has no leader",
     ] {
         assert!(told.contains(line), "{line}: {told}");
     }
@@ -163,6 +164,6 @@ fn a_cluster_without_crossplane_says_only_that() {
     let world = World { definitions: Seen::NoSuchKind, kinds: Vec::new(), ..world() };
     assert_eq!(
         told(&world),
-        "✗ Crossplane  is not installed; install 1.20, which serves claims, or 2.x, which serves both flavours\n"
+        "✗ Crossplane  is not installed; install 1.20 for claims, or 2.x for both APIs\n"
     );
 }

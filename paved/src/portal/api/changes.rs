@@ -21,16 +21,17 @@ use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
 use crate::portal::signed_in::SignedIn;
 use crate::portal::who::Person;
 
-/// An environment as one would apply it.
+/// The manifest of an environment.
 #[derive(ToSchema)]
 #[allow(dead_code)]
 #[schema(as = Document, example = json!({"kind": "StockPool", "metadata": {"name": "render"}, "spec": {"specName": "g1.1", "replicas": 2}}))]
 pub(in crate::portal) struct Document {
-    /// May be left out where the kind alone is enough.
+    /// Optional if the kind is unique.
     #[schema(rename = "apiVersion")]
     api_version: Option<String>,
     kind: String,
-    /// name, and where wanted namespace, labels and annotations; an update names the resourceVersion.
+    /// The name, and optionally namespace, labels and annotations. An update needs the
+    /// resourceVersion.
     #[schema(value_type = Object)]
     metadata: Value,
     #[schema(value_type = Object)]
@@ -41,7 +42,7 @@ pub(in crate::portal) struct Document {
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct How {
-    /// Ask only whether it would be taken.
+    /// Only check whether the object would be accepted.
     #[serde(default)]
     #[param(required = false)]
     dry_run: bool,
@@ -50,13 +51,13 @@ pub(in crate::portal) struct How {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(in crate::portal) struct Very {
-    /// The uid of the very one that is meant: another of the same name is left alone.
+    /// The uid of the object: another object of the same name is not deleted.
     uid: Option<String>,
 }
 
-/// Make an environment.
+/// Create an environment.
 #[utoipa::path(post, path = "/api/v1/environments", operation_id = "createEnvironment", tag = "environments", params(How), request_body = Document,
-    responses((status = 201, description = "Made.", body = Whole), (status = 200, description = "It would be made.", body = Whole), Refusals, Unfit, Conflicts))]
+    responses((status = 201, description = "Created.", body = Whole), (status = 200, description = "The object would be created.", body = Whole), Refusals, Unfit, Conflicts))]
 pub(in crate::portal) async fn create(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -74,7 +75,7 @@ pub(in crate::portal) async fn create(
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Answer(whole)).into_response())
 }
 
-/// Change an environment: the whole of it.
+/// Replace an environment.
 #[utoipa::path(put, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "replaceEnvironment", tag = "environments", params(Place, How),
     request_body = Document, responses((status = 200, description = "Changed.", body = Whole), Refusals, Absent, Unfit, Conflicts))]
 pub(in crate::portal) async fn replace(
@@ -103,7 +104,7 @@ pub(in crate::portal) async fn drafted(
         if !(said.is_null() || said == value) {
             return Err(Problem::field(
                 &format!("metadata.{field}"),
-                format!("found {said}; the path says {value}"),
+                format!("found {said}; allowed: {value}, as in the path"),
             ));
         }
         if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -115,15 +116,15 @@ pub(in crate::portal) async fn drafted(
     if draft.kind != *kind {
         return Err(Problem::field(
             "kind",
-            format!("found {}; the path says {}", draft.kind.name(), kind.name()),
+            format!("found {}; allowed: {}, as in the path", draft.kind.name(), kind.name()),
         ));
     }
     Ok((before, draft))
 }
 
-/// Change some of an environment (JSON merge patch).
+/// Change fields of an environment (JSON merge patch).
 #[utoipa::path(patch, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "patchEnvironment", tag = "environments", params(Place, How),
-    request_body(content = Object, description = "metadata (labels, annotations, resourceVersion) and spec, as far as they change; null takes a field away.",
+    request_body(content = Object, description = "The changed fields of metadata (labels, annotations, resourceVersion) and spec; null removes a field.",
         content_type = "application/merge-patch+json", example = json!({"spec": {"replicas": 3}})),
     responses((status = 200, description = "Changed.", body = Whole), Refusals, Absent, Unfit, Conflicts))]
 pub(in crate::portal) async fn patch(
@@ -134,11 +135,17 @@ pub(in crate::portal) async fn patch(
     Json(mut patch): Json<Value>,
 ) -> Result<Answer<Whole>, Problem> {
     let (kind, namespace, name) = place.read(&portal)?;
-    let Some(fields) = patch.as_object() else { return Err(Problem::field("body", "an object is needed")) };
+    let Some(fields) = patch.as_object() else {
+        return Err(Problem::field(
+            "body",
+            "allowed: an \
+        object",
+        ));
+    };
     if let Some(field) =
         fields.keys().find(|field| !["apiVersion", "kind", "metadata", "spec"].contains(&field.as_str()))
     {
-        return Err(Problem::field(field, "is not known; metadata and spec are allowed"));
+        return Err(Problem::field(field, "unknown field; allowed: metadata and spec"));
     }
     let api = kind.api(&portal.clients.of(&person)?, Some(namespace));
     if let Some(spec) = patch.get("spec").filter(|spec| write::writes_binding(spec)) {
@@ -169,18 +176,18 @@ pub(in crate::portal) async fn patch(
 /// another one.
 fn checked(metadata: &mut Value) -> Result<Option<String>, Problem> {
     let metadata =
-        metadata.as_object_mut().ok_or_else(|| Problem::field("metadata", "an object is needed"))?;
+        metadata.as_object_mut().ok_or_else(|| Problem::field("metadata", "allowed: an object"))?;
     let allowed = ["labels", "annotations", "resourceVersion"];
     if let Some(field) = metadata.keys().find(|field| !allowed.contains(&field.as_str())) {
         return Err(Problem::field(
             &format!("metadata.{field}"),
-            "is not allowed; labels, annotations and resourceVersion are",
+            "unknown field; allowed: labels, annotations and resourceVersion",
         ));
     }
     for place in ["labels", "annotations"] {
         // All of them would be gone, and the owner among them.
         if metadata.get(place).is_some_and(|entries| !entries.is_object()) {
-            let message = "keys with texts are needed, or with null for each that goes";
+            let message = "allowed: names with texts, or null to remove a name";
             return Err(Problem::field(&format!("metadata.{place}"), message));
         }
     }
@@ -189,13 +196,13 @@ fn checked(metadata: &mut Value) -> Result<Option<String>, Problem> {
     match named {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(named)) => Ok(Some(named)),
-        Some(_) => Err(Problem::field("metadata.labels.owner", "a text is needed")),
+        Some(_) => Err(Problem::field("metadata.labels.owner", "allowed: a text")),
     }
 }
 
-/// Delete an environment, and with it all that it made.
+/// Delete an environment and its resources.
 #[utoipa::path(delete, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "deleteEnvironment", tag = "environments", params(Place, Very),
-    responses((status = 202, description = "It is being deleted."), Refusals, Absent, Conflicts))]
+    responses((status = 202, description = "The object is being deleted."), Refusals, Absent, Conflicts))]
 pub(in crate::portal) async fn delete(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,

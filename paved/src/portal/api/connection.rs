@@ -23,17 +23,17 @@ use crate::portal::{AUDIT, Portal};
 /// An environment's connection details.
 #[derive(Serialize, ToSchema)]
 pub(in crate::portal) struct Connection {
-    /// The Secret's name.
+    /// Name of the Secret.
     secret: String,
-    /// What it holds, as text.
+    /// The keys of the Secret and their values, as text.
     values: BTreeMap<String, String>,
 }
 
 /// The connection details of an environment.
 ///
-/// A POST, so that no other site's link and no cache asks for them.
+/// A POST, so that a link on another site or a cache cannot request them.
 #[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/connection", operation_id = "revealConnection", tag = "environments", params(Place),
-    responses((status = 200, description = "The details.", body = Connection), Refusals, Absent))]
+    responses((status = 200, description = "The connection details.", body = Connection), Refusals, Absent))]
 pub(in crate::portal) async fn reveal(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -72,13 +72,19 @@ async fn read(
     let object = kind.api(&client, Some(namespace)).get(name).await?;
     let view = View::of(&object, &kind.resource.plural);
     let secret = connect::secret_of(&object, kind.name(), &view.name).ok_or_else(|| {
-        Problem::not_found("This environment names no Secret for its connection details: set spec.writeConnectionSecretToRef.name.")
+        Problem::not_found(
+            "This environment has no Secret for connection details. Set \
+             spec.writeConnectionSecretToRef.name.",
+        )
     })?;
     Segment::of(&secret)
         .map_err(|error| Problem::field("spec.writeConnectionSecretToRef.name", error.to_string()))?;
     let answer = Api::<Secret>::namespaced(client, namespace).get_opt(&secret).await;
     let found = answer?.ok_or_else(|| {
-        Problem::not_found(format!("There is no Secret {secret} with connection details yet."))
+        Problem::not_found(format!(
+            "The Secret {secret} with the connection details does not \
+             exist yet."
+        ))
     })?;
     let values = found.data.unwrap_or_default().into_iter();
     let values = values.filter_map(|(key, value)| Some((key, String::from_utf8(value.0).ok()?))).collect();

@@ -30,22 +30,22 @@ const PAGE: (usize, usize) = (100, 500);
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct Which {
-    /// A name of the kind, such as its plural, alone or with .group
+    /// A name of the kind, for example its plural, alone or with .group.
     kind: Option<String>,
-    /// Where they are.
+    /// Namespace of the environments.
     namespace: Option<String>,
-    /// Whose: a login, or the value of the label `owner`.
+    /// The owner: a login, or the value of the label `owner`.
     owner: Option<String>,
-    /// Such as Ready, whatever the case.
+    /// A phase, for example Ready; upper or lower case.
     phase: Option<String>,
-    /// Part of the name.
+    /// A part of the name.
     search: Option<String>,
-    /// Labels that all must have: `key=value,key=value`.
+    /// Labels that all returned environments have: `key=value,key=value`.
     label_selector: Option<String>,
-    /// How many at most [default: 100, at most 500].
+    /// Maximum number of environments in a page [default: 100, at most 500].
     #[param(minimum = 1, maximum = 500)]
     limit: Option<usize>,
-    /// Where the page before ended.
+    /// The value of `continue` in the previous page.
     #[serde(rename = "continue")]
     after: Option<String>,
 }
@@ -55,17 +55,17 @@ pub(in crate::portal) struct Which {
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct Page {
     items: Vec<View>,
-    /// Where the next page begins, if there is more.
+    /// The value of `continue` for the next page, if any.
     #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
-/// One environment, and its object as the API server has it.
+/// An environment and its object in the API server.
 #[derive(Serialize, ToSchema)]
 pub(in crate::portal) struct Whole {
     #[serde(flatten)]
     pub(in crate::portal) view: View,
-    /// The object itself: what one would see as YAML.
+    /// The object.
     #[schema(value_type = Object)]
     pub(in crate::portal) object: Value,
 }
@@ -74,13 +74,13 @@ pub(in crate::portal) struct Whole {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(in crate::portal) struct Place {
-    /// Where it is.
+    /// The namespace.
     #[param(example = "team-vision")]
     namespace: String,
-    /// A name of the kind, such as its plural, alone or with .group
+    /// A name of the kind, for example its plural, alone or with .group.
     #[param(example = "stockpools")]
     kind: String,
-    /// Its name.
+    /// The name.
     #[param(example = "render")]
     name: String,
 }
@@ -150,7 +150,7 @@ pub(in crate::portal) async fn find(
 
 /// Environments of all kinds.
 #[utoipa::path(get, path = "/api/v1/environments", operation_id = "listEnvironments", tag = "environments", params(Which),
-    responses((status = 200, description = "A page of those that I may see.", body = Page), Refusals, Absent))]
+    responses((status = 200, description = "A page of the environments that I may read.", body = Page), Refusals, Absent))]
 pub(in crate::portal) async fn list(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -161,7 +161,7 @@ pub(in crate::portal) async fn list(
     let labels = labels(which.label_selector.as_deref().unwrap_or_default())?;
     let limit = which.limit.unwrap_or(PAGE.0);
     if !(1..=PAGE.1).contains(&limit) {
-        return Err(Problem::field("limit", format!("found {limit}; 1 to {} is allowed", PAGE.1)));
+        return Err(Problem::field("limit", format!("found {limit}; allowed: 1 to {}", PAGE.1)));
     }
     let after = which.after.as_deref().map(after).transpose()?;
     let same = |wanted: &Option<String>, found: &str| {
@@ -192,7 +192,7 @@ pub(in crate::portal) async fn list(
 fn labels(selector: &str) -> Result<Vec<(String, String)>, Problem> {
     let one = |term: &str| {
         let (key, value) = term.split_once('=').ok_or_else(|| {
-            Problem::field("labelSelector", format!("found {term:?}; key=value,key=value is allowed"))
+            Problem::field("labelSelector", format!("found {term:?}; allowed: key=value,key=value"))
         })?;
         Ok((key.trim().to_owned(), value.trim_start_matches('=').trim().to_owned()))
     };
@@ -202,18 +202,23 @@ fn labels(selector: &str) -> Result<Vec<(String, String)>, Problem> {
 fn token(key: &Key) -> Result<String, Problem> {
     let text = serde_json::to_vec(&[&key.kind, &key.namespace, &key.name]);
     text.map(|text| URL_SAFE_NO_PAD.encode(text))
-        .map_err(|_| Problem::bad_request("continue: cannot be written"))
+        .map_err(|_| Problem::bad_request("continue: the next page could not be encoded"))
 }
 
 fn after(token: &str) -> Result<Key, Problem> {
     let text = URL_SAFE_NO_PAD.decode(token).ok();
     let key = text.and_then(|text| serde_json::from_slice::<[String; 3]>(&text).ok());
-    let [kind, namespace, name] =
-        key.ok_or_else(|| Problem::field("continue", "what a page before said is allowed"))?;
+    let [kind, namespace, name] = key.ok_or_else(|| {
+        Problem::field(
+            "continue",
+            "allowed: the value of `continue` in an \
+             earlier page",
+        )
+    })?;
     Ok(Key { kind, namespace, name })
 }
 
-/// One environment, as the API server has it now.
+/// The current state of an environment from the API server.
 #[utoipa::path(get, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "getEnvironment", tag = "environments", params(Place),
     responses((status = 200, description = "The environment.", body = Whole), Refusals, Absent))]
 pub(in crate::portal) async fn get(

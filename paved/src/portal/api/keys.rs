@@ -36,7 +36,7 @@ const _: () = assert!(MOST_KEYS == 20);
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"keys": ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl ada@laptop"]}))]
 pub(in crate::portal) struct Keys {
-    /// Lines as in `~/.ssh/id_ed25519.pub`.
+    /// Lines in the format of `~/.ssh/id_ed25519.pub`.
     #[schema(max_items = 20)]
     keys: Vec<String>,
 }
@@ -50,7 +50,7 @@ pub(in crate::portal) async fn get(
     Ok(Answer(Keys { keys: of(&portal, &Owner::of(&person)).await? }))
 }
 
-/// My keys are these, and no others.
+/// Replace my keys.
 #[utoipa::path(put, path = "/api/v1/keys", operation_id = "replaceKeys", tag = "keys", request_body = Keys,
     responses((status = 200, description = "My keys.", body = Keys), Refusals, Unfit))]
 pub(in crate::portal) async fn put(
@@ -61,7 +61,7 @@ pub(in crate::portal) async fn put(
     may_use_keys(&portal, &person).await?;
     // No more than a workspace takes.
     if keys.len() > MOST_KEYS {
-        return Err(Problem::field("keys", format!("found {}; at most {MOST_KEYS} are allowed", keys.len())));
+        return Err(Problem::field("keys", format!("found {}; allowed: at most {MOST_KEYS}", keys.len())));
     }
     let mut lines: Vec<String> = Vec::new();
     for (index, key) in keys.iter().enumerate() {
@@ -74,7 +74,7 @@ pub(in crate::portal) async fn put(
     }
     let length = lines.iter().map(|line| line.len() + 1).sum::<usize>();
     if length > LONGEST {
-        let message = format!("found {length} bytes; at most {LONGEST} are allowed in all");
+        let message = format!("found {length} bytes in all; allowed: at most {LONGEST}");
         return Err(Problem::field("keys", message));
     }
     let owner = Owner::of(&person);
@@ -93,7 +93,10 @@ pub(in crate::portal) async fn put(
 async fn may_use_keys(portal: &Portal, person: &Person) -> Result<(), Problem> {
     if portal.namespaces.leads_nowhere(person) {
         return if person.username().starts_with("system:serviceaccount:") {
-            Err(Problem::forbidden("A service account has no keys here: put them into the workspace itself."))
+            Err(Problem::forbidden(
+                "A service account has no list of keys. Put the keys into the \
+                 workspace.",
+            ))
         } else {
             Ok(())
         };
@@ -106,8 +109,7 @@ async fn may_use_keys(portal: &Portal, person: &Person) -> Result<(), Problem> {
             Err(problem) => return Err(problem),
         }
     }
-    Err(why
-        .unwrap_or_else(|| Problem::forbidden("Nothing here takes SSH keys: there are no GPU workspaces.")))
+    Err(why.unwrap_or_else(|| Problem::forbidden("This cluster has no kind that uses SSH keys.")))
 }
 
 /// An owner's keys.

@@ -25,7 +25,7 @@ use crate::portal::who::Person;
 pub(in crate::portal) struct Kind {
     kind: String,
     api_version: String,
-    /// As it stands in paths.
+    /// The name in paths.
     plural: String,
     /// The name of its API in this repository, for example gpu-workspace. Absent for an API that
     /// this portal does not know, as are the title, the suffix and the endpoints.
@@ -44,18 +44,19 @@ pub(in crate::portal) struct Kind {
     /// The keys of its connection details.
     #[serde(skip_serializing_if = "Option::is_none")]
     connection_keys: Option<Vec<&'static str>>,
-    /// What it is, as its schema says.
+    /// The description in the schema.
     description: String,
-    /// Whether it is a claim: then its connection details go to a Secret that it names.
+    /// Whether the kind is a claim. A claim names the Secret for its connection details.
     claim: bool,
-    /// Whether I may create one in `namespace`. Absent where no namespace was asked for, nothing says where mine would go, and I may not
-    /// create it in every one: then it is known once I name one.
+    /// Whether I may create the kind in `namespace`. Absent if the request has no namespace, I have
+    /// no default namespace, and I may not create the kind in all namespaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     may_create: Option<bool>,
-    /// The namespace that was asked for, or the first of mine where I may create one.
+    /// The requested namespace, or the first of my namespaces in which I may create the kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     namespace: Option<String>,
-    /// The JSON schema of its spec, from the cluster's own XRD; of a claim, with the Secret for its connection details.
+    /// The JSON schema of the spec from the cluster's XRD. The schema of a claim includes the
+    /// Secret for its connection details.
     #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<Value>,
@@ -64,7 +65,7 @@ pub(in crate::portal) struct Kind {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(in crate::portal) struct Where {
-    /// The namespace that the question whether I may is about.
+    /// The namespace in which `mayCreate` is checked.
     namespace: Option<String>,
 }
 
@@ -88,7 +89,7 @@ pub(in crate::portal) async fn list(
 
 /// A kind.
 #[utoipa::path(get, path = "/api/v1/kinds/{kind}", operation_id = "getKind", tag = "kinds",
-    params(("kind" = String, Path, example = "stockpools", description = "A name of the kind, such as its plural, alone or with .group"), Where),
+    params(("kind" = String, Path, example = "stockpools", description = "A name of the kind, for example its plural, alone or with .group."), Where),
     responses((status = 200, description = "The kind.", body = Kind), Refusals, Absent))]
 pub(in crate::portal) async fn get(
     State(portal): State<Arc<Portal>>,

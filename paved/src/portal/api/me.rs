@@ -14,27 +14,28 @@ use crate::portal::problem::Refusals;
 use crate::portal::signed_in::SignedIn;
 use crate::portal::who::Credential;
 
-/// Whoever asks.
+/// The current user.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct Me {
-    /// As Kubernetes knows me.
+    /// My username in Kubernetes.
     username: String,
-    /// As I know myself: the username without the provider's prefix.
+    /// My username without the provider's prefix.
     login: String,
-    /// As Kubernetes knows them, and as far as the portal may act for them.
+    /// My groups in Kubernetes for which the portal may act.
     groups: Vec<String>,
-    /// What stands in the label `owner` of what is mine.
+    /// The value of the label `owner` of my environments.
     owner: String,
-    /// session, token or kubeconfig.
+    /// `session`, `token` or `kubeconfig`.
     credential: &'static str,
     /// When the session ends (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     expires: Option<String>,
-    /// The public address that I come from, where the portal sees one.
+    /// My public address, if the portal knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
-    /// Where new environments go where none is chosen: the first of these where I may create them.
+    /// Default namespaces. The portal uses the first namespace in which I may create an
+    /// environment.
     namespaces: Vec<String>,
 }
 

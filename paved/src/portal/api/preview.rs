@@ -60,7 +60,7 @@ impl Preview {
     /// A place among those who wait, for as long as it is held.
     fn enter(&self) -> Result<OwnedSemaphorePermit, Problem> {
         Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| {
-            let detail = "The portal composes as many previews as it can: try again in a moment.";
+            let detail = "The portal is composing too many previews. Try again in a moment.";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
         })
     }
@@ -73,59 +73,64 @@ impl Preview {
         compose: impl FnOnce() -> Result<T, Problem> + Send + 'static,
     ) -> Result<Response, Problem> {
         let place = Arc::clone(&self.places).acquire_owned().await;
-        let place = place.map_err(|_| Problem::bad_request("The portal stops."))?;
+        let place = place.map_err(|_| Problem::bad_request("The portal is shutting down."))?;
         let composed = tokio::task::spawn_blocking(move || {
             let _held = (waits, place);
             compose().map(|made| Answer(made).into_response())
         });
-        composed.await.unwrap_or_else(|_| Err(Problem::bad_request("This claim cannot be composed.")))
+        composed.await.unwrap_or_else(|_| {
+            Err(Problem::bad_request(
+                "The preview failed unexpectedly. Ask your platform team to read the log of the \
+                 portal.",
+            ))
+        })
     }
 }
 
-/// What a claim would become.
+/// A preview of an environment.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct Previewed {
-    /// The Composition that would be taken.
+    /// The Composition that would be used.
     composition: String,
-    /// Everything that it will be made of, sooner or later.
+    /// All resources, including resources that are created later.
     parts: Vec<Part>,
-    /// What is made at once, slot by slot, without secrets.
+    /// The resources that are created first, by slot, without secrets.
     resources: Vec<Resource>,
-    /// What the function has to say of it.
+    /// Notes of the function.
     notes: Vec<String>,
-    /// Whether it is a machine that nobody could reach by SSH, as no network is allowed.
+    /// Whether the machine would be unreachable by SSH because no network is allowed.
     ssh_closed: bool,
 }
 
-/// What a change would do.
+/// A preview of a change.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct PreviewedChange {
-    /// The Composition that would be taken.
+    /// The Composition that would be used.
     composition: String,
-    /// The resources that the change touches, slot by slot.
+    /// The resources that the change affects, by slot.
     changes: Vec<ChangedResource>,
-    /// What the function has to say of it.
+    /// Notes of the function.
     notes: Vec<String>,
-    /// Whether it is a machine that nobody could reach by SSH, as no network is allowed.
+    /// Whether the machine would be unreachable by SSH because no network is allowed.
     ssh_closed: bool,
 }
 
-/// A resource that a change touches.
+/// A resource that a change affects.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct ChangedResource {
-    /// Its permanent name in the environment.
+    /// The slot: the permanent name of the resource in the environment.
     slot: String,
     kind: String,
-    /// What becomes of it.
+    /// The effect on the resource.
     action: Action,
-    /// The fields that change, where it stays. Of many only the first are named.
+    /// The changed fields of a resource that is not deleted. A long list is truncated.
     fields: Vec<ChangedField>,
 }
 
-/// What becomes of a resource.
+/// The effect on a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::portal) enum Action {
@@ -134,24 +139,24 @@ pub(in crate::portal) enum Action {
     Delete,
 }
 
-/// A field that changes. Long values are cut.
+/// A changed field. Long values are truncated.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 pub(in crate::portal) struct ChangedField {
-    /// Such as `spec.forProvider.instanceType`.
+    /// The path, for example `spec.forProvider.instanceType`.
     path: String,
-    /// Its value now, where there is one.
+    /// The current value, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<String>,
-    /// Its value afterwards, where there is one.
+    /// The new value, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<String>,
 }
 
-/// A resource that would be made.
+/// A resource that would be created.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct Resource {
-    /// Its permanent name in the environment.
+    /// The slot: the permanent name of the resource in the environment.
     slot: String,
     kind: String,
     /// The object, without secrets.
@@ -159,11 +164,11 @@ pub(in crate::portal) struct Resource {
     manifest: Value,
 }
 
-/// What a claim would become; nothing is made.
+/// Preview an environment, without creating it.
 ///
-/// The API server is not asked: what it would refuse is found by its schema.
+/// The portal checks the schema itself, without a request to the API server.
 #[utoipa::path(post, path = "/api/v1/preview", operation_id = "previewEnvironment", tag = "environments", request_body = Document,
-    responses((status = 200, description = "What it would become.", body = Previewed), Refusals, Unfit))]
+    responses((status = 200, description = "The preview.", body = Previewed), Refusals, Unfit))]
 pub(in crate::portal) async fn preview(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -182,11 +187,11 @@ pub(in crate::portal) async fn preview(
     portal.preview.answer(waits, made).await
 }
 
-/// What a change of an environment would do; nothing is changed.
+/// Preview a change of an environment, without changing it.
 ///
-/// Takes what a PUT takes. What is rejected of the environment as it is, is not rejected again.
+/// Takes the body of a PUT. Does not repeat errors that the current environment already has.
 #[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/preview", operation_id = "previewChange", tag = "environments", params(Place), request_body = Document,
-    responses((status = 200, description = "What it would do.", body = PreviewedChange), Refusals, Absent, Unfit))]
+    responses((status = 200, description = "The effect of the change.", body = PreviewedChange), Refusals, Absent, Unfit))]
 pub(in crate::portal) async fn change(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -229,7 +234,7 @@ pub(in crate::portal) async fn change(
 async fn step(cluster: &Cluster, draft: &Draft) -> Result<Step, Problem> {
     let all = compositions(cluster).await.map_err(|failure| unreadable(&failure))?;
     let all = all.ok_or_else(|| {
-        Problem::forbidden("The portal may not read Compositions, so it cannot say what a claim becomes.")
+        Problem::forbidden("The portal cannot show a preview, because it may not read Compositions.")
     })?;
     let spec = draft.object.get("spec").cloned().unwrap_or_default();
     let suited = all.iter().find(|one| one.serves(&draft.kind) && one.suits(&spec));
@@ -240,7 +245,7 @@ async fn step(cluster: &Cluster, draft: &Draft) -> Result<Step, Problem> {
 }
 
 fn no_composition(kind: &Kind) -> Problem {
-    let detail = format!("No Composition here makes such a {}.", kind.name());
+    let detail = format!("This cluster has no Composition for this {}.", kind.name());
     Problem::new(http::StatusCode::UNPROCESSABLE_ENTITY, detail)
 }
 
@@ -272,7 +277,10 @@ async fn configs(cluster: &Cluster) -> Result<Vec<Value>, Problem> {
 
 fn unreadable(failure: &Failure) -> Problem {
     tracing::warn!(%failure, "a claim cannot be previewed");
-    Problem::new(http::StatusCode::BAD_GATEWAY, "The cluster's Compositions cannot be read just now.")
+    Problem::new(
+        http::StatusCode::BAD_GATEWAY,
+        "The cluster's Compositions could not be read. Try again in a moment.",
+    )
 }
 
 /// What the function makes of a claim.
@@ -306,7 +314,7 @@ impl Composed {
         let fatal = |fields: Vec<FieldError>| Rejected { words: String::new(), fields };
         let broken = |message: String| fatal(vec![FieldError::new(String::new(), message)]);
         let refused = |violations: Vec<Violation>| Rejected {
-            words: format!("{title} is refused: "),
+            words: format!("{title} is rejected: "),
             fields: violations.into_iter().map(|one| FieldError::new(one.path, one.message)).collect(),
         };
         let seen = Observed::of(before.cloned().into_iter().collect());
@@ -337,8 +345,12 @@ impl Composed {
         let ssh_closed = is_closed_to_ssh(&text(&document["kind"]), &resources);
         let closed = ssh_closed.then(|| "Nobody can connect by SSH: no network is allowed.".to_owned());
         let others = step.others.iter();
-        let others =
-            others.map(|other| format!("A preview does not run {other}, another step of the Composition."));
+        let others = others.map(|other| {
+            format!(
+                "The preview does not include {other}, another step of the \
+                 Composition."
+            )
+        });
         let warnings = of(Severity::Warning).map(|result| result.message.clone());
         Ok(Self {
             composition: text(&step.composition["metadata"]["name"]),
@@ -369,7 +381,7 @@ impl PreviewedChange {
     fn unknown(step: &Step) -> Self {
         let composition = step.composition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let notes =
-            vec!["This environment is rejected as it is, so its resources are not compared.".to_owned()];
+            vec!["The current environment is rejected, so the preview cannot compare resources.".to_owned()];
         Self { composition, changes: Vec::new(), notes, ssh_closed: false }
     }
 }

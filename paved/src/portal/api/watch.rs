@@ -26,13 +26,15 @@ const RETRY: Duration = Duration::from_secs(1);
 /// How long a client may take to read an event before it counts as slow.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Environments as they change, as Server-Sent Events.
+/// Changes of environments, as Server-Sent Events.
 ///
-/// First `snapshot` (`{"total"}`, whatever was known before is void) and an `added` for each, or what was
-/// missed since `Last-Event-ID`; then `synced`; then `added`, `modified` and `deleted` as they happen. `heartbeat` says that the line
-/// stands; `reset` (`{"reason"}`) that it ends, and that one may come back unless one has signed out.
+/// The stream starts with `snapshot` (`{"total"}`, which replaces all earlier state) and one
+/// `added` for each environment, or with the events since `Last-Event-ID`. Then it sends `synced`,
+/// and `added`, `modified` and `deleted` for each change. `heartbeat` shows that the connection
+/// works. `reset` (`{"reason"}`) ends the stream. The client may reconnect, except after a
+/// sign-out.
 #[utoipa::path(get, path = "/api/v1/watch", operation_id = "watchEnvironments", tag = "environments",
-    params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was read.")),
+    params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client read.")),
     responses((status = 200, description = "Events.", body = String, content_type = "text/event-stream"), Refusals, Crowded))]
 pub(in crate::portal) async fn watch(
     State(portal): State<Arc<Portal>>,

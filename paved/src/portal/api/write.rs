@@ -21,7 +21,8 @@ const METADATA: [&str; 5] = ["name", "namespace", "labels", "annotations", "reso
 const KEPT: [&str; 3] = ["finalizers", "ownerReferences", "generateName"];
 
 /// As the API server answers a document that is out of date.
-const STALE: &str = "the object has been modified; read its latest version, and apply your changes to it";
+const STALE: &str = "the object has been modified. Read its latest version, and apply your \
+                     changes to it.";
 
 /// What is written into an environment.
 pub(in crate::portal) struct Draft {
@@ -43,12 +44,12 @@ impl Draft {
     ) -> Result<Self, Problem> {
         let kind = portal.catalog.seen().of_document(&document)?;
         let Value::Object(mut document) = document else {
-            return Err(Problem::field("body", "an object is needed"));
+            return Err(Problem::field("body", "allowed: an object"));
         };
         let metadata = document.remove("metadata").unwrap_or_else(|| json!({}));
         let mut metadata = checked(metadata, before)?;
         let text = |key: &str| metadata.get(key).and_then(Value::as_str).map(str::to_owned);
-        let name = text("name").ok_or_else(|| Problem::field("metadata.name", "a name is needed"))?;
+        let name = text("name").ok_or_else(|| Problem::field("metadata.name", "required"))?;
         name_fits(&name)?;
         let namespace = text("namespace");
         let namespace = portal.namespaces.choose(&portal.access, person, &kind, namespace.as_deref()).await?;
@@ -84,7 +85,7 @@ impl Draft {
         // Status is the function's: whoever sends one back with the rest means nothing by it.
         let known = ["apiVersion", "kind", "status"];
         if let Some(field) = document.keys().find(|field| !known.contains(&field.as_str())) {
-            return Err(Problem::field(field, "is not known; metadata and spec are allowed"));
+            return Err(Problem::field(field, "unknown field; allowed: metadata and spec"));
         }
         Ok(Self { kind, namespace, name, object })
     }
@@ -157,7 +158,8 @@ impl Draft {
         dry_run: bool,
     ) -> Result<DynamicObject, Problem> {
         if self.object["metadata"]["resourceVersion"].as_str().is_none_or(str::is_empty) {
-            let message = "is needed: the one that you have read, so that nobody's change is lost";
+            let message = "required: the version that you have read, so that no other change is \
+                           lost";
             return Err(Problem::field("metadata.resourceVersion", message));
         }
         let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
@@ -219,8 +221,9 @@ fn is_bound_as_before(spec: &Value, before: &Value) -> Result<(), Problem> {
     for (group, field) in BINDINGS {
         let path = format!("{group}/{field}");
         if spec.pointer(&path).unwrap_or(&Value::Null) != before.pointer(&path).unwrap_or(&Value::Null) {
-            let message = "belongs to Crossplane, which binds claims, composites and resources: leave it out, or leave \
-                           it as it is";
+            let message = "only Crossplane may change this field. Leave the field out, or keep \
+                           its current \
+                 value.";
             return Err(Problem::field(&format!("spec{}", path.replace('/', ".")), message));
         }
     }
@@ -343,7 +346,7 @@ fn told(what: &str, person: &Person, key: &Key) {
 pub(in crate::portal) fn name_fits(text: &str) -> Result<(), Problem> {
     name("metadata.name", text)?;
     if text.len() > 63 {
-        let message = format!("found {} characters; at most 63 are allowed", text.len());
+        let message = format!("found {} characters; allowed: at most 63", text.len());
         return Err(Problem::field("metadata.name", message));
     }
     Ok(())
@@ -362,7 +365,7 @@ fn checked(metadata: Value, before: Option<&DynamicObject>) -> Result<Map<String
         "deletionGracePeriodSeconds",
     ];
     let Value::Object(mut metadata) = metadata else {
-        return Err(Problem::field("metadata", "an object is needed"));
+        return Err(Problem::field("metadata", "allowed: an object"));
     };
     let is_ignored = |field: &str| {
         // What is new has no version yet: the API server fails on one rather than refuse it.
@@ -372,19 +375,19 @@ fn checked(metadata: Value, before: Option<&DynamicObject>) -> Result<Map<String
     metadata.retain(|field, _| !is_ignored(field));
     if let Some(field) = metadata.keys().find(|field| !METADATA.contains(&field.as_str())) {
         let field = format!("metadata.{field}");
-        return Err(Problem::field(&field, format!("is not allowed; {} are", METADATA.join(", "))));
+        return Err(Problem::field(&field, format!("unknown field; allowed: {}", METADATA.join(", "))));
     }
     for place in ["labels", "annotations"] {
         let texts = metadata.get(place).is_none_or(|entries| {
             entries.as_object().is_some_and(|entries| entries.values().all(Value::is_string))
         });
         if !texts {
-            return Err(Problem::field(&format!("metadata.{place}"), "keys with texts are needed"));
+            return Err(Problem::field(&format!("metadata.{place}"), "allowed: names with texts"));
         }
     }
     for text in ["name", "namespace", "resourceVersion"] {
         if metadata.get(text).is_some_and(|value| !value.is_string()) {
-            return Err(Problem::field(&format!("metadata.{text}"), "a text is needed"));
+            return Err(Problem::field(&format!("metadata.{text}"), "allowed: a text"));
         }
     }
     let before = before.map(|before| serde_json::to_value(&before.metadata).unwrap_or_default());

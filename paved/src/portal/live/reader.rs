@@ -72,7 +72,7 @@ impl Reader {
         if portal.live.unseen() > AWAY {
             return Err(Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "The Kubernetes API does not answer just now.",
+                "The Kubernetes API does not respond.",
             ));
         }
         let mut beat = interval(BEAT);

@@ -11,79 +11,83 @@ use utoipa::ToSchema;
 use super::cause::{Cause, Diagnosis};
 use crate::environment::{self, Environment};
 
-/// An environment: what it is, and how it fares.
+/// An environment and its state.
 #[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Environment)]
 pub(in crate::portal) struct View {
     pub(in crate::portal) api_version: String,
     pub(in crate::portal) kind: String,
-    /// The kind's plural name, as it stands in paths.
+    /// The plural name of the kind, as in paths.
     pub(in crate::portal) plural: String,
     pub(in crate::portal) namespace: String,
     pub(in crate::portal) name: String,
     pub(in crate::portal) uid: String,
-    /// Changes whenever the object does; an update names it.
+    /// The version of the object. An update needs the version.
     pub(in crate::portal) resource_version: String,
-    /// RFC 3339.
+    /// Time in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) created_at: Option<String>,
-    /// RFC 3339; since then it is being deleted.
+    /// Time in RFC 3339 at which the deletion was requested.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) deleted_at: Option<String>,
-    /// The login of whoever it belongs to.
+    /// The login of the owner.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) owner: Option<String>,
     pub(in crate::portal) labels: BTreeMap<String, String>,
-    /// Pending, Provisioning, Ready, Failed, Deleting, Paused, OutOfSync (it works as it did, and Crossplane cannot bring it in step with its spec), a reason for which its spec is refused, or an API's own word.
+    /// Pending, Provisioning, Ready, Failed, Deleting, Paused or OutOfSync, the reason of a
+    /// rejected spec, or a phase of one API. OutOfSync: the environment works, but Crossplane
+    /// cannot apply its spec.
     pub(in crate::portal) phase: String,
-    /// Whether it is ready as its newest spec asks for.
+    /// Whether the environment is ready for its latest spec.
     pub(in crate::portal) ready: bool,
-    /// Whether something failed or is refused: it will not become ready by itself.
+    /// Whether a resource failed or the spec is rejected. Such an environment needs a change to
+    /// become ready.
     pub(in crate::portal) failed: bool,
-    /// What it waits for, or what failed, in a sentence.
+    /// The reason why the environment waits or failed, in one sentence.
     pub(in crate::portal) message: String,
     /// Why it is not ready, as far as there is more to say than that it is being made.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) diagnosis: Option<Diagnosis>,
-    /// How many parts are ready, of how many: `4/6`; since it is being deleted, how many are gone.
+    /// The number of ready resources, of all: `4/6`. During a deletion, the number of deleted
+    /// resources.
     pub(in crate::portal) progress: String,
-    /// Where people reach it.
+    /// The address for users.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) endpoint: Option<String>,
-    /// The Composition that it was given.
+    /// The Composition of the environment.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) composition: Option<String>,
-    /// Everything that it is made of.
+    /// All resources of the environment.
     pub(in crate::portal) parts: Vec<Part>,
-    /// What deleting it deletes and keeps. Absent where its template is of an older schema revision.
+    /// The effect of a deletion. Absent if the Composition uses an older schema revision.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) on_deletion: Option<OnDeletion>,
-    /// The kind's own status fields.
+    /// The status fields of the kind.
     #[schema(value_type = Object)]
     pub(in crate::portal) status: BTreeMap<String, Value>,
 }
 
-/// A part of an environment.
+/// A resource of an environment.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct Part {
-    /// Its permanent name in the environment.
+    /// The slot: the permanent name of the resource in the environment.
     pub(in crate::portal) slot: String,
     pub(in crate::portal) kind: String,
-    /// Its object's name in the cluster.
+    /// Name of the object in the cluster.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) name: Option<String>,
-    /// Its name or id in the cloud.
+    /// Name or id of the resource in the cloud.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) external_name: Option<String>,
     pub(in crate::portal) ready: bool,
-    /// RFC 3339: since when it has been so.
+    /// Time in RFC 3339 of the last change of state.
     pub(in crate::portal) since: String,
-    /// What it is doing, where it is not as it should be.
+    /// The reason why the resource is not ready.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) reason: Option<String>,
-    /// Where its provider refused something, the provider's own words.
+    /// The provider's message, if the provider rejected a request.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) message: Option<String>,
     /// Why it is not ready, or why a change of it failed.
@@ -100,12 +104,12 @@ impl From<ResourceStatus> for Part {
     }
 }
 
-/// What deleting an environment deletes and keeps.
+/// The effect of deleting an environment.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
 pub(in crate::portal) struct OnDeletion {
-    /// What is deleted.
+    /// The resources that are deleted.
     pub(in crate::portal) deletes: Vec<Deleted>,
-    /// What stays. In a cloud it may go on costing money.
+    /// The resources that are kept. The cloud may bill them.
     pub(in crate::portal) keeps: Vec<Kept>,
 }
 
@@ -113,27 +117,27 @@ pub(in crate::portal) struct OnDeletion {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct Deleted {
-    /// Its permanent name in the environment.
+    /// The slot: the permanent name of the resource in the environment.
     pub(in crate::portal) slot: String,
     pub(in crate::portal) kind: String,
-    /// Its name or id in the cloud, or in its cluster.
+    /// Name or id of the resource in the cloud or in its cluster.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) name: Option<String>,
-    /// Whether people's data is deleted with it.
+    /// Whether users' data is deleted with the resource.
     pub(in crate::portal) has_data: bool,
 }
 
-/// A resource that stays when its environment is deleted, or what stays of one that is deleted.
+/// A resource that is kept when its environment is deleted, or a remainder of a deleted resource.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
 pub(in crate::portal) struct Kept {
-    /// The resource's permanent name in the environment.
+    /// The slot: the permanent name of the resource in the environment.
     pub(in crate::portal) slot: String,
-    /// The kind of what stays, such as Bucket or Snapshot.
+    /// The kind that is kept, for example Bucket or Snapshot.
     pub(in crate::portal) kind: String,
-    /// The name or id of what stays.
+    /// Name or id of the kept resource.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) name: Option<String>,
-    /// Until when it stays, in words that follow "until".
+    /// The end of the retention, in words that follow "until".
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::portal) until: Option<String>,
 }
@@ -205,7 +209,7 @@ impl View {
             unseen => format!("; the portal does not see {unseen} of them"),
         };
         self.progress = format!("{}/{of}", of.saturating_sub(*count));
-        self.message = format!("is being deleted: {count} of {of} parts are left{unseen}");
+        self.message = format!("is being deleted: {count} of {of} resources are left{unseen}");
         self.parts.clone_from(parts);
         self
     }

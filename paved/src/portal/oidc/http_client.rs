@@ -58,7 +58,7 @@ impl HttpClient {
             let added = added.and_then(|one| roots.add(one).map_err(|error| error.to_string()));
             added.map_err(|error| {
                 Failure::Usage(format!(
-                    "--oidc-ca-file: found something else; certificates as PEM are needed: {error}"
+                    "--oidc-ca-file: found no certificate; allowed: certificates as PEM: {error}"
                 ))
             })?;
         }

@@ -99,14 +99,16 @@ impl Revoked {
         });
         if !self.has_room(person, expires) {
             let detail = format!(
-                "You are signed out here; other replicas of the portal do not know it before the session ends by itself: you have ended {EACH} others not long ago."
+                "You are signed out here. Other replicas accept the session until it expires, \
+                 because you ended {EACH} other sessions recently."
             );
             return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
         }
         let Some(maps) = &self.maps else { return Ok(()) };
         write(maps, id, expires).await.map_err(|error| {
             tracing::error!(%error, "other replicas cannot be told that a session has ended");
-            let detail = "You are signed out here; other replicas of the portal may not know it before the session ends by itself.";
+            let detail = "You are signed out here. Other replicas of the portal may accept the \
+                          session until it expires.";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
         })
     }

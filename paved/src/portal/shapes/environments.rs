@@ -30,15 +30,15 @@ const KIND: &str = "ApplicationEnvironment";
 #[allow(dead_code)]
 #[schema(rename_all = "camelCase", example = json!({"name": "shop", "nodeSize": "small"}))]
 pub(in crate::portal) struct NewEnvironment {
-    /// What the environment's name begins with; mine stands behind it.
+    /// The first part of the name. The portal appends my name.
     #[schema(min_length = 1)]
     name: String,
-    /// small, medium or large
+    /// `small`, `medium` or `large`.
     #[schema(default = "small")]
     node_size: Option<String>,
 }
 
-/// An environment that is being made.
+/// An environment that is being created.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct Creating {
@@ -46,7 +46,7 @@ pub(in crate::portal) struct Creating {
     status: &'static str,
     /// `<name>-<user>`
     name: String,
-    /// As the WebSocket tells it, and the label `request-id`.
+    /// The request id in messages of the WebSocket and in the label `request-id`.
     request_id: String,
 }
 
@@ -55,9 +55,9 @@ pub(super) fn kinds(portal: &Portal) -> Vec<Kind> {
     api(KIND).map(|api| portal.catalog.seen().of_api(api)).unwrap_or_default()
 }
 
-/// Make an application environment.
+/// Create an application environment.
 #[utoipa::path(post, path = "/api/environments/", operation_id = "createApplicationEnvironment", tag = "application environments", request_body = NewEnvironment,
-    responses((status = 202, description = "It is being made.", body = Creating), Refusals, Unfit, Conflicts))]
+    responses((status = 202, description = "The environment is being created.", body = Creating), Refusals, Unfit, Conflicts))]
 pub(in crate::portal) async fn create(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -75,7 +75,12 @@ async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Creating
     let owner = Owner::of(person);
     let name = environment_name(asked, &owner)?;
     let kind = kinds(portal).into_iter().next();
-    let kind = kind.ok_or_else(|| Problem::not_found("This cluster makes no application environments."))?;
+    let kind = kind.ok_or_else(|| {
+        Problem::not_found(
+            "This cluster has no kind for application \
+             environments.",
+        )
+    })?;
     let namespace = portal.namespaces.choose(&portal.access, person, &kind, None).await?;
     let request_id = unique(16)?;
     let selector = json!({"matchLabels": {"provider": "gcp"}});
@@ -94,8 +99,10 @@ async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Creating
 /// `<name>-<user>`
 fn environment_name(asked: &str, owner: &Owner) -> Result<String, Problem> {
     if slug(asked) != asked {
-        let message =
-            format!("found {asked:?}; small letters, digits and single dashes between them are allowed");
+        let message = format!(
+            "found {asked:?}; allowed: lowercase letters, digits and single hyphens \
+                     between them"
+        );
         return Err(Problem::field("name", message));
     }
     let user = slug(&owner.login);
@@ -105,7 +112,10 @@ fn environment_name(asked: &str, owner: &Owner) -> Result<String, Problem> {
         let left = 62_usize.saturating_sub(user.len());
         Problem::field(
             "name",
-            format!("found {} characters; at most {left} are allowed before your own name", asked.len()),
+            format!(
+                "found {} characters; allowed: at most {left}, because your name is appended",
+                asked.len()
+            ),
         )
     };
     name_fits(&name).map_err(too_long)?;

@@ -39,10 +39,11 @@ const LARGEST: usize = 16 * 1024;
 /// Not signed in.
 const UNAUTHORIZED: u16 = 4401;
 
-/// Application environments of mine as they change, by WebSocket.
+/// Changes of my application environments, by WebSocket.
 ///
-/// Messages are `{requestId, name, status, eventType}`. What there is comes first, as ADDED.
-/// Who I am says the session, or the header Authorization, or a first message `{"token": "…"}`; a token in the URL is ignored.
+/// Messages are `{requestId, name, status, eventType}`. The stream starts with existing
+/// environments, as ADDED. The session, the header Authorization or a first message `{"token":
+/// "…"}` identifies the user. A token in the URL is ignored.
 #[utoipa::path(get, path = "/ws/status/", operation_id = "watchApplicationEnvironments", tag = "application environments",
     responses((status = 101, description = "A WebSocket."), Refusals))]
 pub(in crate::portal) async fn status(
@@ -50,7 +51,7 @@ pub(in crate::portal) async fn status(
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
-    let upgrade = upgrade.map_err(|_| Problem::bad_request("Here is a WebSocket, and nothing else."))?;
+    let upgrade = upgrade.map_err(|_| Problem::bad_request("This path only serves WebSockets."))?;
     let who = match person(&portal, &headers).await? {
         Some(person) => Who::Known(person),
         None => Who::Unknown(portal.streams.admit()?),
@@ -75,7 +76,7 @@ async fn talk(portal: Arc<Portal>, who: Who, mut socket: WebSocket) {
         Who::Unknown(_place) => match introduced(&portal, &mut socket).await {
             Ok(person) => person,
             Err(problem) if problem.status() == 401 => {
-                return close(socket, UNAUTHORIZED, "a session or a token is needed").await;
+                return close(socket, UNAUTHORIZED, "send a session or a token").await;
             }
             Err(_) => return close(socket, close_code::AGAIN, "unavailable").await,
         },
@@ -91,7 +92,7 @@ async fn talk(portal: Arc<Portal>, who: Who, mut socket: WebSocket) {
 
 /// Whoever the first message's token means.
 async fn introduced(portal: &Portal, socket: &mut WebSocket) -> Result<Arc<Person>, Problem> {
-    let nobody = || Problem::unauthorized("The first message holds no token.");
+    let nobody = || Problem::unauthorized("The first message has no token.");
     let first = timeout(FIRST, async {
         loop {
             match socket.recv().await? {

@@ -32,7 +32,7 @@ const KIND: &str = "StockPool";
 /// The header by which a client asks again for the same.
 const IDEMPOTENCY: &str = "idempotency-key";
 
-/// Whether the API lives.
+/// Returns 200 while the API runs.
 #[derive(Serialize, ToSchema)]
 pub(in crate::portal) struct Health {
     /// ok
@@ -44,21 +44,21 @@ pub(in crate::portal) struct Health {
 #[allow(dead_code)]
 #[schema(rename_all = "camelCase", example = json!({"name": "render", "specName": "g1.1", "replicas": 2}))]
 pub(in crate::portal) struct NewStockPool {
-    /// One is made up where there is none.
+    /// The name. Default: a generated name.
     name: Option<String>,
-    /// Mine where there is none.
+    /// The namespace. Default: my namespace.
     namespace: Option<String>,
-    /// Such as g1.1.
+    /// For example g1.1.
     #[schema(min_length = 1)]
     spec_name: String,
-    /// Image of the pods.
+    /// Container image of the pods.
     image: Option<String>,
-    /// Memory of each pod: a quantity, such as 2Gi.
+    /// Memory per pod: a quantity, for example 2Gi.
     memory: Option<String>,
-    /// GPUs of each pod.
+    /// Number of GPUs per pod.
     #[schema(minimum = 0, maximum = 16)]
     gpu: Option<i64>,
-    /// How many pods to keep in stock.
+    /// Number of pods.
     #[schema(minimum = 0, maximum = 2_147_483_647)]
     replicas: i64,
 }
@@ -78,7 +78,7 @@ pub(in crate::portal) struct StockPool {
     creation_timestamp: Option<String>,
 }
 
-/// How it fares.
+/// The state.
 #[derive(Serialize, ToSchema)]
 #[schema(as = StockPoolStatus)]
 pub(in crate::portal) struct Status {
@@ -87,7 +87,7 @@ pub(in crate::portal) struct Status {
     allocated: Option<i64>,
 }
 
-/// The making of a stock pool.
+/// A job that creates a stock pool.
 // The names are those that clients know.
 #[allow(clippy::struct_field_names)]
 #[derive(Serialize, ToSchema)]
@@ -95,7 +95,7 @@ pub(in crate::portal) struct Status {
 pub(in crate::portal) struct Job {
     #[serde(rename = "jobID")]
     job_id: String,
-    /// succeeded: the claim stands; deleting: it goes again.
+    /// `succeeded` if the claim exists; `deleting` while the claim is deleted.
     status: &'static str,
     namespace: String,
     name: String,
@@ -103,8 +103,8 @@ pub(in crate::portal) struct Job {
     created_at: Option<String>,
 }
 
-/// Whether the API lives.
-#[utoipa::path(get, path = "/api/v1/health", operation_id = "getHealth", tag = "stock pools", responses((status = 200, description = "It lives.", body = Health)))]
+/// Returns 200 while the API runs.
+#[utoipa::path(get, path = "/api/v1/health", operation_id = "getHealth", tag = "stock pools", responses((status = 200, description = "The process runs.", body = Health)))]
 pub(in crate::portal) async fn health() -> Answer<Health> {
     Answer(Health { status: "ok" })
 }
@@ -136,9 +136,9 @@ impl StockPool {
     }
 }
 
-/// The stock pools that I may see.
+/// The stock pools that I may read.
 #[utoipa::path(get, path = "/api/v1/operator/stockpools", operation_id = "listStockPools", tag = "stock pools",
-    responses((status = 200, description = "All of them.", body = Vec<StockPool>), Refusals))]
+    responses((status = 200, description = "The list.", body = Vec<StockPool>), Refusals))]
 pub(in crate::portal) async fn list(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -148,12 +148,13 @@ pub(in crate::portal) async fn list(
     Ok(Answer(all.iter().map(|entry| StockPool::of(entry)).collect()))
 }
 
-/// Make a stock pool.
+/// Create a stock pool.
 ///
-/// With the same `Idempotency-Key` it is made once, and the same job is answered; another body under it is a conflict.
+/// Requests with the same `Idempotency-Key` create one pool and return one job. A different body is
+/// a conflict.
 #[utoipa::path(post, path = "/api/v1/operator/stockpools", operation_id = "createStockPool", tag = "stock pools", request_body = NewStockPool,
-    params(("Idempotency-Key" = Option<String>, Header, description = "The client's own word for this request: at most 255 visible characters.")),
-    responses((status = 202, description = "The claim is made: the job.", body = Job), Refusals, Unfit, Conflicts))]
+    params(("Idempotency-Key" = Option<String>, Header, description = "The client's id of this request: at most 255 visible characters.")),
+    responses((status = 202, description = "The claim is created: the job.", body = Job), Refusals, Unfit, Conflicts))]
 pub(in crate::portal) async fn create(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -175,7 +176,7 @@ struct Wanted<'b> {
 impl<'b> Wanted<'b> {
     fn of(body: &'b Value) -> Result<Self, Problem> {
         let body: &Map<String, Value> =
-            body.as_object().ok_or_else(|| Problem::field("body", "an object is needed"))?;
+            body.as_object().ok_or_else(|| Problem::field("body", "allowed: an object"))?;
         only(body, &["name", "namespace", "specName", "image", "memory", "gpu", "replicas"])?;
         let mut spec = Map::new();
         let name = text(body, "specName")?.ok_or_else(|| Problem::field("specName", "is required"))?;
@@ -195,7 +196,7 @@ impl<'b> Wanted<'b> {
                 Some(number) => Ok(Some(number)),
                 None => Err(Problem::field(
                     field,
-                    format!("found {value}; a whole number from 0 to {most} is needed"),
+                    format!("found {value}; allowed: a whole number from 0 to {most}"),
                 )),
             },
         };
@@ -234,7 +235,7 @@ async fn make(portal: &Portal, person: &Person, headers: &HeaderMap, body: &Valu
         return again(&job_id, &wanted, object);
     }
     let kind = kinds(portal).into_iter().next();
-    let kind = kind.ok_or_else(|| Problem::not_found("This cluster makes no stock pools."))?;
+    let kind = kind.ok_or_else(|| Problem::not_found("This cluster has no kind for stock pools."))?;
     let namespace = portal.namespaces.choose(&portal.access, person, &kind, wanted.namespace).await?;
     let name = wanted.name.map_or_else(|| format!("pool-{}", &job_id[..12]), str::to_owned);
     let mut draft = Draft::new(kind.clone(), namespace.clone(), name.clone(), &owner, wanted.spec.clone());
@@ -268,7 +269,7 @@ fn again(job_id: &str, wanted: &Wanted<'_>, object: &DynamicObject) -> Result<Jo
     if before == Some(&wanted.hash()) {
         return Ok(job(job_id, object));
     }
-    Err(Problem::conflict("Idempotency-Key: another request was made under this key before."))
+    Err(Problem::conflict("Idempotency-Key: the key belongs to another request. Use a new key."))
 }
 
 fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
@@ -277,7 +278,7 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let fits = |text: &&str| !text.is_empty() && text.len() <= 255 && !text.contains(char::is_control);
     let text = text.filter(fits);
     text.map(|text| Some(text.to_owned()))
-        .ok_or_else(|| Problem::field("Idempotency-Key", "1 to 255 visible characters are needed"))
+        .ok_or_else(|| Problem::field("Idempotency-Key", "allowed: 1 to 255 visible characters"))
 }
 
 fn label<'o>(object: &'o DynamicObject, key: &str) -> Option<&'o String> {
@@ -309,15 +310,15 @@ fn job(job_id: &str, object: &DynamicObject) -> Job {
     }
 }
 
-/// How the making of a stock pool fares.
-#[utoipa::path(get, path = "/api/v1/operator/jobs/{jobID}", operation_id = "getJob", tag = "stock pools", params(("jobID" = String, Path, description = "As the answer to the POST says it.", example = "0123456789abcdef0123456789abcdef")),
+/// The state of a job that creates a stock pool.
+#[utoipa::path(get, path = "/api/v1/operator/jobs/{jobID}", operation_id = "getJob", tag = "stock pools", params(("jobID" = String, Path, description = "The id in the response to the POST.", example = "0123456789abcdef0123456789abcdef")),
     responses((status = 200, description = "The job.", body = Job), Refusals, Absent))]
 pub(in crate::portal) async fn job_of(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
     Path(job_id): Path<String>,
 ) -> Result<Answer<Job>, Problem> {
-    let absent = || Problem::not_found("There is no such job.");
+    let absent = || Problem::not_found("Job not found.");
     if job_id.len() != 32
         || !job_id.bytes().all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase())
     {

@@ -34,12 +34,12 @@ const OWNER: usize = 128;
 #[allow(dead_code)]
 #[schema(rename_all = "camelCase", example = json!({"owner": "ada", "instanceType": "g4dn.xlarge"}))]
 pub(in crate::portal) struct NewWorkspace {
-    /// Me; somebody else where I may act for them.
+    /// The owner: me, or another user if I may act for them.
     #[schema(min_length = 1)]
     owner: String,
-    /// Such as g4dn.xlarge.
+    /// For example g4dn.xlarge.
     instance_type: Option<String>,
-    /// Such as 4.8.0.
+    /// For example 4.8.0.
     opencv_version: Option<String>,
 }
 
@@ -48,19 +48,19 @@ pub(in crate::portal) struct NewWorkspace {
 #[serde(rename_all = "camelCase")]
 pub(in crate::portal) struct Workspace {
     name: String,
-    /// The login of whoever it belongs to.
+    /// The login of the owner.
     owner: String,
     instance_type: Option<String>,
     status: Status,
     creation_timestamp: Option<String>,
 }
 
-/// How it fares.
+/// The state.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = WorkspaceStatus)]
 pub(in crate::portal) struct Status {
-    /// Pending where nothing is known yet.
+    /// The phase; Pending if unknown.
     phase: String,
     instance_id: Option<String>,
     public_ip: Option<String>,
@@ -91,9 +91,9 @@ fn kinds(portal: &Portal) -> Vec<Kind> {
     portal.catalog.seen().workspaces()
 }
 
-/// Make a workspace.
+/// Create a workspace.
 #[utoipa::path(post, path = "/api/workspaces", operation_id = "createWorkspace", tag = "workspaces", request_body = NewWorkspace,
-    responses((status = 202, description = "It is being made: the object.", body = Object), Refusals, Unfit, Conflicts))]
+    responses((status = 202, description = "The workspace is being created: the object.", body = Object), Refusals, Unfit, Conflicts))]
 pub(in crate::portal) async fn create(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -109,7 +109,7 @@ async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Value, P
     let named = text(body, "owner")?.ok_or_else(|| Problem::bad_request("Owner field is required."))?;
     let owner = Owner::named(portal, person, Some(named)).await?;
     let kind = kinds(portal).into_iter().next();
-    let kind = kind.ok_or_else(|| Problem::not_found("This cluster makes no workspaces."))?;
+    let kind = kind.ok_or_else(|| Problem::not_found("This cluster has no kind for workspaces."))?;
     let namespace = portal.namespaces.choose(&portal.access, person, &kind, None).await?;
     let name = workspace_name(named)?;
     let mut parameters = Map::new();
@@ -141,14 +141,17 @@ fn workspace_name(owner: &str) -> Result<String, Problem> {
     let letters = owner.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase());
     let letters: String = letters.take(LONGEST).collect();
     if letters.is_empty() {
-        return Err(Problem::field("owner", format!("found {owner:?}; letters or digits are needed")));
+        return Err(Problem::field(
+            "owner",
+            format!("found {owner:?}; allowed: a text with letters or digits"),
+        ));
     }
     Ok(format!("ws-{letters}-{}", unique(4)?))
 }
 
-/// The workspaces that I may see.
+/// The workspaces that I may read.
 #[utoipa::path(get, path = "/api/workspaces", operation_id = "listWorkspaces", tag = "workspaces",
-    responses((status = 200, description = "All of them.", body = Vec<Workspace>), Refusals))]
+    responses((status = 200, description = "The list.", body = Vec<Workspace>), Refusals))]
 pub(in crate::portal) async fn list(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -159,8 +162,8 @@ pub(in crate::portal) async fn list(
 }
 
 /// Delete a workspace.
-#[utoipa::path(delete, path = "/api/workspaces/{name}", operation_id = "deleteWorkspace", tag = "workspaces", params(("name" = String, Path, description = "Its name.", example = "ws-ada-0123abcd")),
-    responses((status = 204, description = "It is being deleted."), Refusals, Absent, Conflicts))]
+#[utoipa::path(delete, path = "/api/workspaces/{name}", operation_id = "deleteWorkspace", tag = "workspaces", params(("name" = String, Path, description = "The name.", example = "ws-ada-0123abcd")),
+    responses((status = 204, description = "The object is being deleted."), Refusals, Absent, Conflicts))]
 pub(in crate::portal) async fn delete(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
@@ -186,7 +189,8 @@ async fn remove(portal: &Portal, person: &Person, asked: &str) -> Result<(), Pro
             return Err(absent());
         }
         return Err(Problem::conflict(
-            "Workspaces of this name are in several namespaces: delete it under /api/v1/environments.",
+            "Several namespaces have a workspace of this name. Delete it under \
+             /api/v1/environments.",
         ));
     };
     let place = (object.metadata.namespace.as_deref().unwrap_or_default(), asked);

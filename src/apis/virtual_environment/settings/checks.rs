@@ -36,7 +36,7 @@ pub const IDENTITY: &str = "^/subscriptions/[0-9a-fA-F-]{36}/resourceGroups/[A-Z
 pub(in crate::apis::virtual_environment) fn version(version: &str) -> Result<(), Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(VERSION).ok());
     let fits = |version: &str| PATTERN.as_ref().is_some_and(|pattern| pattern.is_match(version));
-    check::shape(version, 64, fits, "a whole version such as 1.2.3").map(|_| ())
+    check::shape(version, 64, fits, "a full version, for example 1.2.3").map(|_| ())
 }
 
 /// What a text has to be like: how long at most, its pattern, and both in words.
@@ -62,15 +62,28 @@ impl Kind {
     }
 }
 
-static PLACE: Kind = Kind::new(63, || Regex::new(NAME).ok(), "a region or zone such as europe-west1");
-static PROJECT: Kind = Kind::new(63, || Regex::new(NAME).ok(), "the name of a project such as acme-dev");
+static PLACE: Kind = Kind::new(
+    63,
+    || Regex::new(NAME).ok(),
+    "a region or zone, for example \
+    europe-west1",
+);
+static PROJECT: Kind = Kind::new(
+    63,
+    || Regex::new(NAME).ok(),
+    "the name of a project, for \
+    example acme-dev",
+);
 static NETWORK: Kind = Kind::new(512, || Regex::new(PATH).ok(), "the name or the path of a network");
-static REGION: Kind = Kind::new(32, || Regex::new(NAME).ok(), "a region such as eu-west-1");
+static REGION: Kind = Kind::new(32, || Regex::new(NAME).ok(), "a region, for example eu-west-1");
 static SUBNET_ID: Kind =
-    Kind::new(24, || Regex::new(SUBNET).ok(), "a subnet such as subnet-0a1b2c3d4e5f60718");
-static ROLE_ARN: Kind =
-    Kind::new(2048, || Regex::new(aws::ROLE).ok(), "a role such as arn:aws:iam::123456789012:role/nodes");
-static LOCATION: Kind = Kind::new(63, || Regex::new(NAME).ok(), "a location such as westeurope");
+    Kind::new(24, || Regex::new(SUBNET).ok(), "a subnet, for example subnet-0a1b2c3d4e5f60718");
+static ROLE_ARN: Kind = Kind::new(
+    2048,
+    || Regex::new(aws::ROLE).ok(),
+    "a role, for example arn:aws:iam::123456789012:role/nodes",
+);
+static LOCATION: Kind = Kind::new(63, || Regex::new(NAME).ok(), "a location, for example westeurope");
 static RESOURCE_GROUP: Kind = Kind::new(90, || Regex::new(GROUP).ok(), "the name of a resource group");
 static IDENTITY_ID: Kind = Kind::new(
     1024,
@@ -84,26 +97,36 @@ static ANNOTATION: Kind = Kind::new(
         Regex::new("^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")
             .ok()
     },
-    "the key of an annotation such as service.beta.kubernetes.io/aws-load-balancer-scheme",
+    "an annotation key, for example service.beta.kubernetes.io/aws-load-balancer-scheme",
 );
 static MACHINE_TYPE: Kind =
-    Kind::new(63, || Regex::new(MACHINE).ok(), "a machine type such as e2-standard-4");
+    Kind::new(63, || Regex::new(MACHINE).ok(), "a machine type, for example e2-standard-4");
 
 // What each cloud takes for a cluster that is still to be made; a cluster that runs keeps what it has.
-static GKE_PLACE: Kind =
-    Kind::new(63, || Regex::new(gcp::PLACE).ok(), "a region or zone of Google Cloud such as europe-west1");
-static GKE_MACHINE: Kind =
-    Kind::new(63, || Regex::new(gcp::MACHINE).ok(), "a machine type of Google Cloud such as e2-standard-4");
-static EKS_REGION: Kind =
-    Kind::new(aws::LONGEST_REGION, || Regex::new(aws::REGION).ok(), "an AWS region such as eu-west-1");
+static GKE_PLACE: Kind = Kind::new(
+    63,
+    || Regex::new(gcp::PLACE).ok(),
+    "a region or zone of Google Cloud, for example europe-west1",
+);
+static GKE_MACHINE: Kind = Kind::new(
+    63,
+    || Regex::new(gcp::MACHINE).ok(),
+    "a machine type of Google Cloud, for example e2-standard-4",
+);
+static EKS_REGION: Kind = Kind::new(
+    aws::LONGEST_REGION,
+    || Regex::new(aws::REGION).ok(),
+    "an AWS region, for example \
+        eu-west-1",
+);
 static EKS_MACHINE: Kind =
-    Kind::new(63, || Regex::new(aws::MACHINE).ok(), "a machine type of EC2 such as m6i.xlarge");
+    Kind::new(63, || Regex::new(aws::MACHINE).ok(), "a machine type of EC2, for example m6i.xlarge");
 static AKS_LOCATION: Kind =
-    Kind::new(63, || Regex::new("^[a-z][a-z0-9]*$").ok(), "an Azure region such as westeurope");
+    Kind::new(63, || Regex::new("^[a-z][a-z0-9]*$").ok(), "an Azure region, for example westeurope");
 static AKS_MACHINE: Kind = Kind::new(
     63,
     || Regex::new("^[A-Za-z]+_[A-Za-z0-9_-]+$").ok(),
-    "a machine type of Azure such as Standard_D4s_v5",
+    "a machine type of Azure, for example Standard_D4s_v5",
 );
 
 impl VirtualEnvironmentSettings {
@@ -198,7 +221,14 @@ impl VirtualEnvironmentSettings {
             let path = format!("allowedCidrs[{index}]");
             let network = check::cidr(cidr).map_err(|refused| wrong(&path, refused))?;
             if network.addr().is_ipv6() {
-                return Err(wrong(&path, Refused::new(cidr, "an IPv4 network such as 203.0.113.0/24")));
+                return Err(wrong(
+                    &path,
+                    Refused::new(
+                        cidr,
+                        "an IPv4 network, for example \
+                         203.0.113.0/24",
+                    ),
+                ));
             }
             // A network that is taken can be written in one way only.
             once(&path, cidr, &self.allowed_cidrs[..index], "network")?;
@@ -228,7 +258,7 @@ fn once(path: &str, value: &str, before: &[String], what: &str) -> Result<(), Er
 /// Whether vcluster's chart has its values under the names that we give them, which came with 0.20.
 fn has_todays_values(version: &str) -> Result<(), Refused> {
     if Charts::minor(version).is_some_and(|version| version < (0, 20)) {
-        return Err(Refused::new(version, "0.20.0 or later, whose values have the names that are used here"));
+        return Err(Refused::new(version, "0.20.0 or later, because earlier charts have other values"));
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ pub fn crossplane(composed: &[Composed]) -> Result<Value> {
     rights.allow("", "namespaces", &READ);
     let mut role = rights.role(
         "paved-road:aggregate-to-crossplane",
-        "What Crossplane composes itself in the namespaced API, and Namespaces that it looks up for the function.",
+        "Manages the native resources of the namespaced API, and reads Namespaces for the function.",
     );
     role["metadata"]["labels"] = json!({"rbac.crossplane.io/aggregate-to-crossplane": "true"});
     Ok(role)
@@ -36,7 +36,7 @@ pub fn provider_kubernetes(composed: &[Composed], flavour: Flavour) -> Result<Ve
         rights = rights.and(objects(api, &plurals)?);
     }
     let name = format!("paved-road-provider-kubernetes-{flavour}");
-    let about = format!("What provider-kubernetes does in this cluster for the {flavour} flavour.");
+    let about = format!("Manages objects in this cluster for the {flavour} API.");
     Ok(vec![rights.role(&name, &about), binding(&name, "provider-kubernetes")])
 }
 
@@ -47,7 +47,7 @@ pub fn provider_helm(composed: &[Composed]) -> Result<Vec<Value>> {
         rights = rights.and(releases(api)?);
     }
     let name = "paved-road-provider-helm";
-    let about = "What provider-helm does in this cluster: releases of the vcluster chart.";
+    let about = "Installs releases of the vcluster chart in this cluster.";
     Ok(vec![rights.role(name, about), binding(name, "provider-helm")])
 }
 

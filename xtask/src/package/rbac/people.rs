@@ -43,8 +43,8 @@ pub fn roles(composed: &[Composed], plurals: &Plurals) -> Result<Vec<Value>> {
     catalogue.allow("apiextensions.crossplane.io", "environmentconfigs", &["get"]);
     let catalogue = catalogue.role(
         "paved-road-catalogue",
-        "Sees the Compositions to choose from, and Settings by name: what an environment will be. For a ClusterRoleBinding to \
-         everybody who asks for environments.",
+        "Reads Compositions, and Settings by name. For a ClusterRoleBinding to all users who \
+         create environments.",
     );
     Ok([vec![catalogue], by_groups(&groups, "", composed, plurals)?].concat())
 }
@@ -74,15 +74,18 @@ fn by_groups(
     Ok(vec![
         viewer.role(
             &format!("paved-road-viewer{suffix}"),
-            "Sees environments and the state of every part. For a RoleBinding, or for all namespaces.",
+            "Reads environments and the state of their resources. For a RoleBinding or a \
+             ClusterRoleBinding.",
         ),
         user.role(
             &format!("paved-road-user{suffix}"),
-            "Asks for environments and reads their connection Secrets by name. For a RoleBinding in the team's own namespace.",
+            "Creates, changes and deletes environments, and reads Secrets by name. For a \
+             RoleBinding in the team's namespace.",
         ),
         operator.role(
             &format!("paved-road-operator{suffix}"),
-            "Looks after everybody's environments: their parts, Usages and settings. For a ClusterRoleBinding of the platform team.",
+            "Manages the environments of all teams, their resources, Usages and Settings. For a \
+             ClusterRoleBinding of the platform team.",
         ),
     ])
 }

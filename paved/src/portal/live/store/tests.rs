@@ -144,7 +144,10 @@ fn what_is_left_stays_shown_while_it_goes() {
     assert_eq!(told(&live, 1).len(), 2, "the same twice is told once");
     let view = live.get(&key).unwrap().view().unwrap();
     assert_eq!((view.parts, view.progress.as_str()), (vec![part], "1/3"));
-    assert_eq!(view.message, "is being deleted: 2 of 3 parts are left; the portal does not see 1 of them");
+    assert_eq!(
+        view.message,
+        "is being deleted: 2 of 3 resources are left; the portal does not see 1 of them"
+    );
 }
 
 #[test]

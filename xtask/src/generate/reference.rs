@@ -1,0 +1,234 @@
+//! The generated sections of the reference pages.
+//!
+//! A section starts with the line `<!-- generated: NAME -->` and ends with `<!-- end: NAME -->`. The
+//! text around the sections is written by hand.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+use crate::composed::{self, Composed};
+use crate::package::rbac;
+use crate::providers::Package;
+use crate::workspace;
+
+/// The pages with generated sections, by their paths from the repository's root.
+///
+/// # Errors
+/// A page is unreadable, or a marker is missing.
+pub(super) fn pages() -> Result<Vec<(String, String)>> {
+    let command = {
+        let mut command = paved::command();
+        command.build();
+        command
+    };
+    let sections = [
+        ("cli", vec![("commands", commands(&command)), ("flags", flags(&command))]),
+        ("exit-codes", vec![("exit codes", exit_codes())]),
+        ("provider-versions", vec![("providers", providers()?)]),
+        ("roles", vec![("rules", rules()?)]),
+    ];
+    let page = |(name, sections): (&str, Vec<(&str, String)>)| {
+        let path = format!("docs/reference/{name}.md");
+        let page = std::fs::read_to_string(workspace::root().join(&path));
+        let mut page = page.with_context(|| format!("could not read {path}"))?;
+        for (name, content) in sections {
+            page = with_section(&page, name, &content).with_context(|| path.clone())?;
+        }
+        Ok((path, page))
+    };
+    sections.into_iter().map(page).collect()
+}
+
+/// The page with new content in a section.
+fn with_section(page: &str, name: &str, content: &str) -> Result<String> {
+    let (start, end) = (format!("<!-- generated: {name} -->\n"), format!("<!-- end: {name} -->\n"));
+    let Some((before, rest)) = page.split_once(&start) else { bail!("missing marker {start:?}") };
+    let Some((_, after)) = rest.split_once(&end) else { bail!("missing marker {end:?}") };
+    Ok(format!("{before}{start}\n{}\n\n{end}{after}", content.trim()))
+}
+
+/// A Markdown table. Cells may have any text.
+fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let line = |cells: Vec<String>| {
+        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let head = line(header.iter().map(|title| (*title).to_owned()).collect());
+    let rule = format!("|{}\n", "---|".repeat(header.len()));
+    [head, rule].into_iter().chain(rows.into_iter().map(line)).collect()
+}
+
+/// The commands that users see.
+fn shown(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
+    command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help")
+}
+
+fn commands(command: &clap::Command) -> String {
+    let row = |one: &clap::Command| {
+        let name = one.get_name();
+        let purpose = one.get_about().map(ToString::to_string).unwrap_or_default();
+        let is_online = one.get_arguments().any(|flag| flag.get_id() == "context");
+        let online = if is_online { "yes" } else { "no" };
+        vec![format!("[`{name}`](#flags-of-paved-{name})"), purpose, online.to_owned()]
+    };
+    table(&["command", "purpose", "needs a cluster"], shown(command).map(row))
+}
+
+fn flags(command: &clap::Command) -> String {
+    let section = |one: &clap::Command| {
+        let usage = one.clone().render_usage().to_string();
+        let usage: Vec<&str> = usage.trim_start_matches("Usage:").split_whitespace().collect();
+        let own =
+            |flag: &&clap::Arg| !flag.is_hide_set() && !["help", "version"].contains(&flag.get_id().as_str());
+        let rows = one.get_arguments().filter(own).map(|flag| vec![name(flag), meaning(flag)]);
+        format!(
+            "### Flags of `paved {}`\n\nUsage: `{}`\n\n{}\n",
+            one.get_name(),
+            usage.join(" "),
+            table(&["flag", "meaning"], rows)
+        )
+    };
+    shown(command).map(section).collect()
+}
+
+/// A flag or a positional argument: `-o, --output FORMAT`.
+fn name(flag: &clap::Arg) -> String {
+    let short = flag.get_short().map(|short| format!("-{short}"));
+    let long = flag.get_long().map(|long| format!("--{long}"));
+    let value = || {
+        let names = flag.get_value_names().unwrap_or_default();
+        names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    };
+    let takes_value = flag.is_positional() || flag.get_action().takes_values();
+    let names: Vec<String> = short.into_iter().chain(long).collect();
+    let words = [names.join(", "), if takes_value { value() } else { String::new() }];
+    let words: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
+    format!("`{}`", words.join(" "))
+}
+
+/// The help of a flag, with its values, its default and its environment variable.
+fn meaning(flag: &clap::Arg) -> String {
+    let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
+    let mut words = vec![help.replace('\n', " ")];
+    let values: Vec<String> = flag
+        .get_possible_values()
+        .iter()
+        .filter(|value| !value.is_hide_set())
+        .map(|value| value.get_name().to_owned())
+        .collect();
+    if !values.is_empty() && flag.get_action().takes_values() {
+        words.push(format!("[values: {}]", values.join(", ")));
+    }
+    let defaults: Vec<_> =
+        flag.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
+    if !defaults.is_empty() && flag.get_action().takes_values() {
+        words.push(format!("[default: {}]", defaults.join(" ")));
+    }
+    if let Some(variable) = flag.get_env() {
+        words.push(format!("[env: {}]", variable.to_string_lossy()));
+    }
+    words.join(" ")
+}
+
+fn exit_codes() -> String {
+    let row = |(code, meaning): &(u8, &str)| vec![code.to_string(), (*meaning).to_owned()];
+    table(&["code", "meaning"], paved::exit_codes().iter().map(row))
+}
+
+/// The rules of each role. Each row has the resources that share verbs.
+fn rules() -> Result<String> {
+    let texts = |value: &Value| -> Vec<String> {
+        value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let mut rows = Vec::new();
+    for role in
+        rbac::files()?.into_iter().filter(|(path, _)| path.starts_with("package/")).flat_map(|file| file.1)
+    {
+        let role_name = role["metadata"]["name"].as_str().unwrap_or_default();
+        for rule in role["rules"].as_array().into_iter().flatten() {
+            let groups = texts(&rule["apiGroups"]);
+            let full = |resource: &String| {
+                let full = |group: &String| {
+                    let separator = if group.is_empty() { "" } else { "." };
+                    format!("`{resource}{separator}{group}`")
+                };
+                groups.iter().map(full).collect::<Vec<_>>()
+            };
+            let resources: Vec<String> = texts(&rule["resources"]).iter().flat_map(full).collect();
+            let verbs = texts(&rule["verbs"]).join(", ");
+            rows.push(vec![format!("`{role_name}`"), resources.join(", "), verbs]);
+        }
+    }
+    Ok(table(&["role", "resources", "verbs"], rows))
+}
+
+/// The providers of each API. `composed::all` has both flavours of an API in sequence.
+fn providers() -> Result<String> {
+    let mut rows = Vec::new();
+    for api in composed::all()?.chunks(2) {
+        let [claims, namespaced] = api else { bail!("an API must have two flavours") };
+        let title = claims.api.info().title.to_owned();
+        let [needed, optional] =
+            [Composed::needed, Composed::optional].map(|of| packages(&of(claims), &of(namespaced)));
+        rows.push(vec![title, needed, optional]);
+    }
+    Ok(table(&["API", "comes with", "only for some options"], rows))
+}
+
+/// The packages of both flavours, and of each flavour: `provider-sql` 0.16; claims: `…` 1.2.
+fn packages(claims: &BTreeSet<Package>, namespaced: &BTreeSet<Package>) -> String {
+    let both: BTreeSet<_> = claims.intersection(namespaced).cloned().collect();
+    let mut parts = vec![list(&both)];
+    for (flavour, all) in [("claims", claims), ("namespaced", namespaced)] {
+        let only = list(&all.difference(&both).cloned().collect());
+        if !only.is_empty() {
+            parts.push(format!("{flavour}: {only}"));
+        } else if all.is_empty() && claims != namespaced {
+            parts.push(format!("{flavour}: none"));
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("; ")
+}
+
+/// Package names. The version follows the last package of a family.
+fn list(packages: &BTreeSet<Package>) -> String {
+    let packages: Vec<_> = packages.iter().collect();
+    let named = |(index, package): (usize, &&Package)| {
+        let again = packages.get(index + 1).is_some_and(|next| next.since == package.since);
+        let version = if again { String::new() } else { format!(" {}", package.since) };
+        format!("`{}`{version}", package.name)
+    };
+    packages.iter().enumerate().map(named).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn section_replaces_only_the_text_between_its_markers() {
+        let page = "# Page\n\n<!-- generated: a -->\nold\n<!-- end: a -->\n\nText.\n";
+        let expected = "# Page\n\n<!-- generated: a -->\n\nnew\n\n<!-- end: a -->\n\nText.\n";
+        let written = with_section(page, "a", "new\n").unwrap();
+        assert_eq!(written, expected);
+        assert_eq!(with_section(&written, "a", "new\n").unwrap(), expected);
+    }
+
+    #[test]
+    fn section_without_marker_is_an_error() {
+        for page in ["# Page\n", "<!-- generated: a -->\n"] {
+            assert!(with_section(page, "a", "new").is_err(), "{page}");
+        }
+    }
+
+    #[test]
+    fn bar_in_a_cell_is_escaped() {
+        let rows = [vec!["`a|b`".to_owned(), "c".to_owned()]];
+        assert_eq!(table(&["x", "y"], rows), "| x | y |\n|---|---|\n| `a\\|b` | c |\n");
+    }
+}
