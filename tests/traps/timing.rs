@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use simulator::provider::model::{Model, Operation};
 
-use super::environment::{Environment, beginnings, running};
+use super::environment::{Environment, beginnings};
 use super::support::virtual_environment::INSIDE;
 
 #[test]

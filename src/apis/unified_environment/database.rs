@@ -109,7 +109,7 @@ impl Database {
             .publishes_to(place.secret.clone())
             .needs(place.ready, NAMESPACE_READY)
             .add()?;
-        if role.connection("password").is_none() {
+        if role.connection("password").is_none() && cx.published("password").is_some() {
             cx.hold(ROLE, LOST_PASSWORD);
         }
         grants(cx)?;

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::manner::{Facts, Manner};
 use super::rules::differs;
-use super::{EXTERNAL_NAME, State, finish, is_ready, late_initialise, set_condition, wanted};
+use super::writes::{EXTERNAL_NAME, finish, identify, late_initialise, wanted};
+use super::{State, is_ready, set_condition};
 use crate::core::World;
 use ::crossplane::json::{at, overlay, set, text};
 
@@ -33,6 +34,13 @@ pub(super) struct Clouds {
 }
 
 impl Clouds {
+    /// Forgets the slots that nothing fills any more.
+    pub(super) fn retain(&mut self, is_filled: impl Fn(&str) -> bool) {
+        self.externals.retain(|slot, _| is_filled(slot));
+        self.vanished.retain(|slot| is_filled(slot));
+        self.unnoticed.retain(|slot| is_filled(slot));
+    }
+
     pub(super) fn has(&self, slot: &str) -> bool {
         self.externals.contains_key(slot)
     }
@@ -123,7 +131,7 @@ impl Clouds {
             }
         }
         late_initialise(manner, object, &late);
-        super::identify(manner, object);
+        identify(manner, object);
         let wanted = wanted(object);
         if !differs(&external.parameters, &wanted) || !may_update(object) {
             return State::Ready;

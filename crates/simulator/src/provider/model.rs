@@ -4,13 +4,15 @@
 use serde_json::{Map, Value, json};
 
 use super::manner::{Facts, Manner, Reference};
-use super::{State, clouds, finish, identify, references, registry};
+use super::writes::{self, finish, identify};
+use super::{State, clouds, references, registry};
 use crate::core::World;
 use crossplane::json::{overlay, set, text};
 
 pub use super::manner::Operation;
+pub use super::missing_config;
 pub use super::rules::{Existing, differs};
-pub use super::{missing_config, wanted as parameters};
+pub use super::writes::wanted as parameters;
 
 /// How a kind answers.
 pub struct Model(Manner);
@@ -99,7 +101,7 @@ impl Model {
     /// Gives the object the name that its resource is going to have, where the cloud does not assign
     /// it.
     pub fn name(&self, object: &mut Value) {
-        super::name(&self.0, object);
+        writes::name(&self.0, object);
     }
 
     /// Gives the object the name it has in the cloud, once the resource exists. One that the cloud
