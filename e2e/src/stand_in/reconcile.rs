@@ -126,6 +126,7 @@ async fn step(
 }
 
 async fn create(resource: &mut Resource, outside: &impl Outside, rule: &Rule) -> Result<(), Trouble> {
+    resource.condition("Ready", "False", "Creating", "");
     resource.note_pending();
     resource.save().await?;
     if let Some(why) = &rule.create {

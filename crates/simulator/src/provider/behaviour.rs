@@ -20,7 +20,7 @@ pub(super) struct Behaviour {
     /// Paths that the provider fills in where the spec has none.
     late_initialized: Vec<String>,
     /// What it fills in, as examples: `<region>` and the like stand for the resource's own values,
-    /// `...` at the end for an id.
+    /// `...` for an id.
     late_values: Value,
     /// The words of clouds, by case.
     errors: BTreeMap<String, String>,

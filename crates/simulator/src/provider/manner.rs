@@ -159,7 +159,7 @@ impl<'a> Facts<'a> {
     }
 
     /// A text of the facts, with the resource's own values in place of what stands for them; `...`
-    /// at the end stands for an id.
+    /// stands for an id.
     fn filled(&self, text: &str) -> String {
         let region = self.region("us-east-1");
         let text = text
@@ -170,7 +170,7 @@ impl<'a> Facts<'a> {
             .replace("<rg>", self.param("resourceGroupName").unwrap_or("group"))
             .replace("<name>", self.external())
             .replace("<master user>", "postgres");
-        let id = text.strip_suffix("...").map(|prefix| format!("{prefix}{}", self.hex(17)));
+        let id = text.split_once("...").map(|(prefix, _)| format!("{prefix}{}", self.hex(17)));
         id.unwrap_or(text)
     }
 
