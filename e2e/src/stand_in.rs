@@ -1,14 +1,13 @@
 //! The stand-in for providers whose clouds cannot run here: it answers for their managed resources as they do.
 //!
-//! Clouds are pretended ([`cloud`]), PostgreSQL is a real server beside it. How each kind answers, its ids,
-//! status, secrets and references, comes from the simulator's model, which previews use too; here are time, refusals,
-//! changes and deletion. It keeps nothing but what is in the cluster, so that it may be killed and started at any moment.
+//! Clouds are pretended ([`cloud`]), PostgreSQL is a real server beside it. How each kind answers comes from the simulator's
+//! model, which previews use too: its ids, status, secrets, references and refusals. Here are time, and what exists. It keeps
+//! nothing but what is in the cluster, so that it may be killed and started at any moment.
 
 pub mod behaviour;
 pub mod cloud;
 pub mod configs;
 mod controllers;
-mod laws;
 mod policy;
 mod postgres;
 mod reconcile;

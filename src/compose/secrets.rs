@@ -26,13 +26,7 @@ pub struct Generated {
 impl Composition<'_> {
     /// A password under a connection key: the one that was published before, or a new one.
     pub fn generated(&mut self, key: &str) -> Generated {
-        let before = match self.xr.scope {
-            Scope::LegacyCluster => self.xr.connection.get(key).cloned(),
-            Scope::Namespaced => {
-                self.observed.get(CONNECTION_SLOT).and_then(|secret| secret.secret_data().remove(key))
-            }
-        };
-        let before = before.filter(|value| !value.is_empty());
+        let before = self.published(key);
         let published = before.is_some();
         let value = before.unwrap_or_else(|| self.password());
         self.secrets.add(&value);
@@ -46,6 +40,17 @@ impl Composition<'_> {
         };
         self.unpublished |= !published && reference.is_some();
         Generated { reference, published }
+    }
+
+    /// What was published before under a connection key.
+    pub fn published(&self, key: &str) -> Option<Vec<u8>> {
+        let value = match self.xr.scope {
+            Scope::LegacyCluster => self.xr.connection.get(key).cloned(),
+            Scope::Namespaced => {
+                self.observed.get(CONNECTION_SLOT).and_then(|secret| secret.secret_data().remove(key))
+            }
+        };
+        value.filter(|value| !value.is_empty())
     }
 
     fn password(&mut self) -> Vec<u8> {

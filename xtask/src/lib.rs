@@ -1,5 +1,6 @@
 //! Developer's tasks, and what they share with the tests of the whole: where things are, tools, packages.
 
+pub mod behaviour;
 pub mod bench;
 pub mod chart;
 pub mod composed;

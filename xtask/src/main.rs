@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
-    bench, chart, eol, forward, generate, opencv, package, pages, prose, render, schemas, tools, words,
-    workspace,
+    behaviour, bench, chart, eol, forward, generate, opencv, package, pages, prose, render, schemas, tools,
+    words, workspace,
 };
 
 /// The program `e2e` and the programs that it starts.
@@ -21,6 +21,8 @@ enum Task {
     Tools(tools::Args),
     /// Cut the providers' CRDs to the fields of our resources, in `tests/schemas/`.
     Schemas(schemas::Args),
+    /// Cut the facts about providers to what the simulator uses of our kinds.
+    Behaviour(behaviour::Args),
     /// Compare the table of OpenCV releases with PyPI, using pip.
     Opencv,
     /// Build the release: Crossplane packages, the command line, the portal and the SBOMs.
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Task::Generate(args) => generate::run(&args, workspace::root()),
         Task::Tools(args) => tools::run(&args),
         Task::Schemas(args) => schemas::run(&args),
+        Task::Behaviour(args) => behaviour::run(&args),
         Task::Opencv => opencv::run(),
         Task::Package(args) => package::run(&args),
         Task::Pages => pages::run(),

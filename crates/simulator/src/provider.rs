@@ -6,7 +6,9 @@
 mod addons;
 mod aws;
 mod azure;
+mod behaviour;
 mod builtin;
+mod clouds;
 mod clusters;
 mod crossplane;
 mod gcp;
@@ -16,15 +18,21 @@ pub mod model;
 mod object;
 mod references;
 mod registry;
+mod rules;
 mod sql;
+mod writes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::core::{ConnectionDetails, World, connection_secret, secret_ref};
-use ::crossplane::json::{at, overlay, remove, set, text};
-use manner::{Facts, Id, Manner};
+use crate::core::World;
+use ::crossplane::json::{at, remove, set, text};
+use clouds::Clouds;
+use manner::{Id, Manner};
+use writes::{as_identified, finish, identify, name, write_secret};
+
+pub use clouds::External;
 
 /// How fast the clouds are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +73,10 @@ pub struct Provider {
     failing: BTreeMap<String, String>,
     /// How many rounds each slot has been worked on without waiting.
     ages: BTreeMap<String, u32>,
+    /// What exists in the clouds.
+    clouds: Clouds,
+    /// The names of provider configs that do not exist.
+    missing_configs: BTreeSet<String>,
 }
 
 impl Provider {
@@ -83,10 +95,51 @@ impl Provider {
         self.failing.remove(slot);
     }
 
+    /// The cloud's resource of a slot, to change it as its console would. Resources of providers that
+    /// are not upjet's have none.
+    pub fn external_mut(&mut self, slot: &str) -> Option<&mut External> {
+        self.clouds.get_mut(slot)
+    }
+
+    /// Deletes the cloud's resource of a slot without its provider, which notices at its next look.
+    pub fn vanish(&mut self, slot: &str) {
+        self.clouds.vanish(slot);
+        self.ages.remove(slot);
+    }
+
+    /// The names of cloud resources that no object knows any more.
+    pub fn leaked(&self) -> &[String] {
+        self.clouds.leaked()
+    }
+
+    /// Deletes the provider config of this name, whatever its kind.
+    pub fn remove_config(&mut self, name: impl Into<String>) {
+        self.missing_configs.insert(name.into());
+    }
+
+    /// Restarts the upjet providers, which forget the operations that run. A resource that is found by
+    /// its name is there at the next look. Where the cloud assigns the name, a second one is created.
+    pub fn restart(&mut self, world: &World) {
+        for (slot, object) in world.resources() {
+            let manner = registry::of(object);
+            let is_making = self.ages.get(slot).is_some_and(|age| *age > 0) && !is_ready(object);
+            if !is_making || !manner.mirrors || self.clouds.has(slot) {
+                continue;
+            }
+            if manner.assigns_names() {
+                self.clouds.leak(slot, manner.id.of(object));
+                self.ages.remove(slot);
+            } else {
+                self.clouds.put(slot, clouds::completed(&manner, object, world));
+            }
+        }
+    }
+
     /// Answers once for every composed resource and says which of them changed. At the instant pace, what waits for
     /// another resource gets it within the same answer.
     pub fn answer(&mut self, world: &mut World) -> Vec<Change> {
         self.ages.retain(|slot, _| world.resources().contains_key(slot));
+        self.clouds.retain(|slot| world.resources().contains_key(slot));
         let mut changes = BTreeMap::new();
         loop {
             let round = self.round(world);
@@ -123,10 +176,23 @@ impl Provider {
     fn work(&mut self, slot: &str, before: &World, world: &mut World) -> State {
         let Some(mut object) = world.resources().get(slot).cloned() else { return State::Creating };
         let manner = registry::of(&object);
-        let state = self.state(slot, &manner, &mut object, before);
-        if state == State::Ready {
-            finish(&manner, &mut object, before, world);
+        if manner.is_silent_without_config() && self.lacks_config(&manner, &object) {
+            return State::Creating;
         }
+        let identity = self.clouds.identity(slot, &object);
+        let state = as_identified(identity, &mut object, |object| {
+            let state = self.state(slot, &manner, object, before);
+            match state {
+                State::Ready => {
+                    finish(&manner, object, before, world);
+                    self.clouds.show(slot, &manner, object);
+                }
+                // The Secret is there, empty, before the resource is.
+                State::Creating if manner.mirrors => write_secret(object, &BTreeMap::new(), world),
+                _ => {}
+            }
+            state
+        });
         (manner.tell)(&mut object, &state, before, &manner);
         // An Object is made before what it holds is ready.
         let made_not_ready =
@@ -136,22 +202,60 @@ impl Provider {
     }
 
     fn state(&mut self, slot: &str, manner: &Manner, object: &mut Value, world: &World) -> State {
+        self.clouds.notice(slot, manner, object, world);
         if let Some(message) = self.failing.get(slot) {
             return State::Failed(message.clone());
         }
-        let there = clusters::track_config(object)
+        let there = self
+            .find_config(manner, object)
+            .and_then(|()| clusters::track_config(object))
             .and_then(|()| clusters::await_secret_namespace(object, world))
             .and_then(|()| (manner.waits)(object, world))
-            .and_then(|()| references::resolve(manner, object, world));
+            .and_then(|()| references::resolve(manner, object, world))
+            .and_then(|()| self.clouds.read(manner, object, world));
         if let Err(why) = there {
             return State::Waiting(why);
         }
-        identify(manner, object);
+        name(manner, object);
+        if self.clouds.has(slot) {
+            return self.clouds.update(slot, manner, object);
+        }
+        if let Some(why) = self.clouds.forbids_creation(manner, object) {
+            return State::Failed(why);
+        }
         let age = self.ages.entry(slot.to_owned()).or_insert(0);
         *age += 1;
-        let instant = self.pace == Pace::Instant;
-        if *age >= manner.rounds || instant || is_ready(object) { State::Ready } else { State::Creating }
+        let is_done = *age >= manner.rounds || self.pace == Pace::Instant || is_ready(object);
+        if !is_done {
+            return State::Creating;
+        }
+        identify(manner, object);
+        if manner.mirrors {
+            self.clouds.put(slot, clouds::completed(manner, object, world));
+        }
+        State::Ready
     }
+
+    /// Whether a resource names a provider config that was deleted; one that names none means
+    /// `default`.
+    fn lacks_config(&self, manner: &Manner, object: &Value) -> bool {
+        let name = text(object, &["spec", "providerConfigRef", "name"]).unwrap_or("default");
+        !matches!(manner.id, Id::None) && self.missing_configs.contains(name)
+    }
+
+    fn find_config(&self, manner: &Manner, object: &Value) -> Result<(), String> {
+        if !self.lacks_config(manner, object) {
+            return Ok(());
+        }
+        let named = |field| text(object, &["spec", "providerConfigRef", field]);
+        let kind = named("kind").unwrap_or("ProviderConfig");
+        Err(missing_config(kind, named("name").unwrap_or("default")))
+    }
+}
+
+/// What a provider says of a provider config that does not exist, where it is not silent.
+pub fn missing_config(kind: &str, name: &str) -> String {
+    format!("connect failed: cannot get referenced ProviderConfig: {kind} {name:?} not found")
 }
 
 /// An object without its labels: those that a Usage leaves on what it protects are no answer.
@@ -159,70 +263,6 @@ fn unlabelled(object: &Value) -> Value {
     let mut object = object.clone();
     remove(&mut object, &["metadata", "labels"]);
     object
-}
-
-/// Gives the object the name it has in the cloud.
-fn identify(manner: &Manner, object: &mut Value) {
-    const EXTERNAL_NAME: [&str; 3] = ["metadata", "annotations", "crossplane.io/external-name"];
-    if matches!(manner.id, Id::None) {
-        return;
-    }
-    let named = text(object, &EXTERNAL_NAME);
-    let stays = match manner.id {
-        Id::Replaced(prefix) => named.is_some_and(|name| name.starts_with(prefix)),
-        _ => named.is_some(),
-    };
-    if !stays {
-        let name = manner.id.of(object);
-        set(object, &EXTERNAL_NAME, json!(name));
-    }
-    if manner.mirrors && at(object, &["status", "atProvider", "id"]).is_none() {
-        let external = text(object, &EXTERNAL_NAME).unwrap_or_default().to_owned();
-        set(object, &["status", "atProvider", "id"], json!(external));
-    }
-}
-
-/// What a provider writes once the resource is made: its status, late-initialised fields, connection details.
-fn finish(manner: &Manner, object: &mut Value, before: &World, world: &mut World) {
-    let facts = Facts::new(object, before);
-    let (late, seen, details) =
-        ((manner.late)(&facts), (manner.at_provider)(&facts), (manner.connection)(&facts));
-    if !matches!(manner.id, Id::None) {
-        late_initialise(object, &late);
-        let mut at_provider = if manner.mirrors { mirrored(object) } else { json!({}) };
-        overlay(&mut at_provider, at(object, &["status", "atProvider"]).unwrap_or(&json!({})));
-        overlay(&mut at_provider, &seen);
-        set(object, &["status", "atProvider"], at_provider);
-    }
-    let mut details = details;
-    (manner.effects)(object, before, world, &mut details);
-    write_secret(object, &details, world);
-}
-
-/// `spec.forProvider` without references.
-fn mirrored(object: &Value) -> Value {
-    let mut fields =
-        at(object, &["spec", "forProvider"]).and_then(Value::as_object).cloned().unwrap_or_default();
-    fields.retain(|field, _| !["Ref", "Refs", "Selector"].iter().any(|end| field.ends_with(end)));
-    Value::Object(fields)
-}
-
-fn late_initialise(object: &mut Value, late: &Value) {
-    let policies = at(object, &["spec", "managementPolicies"]).and_then(Value::as_array);
-    let allowed = policies.is_none_or(|all| all.iter().any(|one| one == "*" || one == "LateInitialize"));
-    for (field, value) in late.as_object().filter(|_| allowed).into_iter().flatten() {
-        if at(object, &["spec", "forProvider", field]).is_none() {
-            set(object, &["spec", "forProvider", field], value.clone());
-        }
-    }
-}
-
-/// Connection details go where the resource says; keys are added to what is there.
-fn write_secret(object: &Value, details: &ConnectionDetails, world: &mut World) {
-    let Some((namespace, name)) = secret_ref(object) else { return };
-    let mut all = world.secret_data(&namespace, &name);
-    all.extend(details.clone());
-    world.put_secret(connection_secret(&namespace, &name, &all));
 }
 
 /// Whether a resource's Ready condition is True.

@@ -266,10 +266,9 @@ fn a_kind_answers_piece_by_piece_too() {
 #[test]
 fn a_kind_says_what_its_provider_writes() {
     let written = Model::of(&gcp("container", "NodePool", json!({}))).written();
-    assert_eq!(
-        written["spec"]["forProvider"],
-        json!({"cluster": "x", "clusterRef": {"name": "x"}, "maxPodsPerNode": 110})
-    );
+    let params = &written["spec"]["forProvider"];
+    assert_eq!((&params["cluster"], &params["clusterRef"]), (&json!("x"), &json!({"name": "x"})));
+    assert_eq!((&params["maxPodsPerNode"], &params["project"]), (&json!(110), &json!("acme-dev")));
     let distribution = json!({"apiVersion": "cloudfront.aws.upbound.io/v1beta2", "kind": "Distribution"});
     let origin = json!([{"originAccessControlId": "x", "originAccessControlIdRef": {"name": "x"}}]);
     let written = Model::of(&distribution).written();
@@ -283,9 +282,9 @@ fn version_of_a_managed_cluster_is_late_initialized_unless_policies_forbid_it() 
         json!({"apiVersion": format!("{group}/v1beta2"), "kind": kind,
                "spec": {"forProvider": {}, "managementPolicies": policies}})
     };
-    for (group, kind, field) in [
-        ("eks.aws.upbound.io", "Cluster", "version"),
-        ("containerservice.azure.upbound.io", "KubernetesCluster", "kubernetesVersion"),
+    for (group, kind, field, chosen) in [
+        ("eks.aws.upbound.io", "Cluster", "version", "1.35"),
+        ("containerservice.azure.upbound.io", "KubernetesCluster", "kubernetesVersion", "1.34"),
     ] {
         let mut world = world(json!({
             "all": cluster(group, kind, json!(["*"])),
@@ -293,7 +292,7 @@ fn version_of_a_managed_cluster_is_late_initialized_unless_policies_forbid_it() 
         }));
         Provider::new(Pace::Instant).answer(&mut world);
         let version = |slot: &str| world.resources()[slot]["spec"]["forProvider"][field].clone();
-        assert_eq!((version("all"), version("some")), (json!("1.34"), Value::Null), "{kind}");
+        assert_eq!((version("all"), version("some")), (json!(chosen), Value::Null), "{kind}");
     }
 }
 

@@ -97,7 +97,7 @@ impl Cloud {
             && !is_ready(object)
         {
             if quota.refuses(object).is_none() {
-                model.identify(object);
+                model.name(object);
             }
             return State::Creating;
         }

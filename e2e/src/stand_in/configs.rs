@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};
 use serde_json::Value;
+use simulator::provider::model::{Model, missing_config};
 use xtask::guide::{self, OPERATIONS};
 
 use super::Trouble;
@@ -48,13 +49,10 @@ impl Configs {
             }
             Err(kube::Error::Api(status)) if status.code == 404 => {
                 let Named { group, kind, name, .. } = named;
-                if group.ends_with("upbound.io") && object["kind"] != "ClusterAuth" {
+                if Model::of(object).is_silent_without_config() {
                     return Err(Trouble::Silent);
                 }
-                let why = format!(
-                    "connect failed: cannot get referenced ProviderConfig: {kind}.{group} {name:?} not found"
-                );
-                Err(Trouble::Refused(why))
+                Err(Trouble::Refused(missing_config(&format!("{kind}.{group}"), &name)))
             }
             Err(error) => Err(error.into()),
         }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use simulator::provider::State;
-use simulator::provider::model::condition;
+use simulator::provider::model::{Operation, condition};
 
 use super::configs::Configs;
 use super::policy::Policies;
@@ -126,6 +126,7 @@ async fn step(
 }
 
 async fn create(resource: &mut Resource, outside: &impl Outside, rule: &Rule) -> Result<(), Trouble> {
+    resource.condition("Ready", "False", "Creating", "");
     resource.note_pending();
     resource.save().await?;
     if let Some(why) = &rule.create {
@@ -152,6 +153,7 @@ async fn settle(
         }
         Seen::Making(left) => {
             resource.tell(&State::Creating);
+            secrets.reserve(resource).await?;
             return Ok(Next::After(left));
         }
         Seen::Made { outdated } => outdated,
@@ -167,7 +169,7 @@ async fn settle(
         };
         if let Err(refused) = updated {
             secrets.publish(resource).await?;
-            return refuse(resource, Verb::Update, refused);
+            return refuse(resource, Operation::Update, refused);
         }
         outside.observe(resource).await.map_err(told("observe failed"))?;
         resource.save().await?;
@@ -203,7 +205,7 @@ async fn delete(
             None => outside.delete(resource, rule).await,
         };
         if let Err(refused) = deleted {
-            return refuse(resource, Verb::Delete, refused);
+            return refuse(resource, Operation::Delete, refused);
         }
         seen = outside.observe(resource).await.map_err(told("observe failed"))?;
     }
@@ -218,30 +220,13 @@ async fn delete(
     Ok(if let Seen::Going(left) = seen { Next::After(left) } else { Next::Retry })
 }
 
-/// What a provider was about to do.
-#[derive(Clone, Copy)]
-enum Verb {
-    Update,
-    Delete,
-}
-
-/// Tells a refusal: what works in the background tells it twice, once it has begun.
-fn refuse(resource: &mut Resource, verb: Verb, refused: Trouble) -> Result<Next, Trouble> {
-    let (why, has_begun) = match refused {
-        Trouble::Refused(why) => (why, true),
-        Trouble::Busy(why) => (why, false),
+/// Tells a refusal of what is there; one that the provider was too busy to ask for has not begun.
+fn refuse(resource: &mut Resource, operation: Operation, refused: Trouble) -> Result<Next, Trouble> {
+    match refused {
+        Trouble::Refused(why) => resource.refuse(operation, &why, true),
+        Trouble::Busy(why) => resource.refuse(operation, &why, false),
         other => return Err(other),
-    };
-    let (verb, reason) = match verb {
-        Verb::Update => ("update", "AsyncUpdateFailure"),
-        Verb::Delete => ("delete", "AsyncDeleteFailure"),
-    };
-    let mut words = why;
-    if has_begun && resource.model.is_asynchronous() {
-        words = format!("async {verb} failed: {words}");
-        resource.condition("LastAsyncOperation", "False", reason, &words);
     }
-    resource.condition("Synced", "False", "ReconcileError", &format!("{verb} failed: {words}"));
     Ok(Next::Retry)
 }
 

@@ -9,7 +9,7 @@ use kube::api::DynamicObject;
 use serde_json::{Value, json};
 use simulator::core::World;
 use simulator::provider::State;
-use simulator::provider::model::{Model, set_condition};
+use simulator::provider::model::{Model, Operation, set_condition};
 
 use super::policy::Policies;
 use super::schema::prune;
@@ -17,7 +17,8 @@ use super::{Trouble, written};
 
 /// The finalizer of every managed resource.
 pub const FINALIZER: &str = "finalizer.managedresource.crossplane.io";
-const EXTERNAL_NAME: &str = "crossplane.io/external-name";
+/// The annotation with the name in the cloud.
+pub const EXTERNAL_NAME: &str = "crossplane.io/external-name";
 const CREATE_PENDING: &str = "crossplane.io/external-create-pending";
 const CREATE_SUCCEEDED: &str = "crossplane.io/external-create-succeeded";
 
@@ -148,9 +149,12 @@ impl Resource {
 
     /// Shows the state that the cloud reports, in the field that the kind has for it.
     pub fn report(&mut self, state: &str) {
-        let is_machine = self.text("/kind") == "Instance" && self.text("/apiVersion").starts_with("ec2.");
-        let field = if is_machine { "instanceState" } else { "status" };
-        self.object["status"]["atProvider"][field] = json!(state);
+        self.model.report(&mut self.object, state);
+    }
+
+    /// Tells that a change or a deletion was refused; `began` says whether the operation had begun.
+    pub fn refuse(&mut self, operation: Operation, why: &str, began: bool) {
+        self.model.refuse(&mut self.object, &now(), operation, why, began);
     }
 
     /// Tells what the resource came to.

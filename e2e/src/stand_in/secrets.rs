@@ -63,6 +63,14 @@ impl<'o> Secrets<'o> {
         Ok(())
     }
 
+    /// Creates the resource's connection Secret, empty, before the resource is there.
+    pub async fn reserve(&self, resource: &Resource) -> Result<(), Trouble> {
+        match connection_ref(&resource.object).filter(|key| !self.found.contains_key(key)) {
+            Some(key) => self.write(&key, &json!({"data": {}}), false, true, resource).await,
+            None => Ok(()),
+        }
+    }
+
     /// With credentials where AWS gives some: `ClusterAuth` is what makes a token.
     fn leading_somewhere(&self, secret: &Value, resource: &Resource) -> Result<Value, Trouble> {
         let mut secret = secret.clone();

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use simulator::provider::model::parameters;
+use simulator::provider::model::{Existing, differs, parameters};
 
 use super::cloud::{Cloud, External, Owner, key};
-use super::laws::{self, Law};
 use super::reconcile::{Outside, Seen};
-use super::resource::{Resource, seconds, until};
+use super::resource::{EXTERNAL_NAME, Resource, seconds, until};
 use super::{Rule, Trouble};
 
 /// The clouds as a provider sees them.
@@ -31,46 +30,50 @@ impl Outside for Upjet {
             self.cloud.remove(&external).await?;
             return Ok(Seen::Missing);
         }
-        resource.name_externally(&external.name);
+        // A name that the cloud assigns is known once the creation has ended, as everything else is.
         if let Some(left) = until(external.ready_at) {
-            as_identified(&external.identity, resource, |resource| {
-                resource.model.identify(&mut resource.object);
-            });
+            if !resource.model.assigns_names() {
+                resource.model.name(&mut resource.object);
+            }
             return Ok(Seen::Making(left));
         }
+        resource.name_externally(&external.name);
         if resource.is_deleted() {
             return Ok(Seen::Made { outdated: false });
         }
         as_identified(&external.identity, resource, show);
-        let outdated = laws::differs(&external.parameters, &wanted(&resource.object));
+        let outdated = differs(&external.parameters, &parameters(&resource.object));
         Ok(Seen::Made { outdated })
     }
 
     async fn create(&self, resource: &mut Resource, rule: &Rule) -> Result<(), Trouble> {
+        let wanted = parameters(&resource.object);
         let former = resource.external_name().to_owned();
         let mut identity = resource.uid().to_owned();
         if resource.model.assigns_names() && !former.is_empty() {
             identity = format!("{identity} after {former}");
             resource.forget();
         }
-        let parameters = as_identified(&identity, resource, |resource| {
-            resource.model.identify(&mut resource.object);
-            completed(resource)
+        let (name, parameters) = as_identified(&identity, resource, |resource| {
+            let mut made = resource.object.clone();
+            resource.model.identify(&mut made);
+            let name = made["metadata"]["annotations"][EXTERNAL_NAME].as_str().unwrap_or_default();
+            (name.to_owned(), resource.model.completed(&made, &resource.world))
         });
-        if let Some(why) = law(resource).forbids_creation(&wanted(&resource.object)) {
+        if let Some(why) = resource.model.forbids_creation(&wanted) {
             return Err(Trouble::Refused(why));
         }
-        let external = self.made(resource, identity, parameters, rule);
+        let external = self.made(resource, name, identity, parameters, rule);
         self.cloud.put(&external).await
     }
 
     async fn update(&self, resource: &mut Resource) -> Result<(), Trouble> {
         let Some(mut external) = self.find(resource) else { return Ok(()) };
-        let wanted = wanted(&resource.object);
-        if let Some(why) = law(resource).forbids_change(&external.parameters, &wanted) {
+        let wanted = parameters(&resource.object);
+        if let Some(why) = resource.model.forbids_change(&external.parameters, &wanted) {
             return Err(Trouble::Refused(why));
         }
-        for (field, value) in wanted.as_object().into_iter().flatten() {
+        for (field, value) in resource.model.effective(&wanted).as_object().into_iter().flatten() {
             external.parameters[field] = value.clone();
         }
         resource.name().clone_into(&mut external.owner.name);
@@ -83,7 +86,10 @@ impl Outside for Upjet {
             let since = resource.create_began();
             return Err(Trouble::Busy(format!("create operation that started at {since} is still running")));
         }
-        let refusal = self.cloud.look(|all| law(resource).forbids_deletion(&external, all));
+        let refusal = self.cloud.look(|all| {
+            let all = all.iter().map(|one| existing(one));
+            resource.model.forbids_deletion(existing(&external), all)
+        });
         if let Some(why) = refusal {
             return Err(Trouble::Refused(why));
         }
@@ -115,14 +121,21 @@ impl Upjet {
         self.round * resource.model.rounds()
     }
 
-    fn made(&self, resource: &Resource, identity: String, parameters: Value, rule: &Rule) -> External {
+    fn made(
+        &self,
+        resource: &Resource,
+        name: String,
+        identity: String,
+        parameters: Value,
+        rule: &Rule,
+    ) -> External {
         let takes = rule.seconds.map_or(self.usual_time(resource), |seconds| {
             Duration::try_from_secs_f64(seconds).unwrap_or_default()
         });
         External {
             group: group(resource),
             kind: resource.text("/kind").to_owned(),
-            name: resource.external_name().to_owned(),
+            name,
             parent: parent(resource).map(str::to_owned),
             identity,
             ready_at: later(takes),
@@ -149,26 +162,6 @@ fn show(resource: &mut Resource) {
     resource.model.finish(&mut resource.object, &mut resource.world);
 }
 
-/// What the cloud will know of a resource that is about to be made: what it asks for, and what it will get besides.
-fn completed(resource: &Resource) -> Value {
-    let mut object = resource.object.clone();
-    resource.model.finish(&mut object, &mut resource.world.clone());
-    let mut known = wanted(&object);
-    for field in law(resource).computed {
-        if known[field].is_null() {
-            known[field] = object["status"]["atProvider"][field].clone();
-        }
-    }
-    known
-}
-
-/// What an object asks for, as the cloud understands it.
-fn wanted(object: &Value) -> Value {
-    let mut wanted = parameters(object);
-    drop_references(&mut wanted);
-    wanted
-}
-
 /// Works on a resource under the identity that its external resource has; ids and addresses follow from it.
 fn as_identified<T>(identity: &str, resource: &mut Resource, work: impl FnOnce(&mut Resource) -> T) -> T {
     let uid = std::mem::replace(&mut resource.object["metadata"]["uid"], json!(identity));
@@ -177,32 +170,26 @@ fn as_identified<T>(identity: &str, resource: &mut Resource, work: impl FnOnce(&
     worked
 }
 
-fn law(resource: &Resource) -> Law {
-    laws::of(&group(resource), resource.text("/kind"))
+/// A resource of the cloud, as the model asks for it.
+fn existing(external: &External) -> Existing<'_> {
+    Existing {
+        group: &external.group,
+        kind: &external.kind,
+        name: &external.name,
+        parameters: &external.parameters,
+        is_busy: external.is_busy(),
+    }
 }
 
 /// What the resource is a part of.
 fn parent(resource: &Resource) -> Option<&str> {
-    let field = law(resource).part_of?;
-    resource.object["spec"]["forProvider"][field].as_str()
+    resource.model.whole(&resource.object)
 }
 
 /// The group of its kind, which both flavours share.
 fn group(resource: &Resource) -> String {
     let group = resource.text("/apiVersion").split('/').next().unwrap_or_default();
     group.split('.').filter(|label| *label != "m").collect::<Vec<_>>().join(".")
-}
-
-/// References and selectors are between the object and its provider.
-fn drop_references(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|field, _| !["Ref", "Refs", "Selector"].iter().any(|end| field.ends_with(end)));
-            fields.values_mut().for_each(drop_references);
-        }
-        Value::Array(items) => items.iter_mut().for_each(drop_references),
-        _ => {}
-    }
 }
 
 fn later(duration: Duration) -> Timestamp {

@@ -15,6 +15,10 @@ const GRANT: &str = "postgres-grant";
 const SCHEMA_GRANT: &str = "postgres-schema-grant";
 const INSTANCE: &str = "postgres-instance";
 
+/// provider-sql knows a password only when it creates the role.
+const LOST_PASSWORD: &str =
+    "its Secret has no password, and provider-sql writes one only once: restore the Secret from a copy";
+
 /// Database and user on a server that nobody else has.
 const OWN: &str = "app";
 
@@ -105,6 +109,9 @@ impl Database {
             .publishes_to(place.secret.clone())
             .needs(place.ready, NAMESPACE_READY)
             .add()?;
+        if role.connection("password").is_none() && cx.published("password").is_some() {
+            cx.hold(ROLE, LOST_PASSWORD);
+        }
         grants(cx)?;
         // The Secret goes with the role, the role owns what is in the database, and a grant is looked at inside of it.
         place.outlives(ROLE, cx)?;

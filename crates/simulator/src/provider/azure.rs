@@ -3,17 +3,38 @@
 use serde_json::json;
 
 use super::manner::{Manner, UPJET, details};
+use super::rules::{Replaced, Rules};
+
+/// The words about a machine type that changes without a pool to use meanwhile.
+const ROTATION: &str = "`temporary_name_for_rotation` must be specified when updating any of the \
+     following properties [\"default_node_pool.0.vm_size\"]";
 
 pub(super) fn manner(kind: &str) -> Manner {
     match kind {
         "KubernetesCluster" => Manner {
             rounds: 4,
-            // The version that AKS gives a cluster which asks for none.
-            late: |_| json!({"kubernetesVersion": "1.34"}),
             at_provider: |f| json!({"fqdn": format!("{}.hcp.azmk8s.io", f.external())}),
             connection: |f| {
-                let kubeconfig = super::kubeconfig(&format!("https://{}.hcp.azmk8s.io:443", f.external()));
-                details([("kubeconfig", &kubeconfig)])
+                let server = format!("https://{}.hcp.azmk8s.io:443", f.external());
+                details([("kubeconfig", &super::kubeconfig(&server))])
+            },
+            rules: Rules {
+                // AKS changes the network in place in some ways, which we do not use.
+                immutable: &[
+                    "defaultNodePool.name",
+                    "networkProfile.networkDataPlane",
+                    "networkProfile.networkPluginMode",
+                    "networkProfile.networkPolicy",
+                ],
+                rises: &[("kubernetesVersion", "version down")],
+                replaced: const {
+                    &[Replaced {
+                        path: "defaultNodePool.vmSize",
+                        by: "defaultNodePool.temporaryNameForRotation",
+                        words: ROTATION,
+                    }]
+                },
+                ..Rules::NONE
             },
             ..UPJET
         },

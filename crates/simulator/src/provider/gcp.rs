@@ -1,13 +1,23 @@
 //! provider-upjet-gcp.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::manner::{Facts, Id, Manner, Reference, UPJET, await_secret, details, one};
+use super::manner::{Facts, Id, Manner, PROJECT, Reference, UPJET, await_secret, details, one};
+use super::rules::{Dependent, Rules, needed};
 use crossplane::json::{at, text};
 
-const PROJECT: &str = "acme-dev";
-
 const INSTANCE: &[Reference] = &[one("instance", "DatabaseInstance")];
+
+/// What holds for every kind: nothing moves to another location or project.
+const RULES: Rules = Rules { immutable: &["location", "project"], ..Rules::NONE };
+
+/// A kind of the provider.
+const KIND: Manner = Manner { rules: RULES, ..UPJET };
+
+/// The words about a server that its own settings protect.
+const PROTECTED_SERVER: &str = "googleapi: Error 400: The instance is protected. Please disable the \
+     deletion protection and try again. To disable deletion protection, update the instance settings \
+     with deletionProtectionEnabled set to false., failedPrecondition";
 
 pub(super) fn manner(service: &str, kind: &str) -> Manner {
     match (service, kind) {
@@ -15,37 +25,65 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
         ("container", "NodePool") => Manner {
             rounds: 2,
             references: const { &[one("cluster", "Cluster")] },
-            late: |_| json!({"maxPodsPerNode": 110}),
-            ..UPJET
+            rules: Rules {
+                part_of: Some("cluster"),
+                immutable: &["location", "project", "cluster"],
+                ..RULES
+            },
+            ..KIND
         },
         ("sql", "DatabaseInstance") => DATABASE_INSTANCE,
-        ("sql", "Database") => Manner { references: INSTANCE, late: |_| json!({"charset": "UTF8"}), ..UPJET },
+        ("sql", "Database") => {
+            Manner { references: INSTANCE, rules: Rules { part_of: Some("instance"), ..RULES }, ..KIND }
+        }
         ("sql", "User") => Manner {
             references: INSTANCE,
             waits: |object, world| await_secret(object, world, "passwordSecretRef"),
             connection: user_connection,
-            ..UPJET
+            rules: Rules { part_of: Some("instance"), immutable: &["project", "instance"], ..RULES },
+            ..KIND
         },
         ("storage", "Bucket") => Manner {
             at_provider: |f| {
                 let name = f.external();
-                json!({"projectNumber": 123_456_789_012_i64, "url": format!("gs://{name}"), "selfLink": format!("https://www.googleapis.com/storage/v1/b/{name}")})
+                json!({
+                    "projectNumber": 123_456_789_012_i64, "url": format!("gs://{name}"),
+                    "selfLink": format!("https://www.googleapis.com/storage/v1/b/{name}"),
+                })
             },
-            late: |_| json!({"storageClass": "STANDARD"}),
-            ..UPJET
+            // A fake bucket counts as full.
+            rules: Rules {
+                protected: Some(|parameters: &Value| {
+                    (parameters["forceDestroy"] != true).then_some("not empty")
+                }),
+                ..RULES
+            },
+            ..KIND
         },
-        ("storage", _) => Manner { references: const { &[one("bucket", "Bucket")] }, ..UPJET },
+        ("storage", _) => Manner {
+            references: const { &[one("bucket", "Bucket")] },
+            rules: Rules {
+                part_of: Some("bucket"),
+                immutable: &["bucket", "role", "member", "condition"],
+                ..RULES
+            },
+            ..KIND
+        },
+        ("cloudplatform", "ProjectIAMMember") => Manner {
+            rules: Rules { immutable: &["project", "role", "member", "condition"], ..RULES },
+            ..KIND
+        },
         ("cloudplatform", "ServiceAccount") => Manner {
             at_provider: |f| {
                 let email = format!("{}@{PROJECT}.iam.gserviceaccount.com", f.external());
                 json!({"email": email, "member": format!("serviceAccount:{email}")})
             },
-            ..UPJET
+            ..KIND
         },
         ("compute", _) => {
-            Manner { id: Id::Name, at_provider: |f| json!({"selfLink": link(f, "compute")}), ..UPJET }
+            Manner { id: Id::Name, at_provider: |f| json!({"selfLink": link(f, "compute")}), ..KIND }
         }
-        _ => UPJET,
+        _ => KIND,
     }
 }
 
@@ -58,12 +96,19 @@ const CLUSTER: Manner = Manner {
             "masterAuth": {"clusterCaCertificate": "Y2E="}, "masterVersion": "1.33.2-gke.1111000",
         })
     },
-    late: |_| json!({"loggingService": "logging.googleapis.com/kubernetes"}),
     connection: |f| {
         let kubeconfig = super::kubeconfig(&format!("https://{}", endpoint(f)));
         details([("kubeconfig", &kubeconfig)])
     },
-    ..UPJET
+    rules: Rules {
+        // A cluster is deleted with its node pools, once no provider works on one of them.
+        needed_by: &[Dependent { only_busy: true, ..needed("NodePool", "/cluster", "busy") }],
+        protected: Some(|parameters: &Value| {
+            (parameters["deletionProtection"] != false).then_some("protected")
+        }),
+        ..RULES
+    },
+    ..KIND
 };
 
 const DATABASE_INSTANCE: Manner = Manner {
@@ -74,7 +119,6 @@ const DATABASE_INSTANCE: Manner = Manner {
             "selfLink": link(f, "sqladmin"), "serviceAccountEmailAddress": "p1@gcp-sa-cloud-sql.iam.gserviceaccount.com",
         })
     },
-    late: |_| json!({"project": PROJECT}),
     connection: |f| {
         details([
             ("connectionName", &connection_name(f)),
@@ -84,8 +128,19 @@ const DATABASE_INSTANCE: Manner = Manner {
             ("serverCACertificateCert", "-----BEGIN CERTIFICATE-----\nY2E=\n-----END CERTIFICATE-----\n"),
         ])
     },
-    ..UPJET
+    rules: Rules { grows: &[("settings.diskSize", SMALLER)], protected: Some(protection), ..RULES },
+    ..KIND
 };
+
+/// The words about a disk that is to become smaller.
+const SMALLER: &str = "googleapi: Error 400: Invalid request: Disk size cannot be decreased., invalid";
+
+fn protection(parameters: &Value) -> Option<&'static str> {
+    if parameters["settings"]["deletionProtectionEnabled"] == true {
+        return Some(PROTECTED_SERVER);
+    }
+    (parameters["deletionProtection"] != false).then_some("protected")
+}
 
 /// A SQL user's secret holds the password it was given.
 fn user_connection(f: &Facts<'_>) -> crate::core::ConnectionDetails {

@@ -7,7 +7,7 @@ use super::manner::{MANAGED, Manner};
 use super::object::copy_details;
 use super::{State, set_condition};
 use crate::core::{ConnectionDetails, World, connection_secret};
-use crossplane::json::{at, text};
+use crossplane::json::{at, remove, set, text};
 
 /// Charts whose own version has no `v`, although their repository's index may write one. provider-helm compares the version that
 /// was asked for with the chart's own one, as text.
@@ -33,12 +33,37 @@ fn own_version(release: &Value) -> &str {
 
 /// A release whose version is written otherwise than the chart's own is upgraded at every look, and never ready.
 fn tell(release: &mut Value, state: &State, world: &World, manner: &Manner) {
+    if let State::Failed(why) = state {
+        return tell_failure(release, why, world);
+    }
     (MANAGED.tell)(release, state, world, manner);
+    if *state == State::Ready {
+        remove(release, &["status", "failed"]);
+    }
     let asked = text(release, &["spec", "forProvider", "chart", "version"]).unwrap_or_default();
     if *state == State::Ready && asked != own_version(release) {
         let now = world.now().to_string();
         set_condition(release, &now, "Ready", "False", "Unavailable", "");
     }
+}
+
+/// A release that fails is rolled back and installed again, up to its limit. There the provider gives
+/// up without an error, until the spec changes.
+fn tell_failure(release: &mut Value, why: &str, world: &World) {
+    let now = world.now().to_string();
+    let limit = at(release, &["spec", "rollbackLimit"]).and_then(Value::as_u64);
+    let failed = at(release, &["status", "failed"]).and_then(Value::as_u64).unwrap_or(0) + 1;
+    let gives_up = limit.is_some_and(|limit| failed >= limit);
+    set(release, &["status", "failed"], json!(failed.min(limit.unwrap_or(1))));
+    set(release, &["status", "atProvider", "state"], json!("failed"));
+    set(release, &["status", "atProvider", "releaseDescription"], json!(why));
+    if gives_up {
+        set_condition(release, &now, "Synced", "True", "ReconcileSuccess", "");
+    } else {
+        let message = format!("create failed: failed to install release: {why}");
+        set_condition(release, &now, "Synced", "False", "ReconcileError", &message);
+    }
+    set_condition(release, &now, "Ready", "False", "Unavailable", "");
 }
 
 /// A release that does not make its namespace needs one that is there.

@@ -2,9 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{State, set_condition};
+use super::behaviour::Behaviour;
+use super::rules::Rules;
+use super::{State, is_ready, set_condition};
 use crate::core::{ConnectionDetails, World, naming};
-use ::crossplane::json::{at, text};
+use ::crossplane::json::{at, overlay, text};
+
+/// The Google Cloud project of a resource that names none.
+pub(super) const PROJECT: &str = "acme-dev";
 
 /// How a kind behaves. [`MANAGED`] is the ordinary managed resource; a kind's table entry says what differs.
 pub(super) struct Manner {
@@ -22,7 +27,8 @@ pub(super) struct Manner {
     pub(super) waits: fn(&Value, &World) -> Result<(), String>,
     /// `status.atProvider` once made, over the mirrored `spec.forProvider`.
     pub(super) at_provider: fn(&Facts<'_>) -> Value,
-    /// Fields of `spec.forProvider` that the provider fills in where they are absent.
+    /// Fields of `spec.forProvider` that the provider fills in where they are absent, and that the
+    /// facts do not have.
     pub(super) late: fn(&Facts<'_>) -> Value,
     /// The connection details.
     pub(super) connection: fn(&Facts<'_>) -> ConnectionDetails,
@@ -30,6 +36,30 @@ pub(super) struct Manner {
     pub(super) effects: fn(&mut Value, &World, &mut World, &mut ConnectionDetails),
     /// How the object tells its state.
     pub(super) tell: fn(&mut Value, &State, &World, &Self),
+    /// What its cloud refuses, beyond the facts.
+    pub(super) rules: Rules,
+    /// The facts about the kind, where there are any.
+    pub(super) facts: Option<&'static Behaviour>,
+}
+
+impl Manner {
+    /// Whether the cloud assigns the name of a resource when it creates it.
+    pub(super) fn assigns_names(&self) -> bool {
+        matches!(self.id, Id::Assigned(_) | Id::Capital(_))
+    }
+
+    /// Whether the provider writes nothing to a resource whose provider config does not exist.
+    pub(super) fn is_silent_without_config(&self) -> bool {
+        self.mirrors && self.asynchronous
+    }
+
+    /// What late initialisation writes: the facts' fields, and those of the table.
+    pub(super) fn late_values(&self, of: &Facts<'_>) -> Value {
+        let fill = |text: &str| of.filled(text);
+        let mut late = self.facts.map_or_else(|| json!({}), |facts| facts.late(&fill));
+        overlay(&mut late, &(self.late)(of));
+        late
+    }
 }
 
 /// Where a resource's name in the cloud comes from.
@@ -89,6 +119,8 @@ pub(super) const MANAGED: Manner = Manner {
     connection: |_| ConnectionDetails::new(),
     effects: |_, _, _, _| {},
     tell: tell_managed,
+    rules: Rules::NONE,
+    facts: None,
 };
 
 /// An ordinary kind of an upjet provider: it works in the background.
@@ -124,6 +156,22 @@ impl<'a> Facts<'a> {
     /// The region or location, or `default`.
     pub(super) fn region(&self, default: &'a str) -> &'a str {
         self.param("region").or_else(|| self.param("location")).unwrap_or(default)
+    }
+
+    /// A text of the facts, with the resource's own values in place of what stands for them; `...`
+    /// stands for an id.
+    fn filled(&self, text: &str) -> String {
+        let region = self.region("us-east-1");
+        let text = text
+            .replace("<region>", region)
+            .replace("<location>", region)
+            .replace("<zone>", &format!("{region}-a"))
+            .replace("<project>", PROJECT)
+            .replace("<rg>", self.param("resourceGroupName").unwrap_or("group"))
+            .replace("<name>", self.external())
+            .replace("<master user>", "postgres");
+        let id = text.split_once("...").map(|(prefix, _)| format!("{prefix}{}", self.hex(17)));
+        id.unwrap_or(text)
     }
 
     /// Hexadecimal digits that are this resource's own.
@@ -171,9 +219,11 @@ pub(super) fn details<const N: usize>(entries: [(&str, &str); N]) -> ConnectionD
     entries.into_iter().map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec())).collect()
 }
 
-/// Synced, Ready and, for what works in the background, LastAsyncOperation.
+/// Synced, Ready and, for what works in the background, LastAsyncOperation. A failure of what is
+/// ready is a change that is refused.
 fn tell_managed(object: &mut Value, state: &State, world: &World, manner: &Manner) {
     let now = world.now().to_string();
+    let is_made = is_ready(object);
     let mut put =
         |kind, status, reason, message: &str| set_condition(object, &now, kind, status, reason, message);
     match state {
@@ -189,9 +239,13 @@ fn tell_managed(object: &mut Value, state: &State, world: &World, manner: &Manne
             put("Ready", "False", "Creating", "");
         }
         State::Waiting(why) => put("Synced", "False", "ReconcileError", why),
+        State::Failed(why) if is_made => {
+            refuse(object, &now, Operation::Update, why, manner.asynchronous);
+        }
         State::Failed(why) if manner.asynchronous => {
             put("Synced", "True", "ReconcileSuccess", "");
-            put("LastAsyncOperation", "False", "AsyncCreateFailure", &format!("async create failed: {why}"));
+            let message = format!("async create failed: {why}");
+            put("LastAsyncOperation", "False", "AsyncCreateFailure", &message);
             put("Ready", "False", "Creating", "");
         }
         State::Failed(why) => {
@@ -199,6 +253,31 @@ fn tell_managed(object: &mut Value, state: &State, world: &World, manner: &Manne
             put("Ready", "False", "Creating", "");
         }
     }
+}
+
+/// What a provider does with a resource that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Change it to what the object asks for.
+    Update,
+    /// Delete it.
+    Delete,
+}
+
+/// Tells a refusal of what is there; `Ready` stays. An operation that began in the background shows
+/// in LastAsyncOperation too.
+pub(super) fn refuse(object: &mut Value, now: &str, operation: Operation, why: &str, began: bool) {
+    let (verb, reason) = match operation {
+        Operation::Update => ("update", "AsyncUpdateFailure"),
+        Operation::Delete => ("delete", "AsyncDeleteFailure"),
+    };
+    let mut message = why.to_owned();
+    if began {
+        message = format!("async {verb} failed: {message}");
+        set_condition(object, now, "LastAsyncOperation", "False", reason, &message);
+    }
+    let message = format!("{verb} failed: {message}");
+    set_condition(object, now, "Synced", "False", "ReconcileError", &message);
 }
 
 /// Waits until the key that a secret reference below `spec.forProvider` names is there.

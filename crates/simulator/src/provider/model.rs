@@ -1,12 +1,18 @@
-//! How one kind answers, piece by piece: for a provider that plays single resources of a real cluster, where time,
-//! refusals and deletion are its own matter.
+//! How one kind answers, piece by piece: for a provider that plays single resources of a real
+//! cluster. Time, and the memory of what exists, are its own matter.
 
 use serde_json::{Map, Value, json};
 
-use super::manner::{Facts, Id, Manner, Reference};
-use super::{State, finish, identify, references, registry};
+use super::manner::{Facts, Manner, Reference};
+use super::writes::{self, finish, identify};
+use super::{State, clouds, references, registry};
 use crate::core::World;
-use crossplane::json::{at, overlay, set};
+use crossplane::json::{overlay, set, text};
+
+pub use super::manner::Operation;
+pub use super::missing_config;
+pub use super::rules::{Existing, differs};
+pub use super::writes::wanted as parameters;
 
 /// How a kind answers.
 pub struct Model(Manner);
@@ -29,7 +35,60 @@ impl Model {
 
     /// Whether the cloud gives a name of its own, where others take the object's.
     pub fn assigns_names(&self) -> bool {
-        matches!(self.0.id, Id::Assigned(_) | Id::Capital(_))
+        self.0.assigns_names()
+    }
+
+    /// Whether the provider writes nothing to a resource whose provider config does not exist.
+    pub fn is_silent_without_config(&self) -> bool {
+        self.0.is_silent_without_config()
+    }
+
+    /// The name of the resource that `object` belongs to and is deleted with, such as the cluster of
+    /// a node pool.
+    pub fn whole<'o>(&self, object: &'o Value) -> Option<&'o str> {
+        text(object, &["spec", "forProvider", self.0.rules.part_of?])
+    }
+
+    /// What a cloud makes of an object: what the object asks for, and what the cloud chooses.
+    pub fn completed(&self, object: &Value, world: &World) -> Value {
+        clouds::completed(&self.0, object, world)
+    }
+
+    /// Why a resource with these parameters cannot be created, in the cloud's words, if so.
+    pub fn forbids_creation(&self, parameters: &Value) -> Option<String> {
+        self.0.rules.forbids_creation(self.0.facts, parameters)
+    }
+
+    /// Why a resource with the parameters `there` cannot get those that are `wanted`, in the words of
+    /// Terraform or the cloud, if so.
+    pub fn forbids_change(&self, there: &Value, wanted: &Value) -> Option<String> {
+        self.0.rules.forbids_change(self.0.facts, there, wanted)
+    }
+
+    /// The changes of `wanted` that take effect at once; others wait for a maintenance window.
+    pub fn effective(&self, wanted: &Value) -> Value {
+        self.0.rules.effective(wanted)
+    }
+
+    /// Why `external` cannot be deleted among `all` that exists, in the cloud's words, if so.
+    pub fn forbids_deletion<'a>(
+        &self,
+        external: Existing<'_>,
+        all: impl Iterator<Item = Existing<'a>>,
+    ) -> Option<String> {
+        self.0.rules.forbids_deletion(self.0.facts, external, all)
+    }
+
+    /// Tells that a change or a deletion was refused; `began` says whether the operation had begun.
+    pub fn refuse(&self, object: &mut Value, now: &str, operation: Operation, why: &str, began: bool) {
+        super::manner::refuse(object, now, operation, why, began && self.0.asynchronous);
+    }
+
+    /// Shows the state that the cloud reports, where the kind has a field for it.
+    pub fn report(&self, object: &mut Value, state: &str) {
+        if let Some(field) = self.0.rules.state {
+            set(object, &["status", "atProvider", field], json!(state));
+        }
     }
 
     /// Fills what references and selectors stand for from the `world`'s resources, and looks whether what the resource
@@ -39,7 +98,14 @@ impl Model {
         references::resolve(&self.0, object, world)
     }
 
-    /// Gives the object the name it has in the cloud. One that the cloud assigns follows from `metadata.uid`.
+    /// Gives the object the name that its resource is going to have, where the cloud does not assign
+    /// it.
+    pub fn name(&self, object: &mut Value) {
+        writes::name(&self.0, object);
+    }
+
+    /// Gives the object the name it has in the cloud, once the resource exists. One that the cloud
+    /// assigns follows from `metadata.uid`.
     pub fn identify(&self, object: &mut Value) {
         identify(&self.0, object);
     }
@@ -62,7 +128,7 @@ impl Model {
         let world = World::new(json!({}));
         let nothing = json!({});
         let facts = Facts::new(&nothing, &world);
-        let mut params = (self.0.late)(&facts);
+        let mut params = self.0.late_values(&facts);
         for reference in self.0.references {
             overlay(&mut params, &filled(reference));
         }
@@ -94,12 +160,4 @@ pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
 /// Sets a condition of an object; `now`, as RFC 3339, becomes its time only where its status changes.
 pub fn set_condition(object: &mut Value, now: &str, kind: &str, status: &str, reason: &str, message: &str) {
     super::set_condition(object, now, kind, status, reason, message);
-}
-
-/// `spec.forProvider` without references and selectors.
-pub fn parameters(object: &Value) -> Value {
-    if at(object, &["spec", "forProvider"]).is_none() {
-        return json!({});
-    }
-    super::mirrored(object)
 }

@@ -3,15 +3,21 @@
 use serde_json::Value;
 
 use super::manner::{MANAGED, Manner};
-use super::{addons, aws, azure, builtin, crossplane, gcp, helm, object, sql};
+use super::{addons, aws, azure, behaviour, builtin, crossplane, gcp, helm, object, sql};
 use ::crossplane::json::text;
 
-/// The manner of an object's kind.
+/// The manner of an object's kind, with the facts about it.
 pub(super) fn of(object: &Value) -> Manner {
     let group = text(object, &["apiVersion"])
         .and_then(|version| version.split_once('/'))
         .map_or("", |(group, _)| group);
     let kind = text(object, &["kind"]).unwrap_or_default();
+    let (manner, facts) = (in_table(group, kind), behaviour::of(group, kind));
+    let asynchronous = facts.map_or(manner.asynchronous, |facts| facts.asynchronous);
+    Manner { asynchronous, facts, ..manner }
+}
+
+fn in_table(group: &str, kind: &str) -> Manner {
     let mut labels = group.split('.').filter(|label| *label != "m");
     match (labels.next().unwrap_or_default(), labels.next().unwrap_or_default()) {
         (service, "aws") => aws::manner(service, kind),

@@ -1,11 +1,18 @@
 //! provider-sql.
 
+use super::is_ready;
 use super::manner::{MANAGED, Manner, details, one};
+use crate::core::ConnectionDetails;
 
 pub(super) fn manner(kind: &str) -> Manner {
     match kind {
         "Role" | "User" => Manner {
+            // The provider knows a password only when it creates the role: a Secret that is lost does
+            // not come back.
             connection: |f| {
+                if is_ready(f.object) {
+                    return ConnectionDetails::new();
+                }
                 let password = f.password();
                 let entries = [("username", f.external()), ("password", &password)];
                 let server = [("endpoint", "postgres.shared.svc"), ("port", "5432")];

@@ -10,7 +10,9 @@ use super::{MAINTENANCE, Postgres, literal, param, quoted};
 impl Postgres {
     pub(super) async fn observe_database(&self, resource: &mut Resource) -> Result<Seen, Trouble> {
         let query = "SELECT pg_get_userbyid(datdba)::text AS owner, pg_encoding_to_char(encoding)::text AS encoding, \
-                     datconnlimit, datallowconn FROM pg_database WHERE datname = $1";
+                     datcollate::text, datctype::text, datistemplate, spcname::text AS tablespace, \
+                     datconnlimit, datallowconn FROM pg_database \
+                     JOIN pg_tablespace AS space ON space.oid = dattablespace WHERE datname = $1";
         let session = self.session(MAINTENANCE).await?;
         let Some(row) = session.row(query, &[&resource.external_name()]).await? else {
             return Ok(Seen::Missing);
@@ -22,9 +24,17 @@ impl Postgres {
             || param(resource, "connectionLimit").as_i64().is_some_and(|wanted| wanted != i64::from(limit))
             || param(resource, "allowConnections").as_bool().is_some_and(|wanted| wanted != open);
         if !resource.is_deleted() {
-            resource.model.finish(&mut resource.object, &mut resource.world);
-            let late = [("encoding", json!(row.get::<_, String>("encoding"))), ("owner", json!(owner))];
-            resource.initialise_late(late);
+            // What the server has, where the model has examples.
+            resource.initialise_late([
+                ("owner", json!(owner)),
+                ("encoding", json!(row.get::<_, String>("encoding"))),
+                ("lcCollate", json!(row.get::<_, String>("datcollate"))),
+                ("lcCType", json!(row.get::<_, String>("datctype"))),
+                ("isTemplate", json!(row.get::<_, bool>("datistemplate"))),
+                ("tablespace", json!(row.get::<_, String>("tablespace"))),
+                ("connectionLimit", json!(limit)),
+                ("allowConnections", json!(open)),
+            ]);
         }
         Ok(Seen::Made { outdated })
     }

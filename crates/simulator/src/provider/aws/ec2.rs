@@ -1,0 +1,104 @@
+//! Machines, security groups and networks.
+
+use serde_json::{Value, json};
+
+use super::super::manner::{Facts, Id, Manner, Reference, many, one};
+use super::super::rules::{Rules, needed};
+use super::{ACCOUNT, KIND, RULES, arn};
+
+const SECURITY_GROUP: &[Reference] = &[one("securityGroupId", "SecurityGroup")];
+
+/// The words about a volume that is to become smaller.
+const SMALLER: &str = "modifying EC2 Volume: operation error EC2: ModifyVolume, https response error \
+     StatusCode: 400, api error InvalidParameterValue: New size cannot be smaller than existing size";
+
+pub(super) fn manner(kind: &str) -> Manner {
+    match kind {
+        "Instance" => INSTANCE,
+        "SecurityGroup" => Manner {
+            id: Id::Assigned("sg-"),
+            references: const { &[one("vpcId", "VPC")] },
+            at_provider: |f| json!({"arn": arn(f, "ec2", "security-group"), "ownerId": ACCOUNT}),
+            rules: Rules {
+                needed_by: const { &[needed("Instance", "/vpcSecurityGroupIds", "dependency")] },
+                ..RULES
+            },
+            ..KIND
+        },
+        "SecurityGroupIngressRule" | "SecurityGroupEgressRule" => Manner {
+            id: Id::Assigned("sgr-"),
+            references: SECURITY_GROUP,
+            at_provider: |f| {
+                let arn = arn(f, "ec2", "security-group-rule");
+                json!({"arn": arn, "securityGroupRuleId": f.external()})
+            },
+            rules: Rules { part_of: Some("securityGroupId"), ..RULES },
+            ..KIND
+        },
+        "SecurityGroupRule" => Manner { id: Id::Assigned("sgrule-"), references: SECURITY_GROUP, ..KIND },
+        "VPC" => {
+            Manner { id: Id::Assigned("vpc-"), at_provider: |f| json!({"arn": arn(f, "ec2", "vpc")}), ..KIND }
+        }
+        "Subnet" => Manner {
+            id: Id::Assigned("subnet-"),
+            references: const { &[one("vpcId", "VPC")] },
+            at_provider: |f| json!({"arn": arn(f, "ec2", "subnet")}),
+            ..KIND
+        },
+        "EBSVolume" => Manner { id: Id::Assigned("vol-"), ..KIND },
+        "EIP" => Manner {
+            id: Id::Assigned("eipalloc-"),
+            references: const { &[one("instance", "Instance")] },
+            at_provider: |f| json!({"publicIp": public_ip(f), "allocationId": f.external()}),
+            ..KIND
+        },
+        _ => KIND,
+    }
+}
+
+/// EC2 creates a machine at once. Its id and its addresses are known when it runs.
+const INSTANCE: Manner = Manner {
+    rounds: 3,
+    id: Id::Assigned("i-"),
+    references: &[
+        one("subnetId", "Subnet"),
+        many("vpcSecurityGroupIds", "vpcSecurityGroupId", "SecurityGroup"),
+        many("securityGroups", "securityGroup", "SecurityGroup"),
+    ],
+    at_provider: |f| {
+        let private = format!("10.0.{}.{}", f.byte(1), f.byte(2));
+        let subnet = f.param("subnetId").map_or_else(|| format!("subnet-{}", f.hex(17)), str::to_owned);
+        let mut seen = json!({
+            "arn": arn(f, "ec2", "instance"), "instanceState": "running", "privateIp": private,
+            "privateDns": format!("ip-{}.ec2.internal", private.replace('.', "-")),
+            "subnetId": subnet,
+        });
+        if f.object["spec"]["forProvider"]["associatePublicIpAddress"] != Value::Bool(false) {
+            let public = public_ip(f);
+            let name = format!("ec2-{}.compute-1.amazonaws.com", public.replace('.', "-"));
+            seen["publicDns"] = json!(name);
+            seen["publicIp"] = json!(public);
+        }
+        seen
+    },
+    rules: Rules {
+        computed: &["subnetId"],
+        grows: &[("rootBlockDevice.volumeSize", SMALLER)],
+        refused: Some(former_interface),
+        state: Some("instanceState"),
+        ..RULES
+    },
+    ..KIND
+};
+
+/// A machine that is created again asks for the network interface of the former one, unless it has
+/// a subnet.
+fn former_interface(parameters: &Value) -> Option<(&'static str, String)> {
+    let id = parameters["primaryNetworkInterface"]["networkInterfaceId"].as_str()?;
+    parameters["subnetId"].is_null().then(|| ("interface gone", id.to_owned()))
+}
+
+/// An address of the range that documentation uses.
+fn public_ip(f: &Facts<'_>) -> String {
+    format!("203.0.113.{}", f.byte(3).max(1))
+}

@@ -1,0 +1,70 @@
+//! Kubernetes clusters of AWS.
+
+use serde_json::json;
+
+use super::super::kubeconfig;
+use super::super::manner::{Id, Manner, details, one};
+use super::super::rules::{Rules, needed};
+use super::{KIND, RULES, arn};
+
+/// The version of Kubernetes of a cluster that asks for none, as the facts have it.
+const VERSION: &str = "1.35";
+
+pub(super) fn manner(kind: &str) -> Manner {
+    match kind {
+        "Cluster" => CLUSTER,
+        "NodeGroup" => Manner {
+            rounds: 2,
+            references: const { &[one("clusterName", "Cluster"), one("nodeRoleArn", "Role")] },
+            at_provider: |f| json!({"arn": arn(f, "eks", "nodegroup"), "status": "ACTIVE"}),
+            rules: Rules { state: Some("status"), ..RULES },
+            ..KIND
+        },
+        "Addon" => Manner {
+            rounds: 2,
+            // The real one is made of two names: `<cluster>:<add-on>`.
+            id: Id::Assigned("addon-"),
+            references: const { &[one("clusterName", "Cluster"), one("serviceAccountRoleArn", "Role")] },
+            at_provider: |f| json!({"arn": arn(f, "eks", "addon")}),
+            late: |_| json!({"addonVersion": "v1.53.0-eksbuild.1"}),
+            rules: Rules {
+                part_of: Some("clusterName"),
+                immutable: &["region", "clusterName", "addonName"],
+                ..RULES
+            },
+            ..KIND
+        },
+        "ClusterAuth" => Manner {
+            references: const { &[one("clusterName", "Cluster")] },
+            connection: |f| {
+                let endpoint = format!("https://{}.eks.amazonaws.com", f.hex(32));
+                let kubeconfig = kubeconfig(&endpoint);
+                details([("endpoint", &endpoint), ("kubeconfig", &kubeconfig), ("clusterCA", "ca")])
+            },
+            rules: Rules { part_of: Some("clusterName"), immutable: &[], ..RULES },
+            ..KIND
+        },
+        _ => KIND,
+    }
+}
+
+const CLUSTER: Manner = Manner {
+    rounds: 4,
+    references: &[one("roleArn", "Role")],
+    at_provider: |f| {
+        let region = f.region("us-east-1");
+        json!({
+            "arn": arn(f, "eks", "cluster"), "status": "ACTIVE",
+            "version": f.param("version").unwrap_or(VERSION),
+            "endpoint": format!("https://{}.gr7.{region}.eks.amazonaws.com", f.hex(32)),
+            "certificateAuthority": [{"data": "Y2E="}],
+        })
+    },
+    rules: Rules {
+        needed_by: &[needed("NodeGroup", "/clusterName", "dependency")],
+        rises: &[("version", "version")],
+        state: Some("status"),
+        ..RULES
+    },
+    ..KIND
+};

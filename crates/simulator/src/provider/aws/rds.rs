@@ -1,0 +1,96 @@
+//! Database servers of AWS.
+
+use serde_json::{Value, json};
+
+use super::super::manner::{Facts, Id, Manner, details};
+use super::super::rules::Rules;
+use super::{KIND, RULES, arn};
+use crate::core::{ConnectionDetails, World, connection_secret};
+use crossplane::json::text;
+
+/// The words about a disk that is to become smaller.
+const SMALLER: &str = "modifying RDS DB Instance: operation error RDS: ModifyDBInstance, https response \
+     error StatusCode: 400, api error InvalidParameterCombination: Invalid storage size for engine \
+     name postgres and storage type gp3";
+
+/// The words about a deletion that says nothing of a last snapshot.
+const NO_SNAPSHOT: &str = "final_snapshot_identifier is required when skip_final_snapshot is false";
+
+/// `endpoint` is host and port, `address` the host alone. The server's name is its identifier; the
+/// external name becomes an id of AWS's own.
+pub(super) const INSTANCE: Manner = Manner {
+    rounds: 4,
+    id: Id::Replaced("db-"),
+    late: |f| json!({"identifier": identifier(f)}),
+    at_provider: |f| {
+        let host = host(f);
+        json!({
+            "arn": arn(f, "rds", "db"), "address": host, "endpoint": format!("{host}:5432"),
+            "port": 5432, "status": "available",
+            "engineVersionActual": f.param("engineVersion").unwrap_or("16.4"),
+        })
+    },
+    connection: |f| {
+        let host = host(f);
+        details([
+            ("endpoint", &format!("{host}:5432")),
+            ("address", &host),
+            ("host", &host),
+            ("port", "5432"),
+            ("username", f.param("username").unwrap_or("postgres")),
+            ("password", &f.password()),
+        ])
+    },
+    effects: keep_password,
+    rules: Rules {
+        grows: &[("allocatedStorage", SMALLER)],
+        windowed: &["instanceClass", "engineVersion", "parameterGroupName"],
+        protected: Some(protection),
+        refused: Some(throughput),
+        state: Some("status"),
+        ..RULES
+    },
+    ..KIND
+};
+
+/// A generated password goes where the resource's own reference points.
+fn keep_password(instance: &mut Value, before: &World, world: &mut World, _: &mut ConnectionDetails) {
+    let params = &instance["spec"]["forProvider"];
+    let reference = &params["passwordSecretRef"];
+    let (Some(name), Some(key)) = (text(reference, &["name"]), text(reference, &["key"])) else {
+        return;
+    };
+    let own = text(instance, &["metadata", "namespace"]);
+    let Some(namespace) = own.or_else(|| text(reference, &["namespace"])) else { return };
+    if params["autoGeneratePassword"] == Value::Bool(true) {
+        let mut data = world.secret_data(namespace, name);
+        data.insert(key.to_owned(), Facts::new(instance, before).password().into_bytes());
+        world.put_secret(connection_secret(namespace, name, &data));
+    }
+}
+
+fn protection(parameters: &Value) -> Option<&'static str> {
+    if parameters["deletionProtection"] == true {
+        return Some("protected");
+    }
+    let is_kept = parameters["skipFinalSnapshot"] != true && parameters["finalSnapshotIdentifier"].is_null();
+    is_kept.then_some(NO_SNAPSHOT)
+}
+
+/// Small disks take neither IOPS nor throughput, which a server that is created again asks for.
+fn throughput(parameters: &Value) -> Option<(&'static str, String)> {
+    let is_small = parameters["allocatedStorage"].as_f64().is_some_and(|gib| gib < 400.0);
+    let asks = ["iops", "storageThroughput"].iter().any(|field| !parameters[field].is_null());
+    let name = text(parameters, &["identifier"]).unwrap_or_default();
+    (is_small && asks).then(|| ("re-creation below 400 GiB", name.to_owned()))
+}
+
+/// AWS names a server itself where the spec has no identifier.
+fn identifier(f: &Facts<'_>) -> String {
+    f.param("identifier").map_or_else(|| format!("terraform-{}", f.hex(26)), str::to_owned)
+}
+
+fn host(f: &Facts<'_>) -> String {
+    let region = f.region("us-east-1");
+    format!("{}.c{}.{region}.rds.amazonaws.com", identifier(f), f.hex(11))
+}

@@ -1,0 +1,66 @@
+//! Buckets, and the distributions in front of them.
+
+use serde_json::{Value, json};
+
+use super::super::manner::{Id, Manner, details, each, one};
+use super::super::rules::{Rules, needed};
+use super::{ACCOUNT, KIND, RULES};
+
+/// S3's kinds: a bucket and its settings.
+pub(super) fn s3(kind: &str) -> Manner {
+    match kind {
+        "Bucket" => BUCKET,
+        _ => Manner {
+            references: const { &[one("bucket", "Bucket")] },
+            rules: Rules { part_of: Some("bucket"), ..RULES },
+            ..KIND
+        },
+    }
+}
+
+/// A fake bucket counts as full: it is deleted only where its files may be deleted too.
+const BUCKET: Manner = Manner {
+    at_provider: |f| {
+        let (name, region) = (f.external(), f.region("us-east-1"));
+        json!({
+            "arn": format!("arn:aws:s3:::{name}"),
+            "bucketDomainName": format!("{name}.s3.amazonaws.com"),
+            "bucketRegionalDomainName": format!("{name}.s3.{region}.amazonaws.com"),
+            "hostedZoneId": "Z3AQBSTGFYJSTF",
+        })
+    },
+    connection: |f| {
+        let arn = format!("arn:aws:s3:::{}", f.external());
+        details([("id", f.external()), ("arn", &arn), ("region", f.region("us-east-1"))])
+    },
+    rules: Rules {
+        protected: Some(|parameters: &Value| (parameters["forceDestroy"] != true).then_some("not empty")),
+        ..RULES
+    },
+    ..KIND
+};
+
+/// CloudFront has no regions. A distribution's ARN and domain are known once it is deployed.
+pub(super) fn cloudfront(kind: &str) -> Manner {
+    let rules = Rules { immutable: &[], ..RULES };
+    match kind {
+        "Distribution" => Manner {
+            rounds: 4,
+            id: Id::Capital("E"),
+            references: const { &[each("origin", "originAccessControlId", "OriginAccessControl")] },
+            at_provider: |f| {
+                let arn = format!("arn:aws:cloudfront::{ACCOUNT}:distribution/{}", f.external());
+                let domain = format!("d{}.cloudfront.net", f.hex(13));
+                json!({"arn": arn, "domainName": domain, "status": "Deployed"})
+            },
+            rules,
+            ..KIND
+        },
+        "OriginAccessControl" => Manner {
+            id: Id::Capital("E"),
+            rules: Rules { needed_by: const { &[needed("Distribution", "/origin", "in use")] }, ..rules },
+            ..KIND
+        },
+        _ => Manner { id: Id::Capital("E"), rules, ..KIND },
+    }
+}

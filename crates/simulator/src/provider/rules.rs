@@ -1,0 +1,250 @@
+//! What clouds refuse: creations, changes and deletions. The facts say which fields cannot change,
+//! and have the words of most refusals. Everything else is in the table of kinds.
+//!
+//! A refusal is the name of a case of the facts, or the words themselves.
+
+use serde_json::Value;
+
+use super::behaviour::Behaviour;
+
+/// What the table says of a kind, beyond the facts.
+#[derive(Clone, Copy)]
+pub(super) struct Rules {
+    /// The field of `spec.forProvider` that names the resource which it belongs to, and is deleted
+    /// with.
+    pub(super) part_of: Option<&'static str>,
+    /// Paths below `spec.forProvider` that cannot change, and that the facts do not have.
+    pub(super) immutable: &'static [&'static str],
+    /// Fields of `spec.forProvider` that the cloud chooses where the spec has none.
+    pub(super) computed: &'static [&'static str],
+    /// Paths of sizes that cannot shrink, and the refusal.
+    pub(super) grows: &'static [(&'static str, &'static str)],
+    /// Paths of versions that the cloud also raises by itself and never lowers, and the refusal.
+    pub(super) rises: &'static [(&'static str, &'static str)],
+    /// Fields whose changes wait for a maintenance window, unless `applyImmediately` is set.
+    pub(super) windowed: &'static [&'static str],
+    /// Fields that change only by way of another one.
+    pub(super) replaced: &'static [Replaced],
+    /// Resources that must be deleted first.
+    pub(super) needed_by: &'static [Dependent],
+    /// The refusal of a deletion that the parameters forbid.
+    pub(super) protected: Option<fn(&Value) -> Option<&'static str>>,
+    /// The refusal of a creation that the parameters forbid, and the name that it is about.
+    pub(super) refused: Option<fn(&Value) -> Option<(&'static str, String)>>,
+    /// The field of `status.atProvider` that has the cloud's state, where the kind has one.
+    pub(super) state: Option<&'static str>,
+}
+
+/// A kind of resources that need another resource.
+#[derive(Clone, Copy)]
+pub(super) struct Dependent {
+    pub(super) kind: &'static str,
+    /// Where they name the resource that they need, below `spec.forProvider`.
+    pub(super) pointer: &'static str,
+    /// Whether they forbid the deletion only while they are being created or deleted.
+    pub(super) only_busy: bool,
+    /// The refusal.
+    pub(super) refusal: &'static str,
+}
+
+/// A field that changes only where another field names what is used meanwhile.
+#[derive(Clone, Copy)]
+pub(super) struct Replaced {
+    pub(super) path: &'static str,
+    pub(super) by: &'static str,
+    /// What the provider says where the other field is missing.
+    pub(super) words: &'static str,
+}
+
+/// Resources that need another one for as long as they exist.
+pub(super) const fn needed(kind: &'static str, pointer: &'static str, refusal: &'static str) -> Dependent {
+    Dependent { kind, pointer, only_busy: false, refusal }
+}
+
+/// A resource that exists in a cloud, as far as the deletion of another one depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Existing<'a> {
+    /// The group of its kind, without the namespaced API's `m`.
+    pub group: &'a str,
+    /// Its kind.
+    pub kind: &'a str,
+    /// Its name in the cloud.
+    pub name: &'a str,
+    /// Its `spec.forProvider` without references.
+    pub parameters: &'a Value,
+    /// Whether it is being created or deleted.
+    pub is_busy: bool,
+}
+
+impl Rules {
+    /// Nothing beyond the facts.
+    pub(super) const NONE: Self = Self {
+        part_of: None,
+        immutable: &[],
+        computed: &[],
+        grows: &[],
+        rises: &[],
+        windowed: &[],
+        replaced: &[],
+        needed_by: &[],
+        protected: None,
+        refused: None,
+        state: None,
+    };
+
+    /// Why a resource with these parameters cannot be created, if so.
+    pub(super) fn forbids_creation(&self, facts: Option<&Behaviour>, parameters: &Value) -> Option<String> {
+        let (refusal, name) = self.refused?(parameters)?;
+        Some(words(facts, refusal, &name))
+    }
+
+    /// Why `external` cannot be deleted among `all` that exists, if so.
+    pub(super) fn forbids_deletion<'a>(
+        &self,
+        facts: Option<&Behaviour>,
+        external: Existing<'_>,
+        mut all: impl Iterator<Item = Existing<'a>>,
+    ) -> Option<String> {
+        let is_in_the_way = |dependent: &Dependent, one: Existing<'_>| {
+            one.kind == dependent.kind
+                && one.group == external.group
+                && (!dependent.only_busy || one.is_busy)
+                && one
+                    .parameters
+                    .pointer(dependent.pointer)
+                    .is_some_and(|named| mentions(named, external.name))
+        };
+        let protected = self.protected.and_then(|protected| protected(external.parameters));
+        let refusal = protected.or_else(|| {
+            all.find_map(|one| {
+                let found = self.needed_by.iter().find(|dependent| is_in_the_way(dependent, one));
+                found.map(|dependent| dependent.refusal)
+            })
+        })?;
+        Some(words(facts, refusal, external.name))
+    }
+
+    /// Why a resource with the parameters `there` cannot get those that are `wanted`, if so. A
+    /// difference in an immutable field refuses all changes.
+    pub(super) fn forbids_change(
+        &self,
+        facts: Option<&Behaviour>,
+        there: &Value,
+        wanted: &Value,
+    ) -> Option<String> {
+        let known = facts.iter().flat_map(|facts| facts.immutable.iter().map(String::as_str));
+        let mut immutable = known.chain(self.immutable.iter().copied());
+        if let Some((argument, old, new)) = immutable.find_map(|path| difference(path, there, wanted)) {
+            return Some(format!(
+                "refuse to update the external resource because the following update requires \
+                 replacing it: cannot change the value of the argument {argument:?} from {old:?} to \
+                 {new:?}"
+            ));
+        }
+        let is_stuck = |one: &&Replaced| {
+            at(wanted, one.path).is_some_and(|new| Some(new) != at(there, one.path))
+                && at(wanted, one.by).is_none()
+        };
+        if let Some(one) = self.replaced.iter().find(is_stuck) {
+            return Some(one.words.to_owned());
+        }
+        let lowered = |path| match (at(wanted, path), at(there, path)) {
+            (Some(wanted), Some(there)) => is_less(wanted, there),
+            _ => false,
+        };
+        let mut monotonic = self.rises.iter().chain(self.grows);
+        let (_, refusal) = monotonic.find(|(path, _)| lowered(path))?;
+        Some(words(facts, refusal, ""))
+    }
+
+    /// The changes that take effect now: all, or those that wait for no window.
+    pub(super) fn effective(&self, wanted: &Value) -> Value {
+        let mut changes = wanted.clone();
+        if let Some(fields) = changes.as_object_mut()
+            && wanted["applyImmediately"] != true
+        {
+            fields.retain(|field, _| !self.windowed.contains(&field.as_str()));
+        }
+        changes
+    }
+}
+
+/// The words of a refusal that is about a resource of this name.
+fn words(facts: Option<&Behaviour>, refusal: &str, name: &str) -> String {
+    const NAMES: [&str; 6] = ["<name>", "<id>", "<identifier>", "<bucket>", "sg-...", "eni-..."];
+    let words = facts.and_then(|facts| facts.words(refusal)).unwrap_or(refusal);
+    NAMES.iter().fold(words.to_owned(), |words, placeholder| words.replace(placeholder, name))
+}
+
+/// Whether there is anything in `wanted` that is otherwise in `there`. A field that is left out of
+/// `spec.forProvider` is left to the cloud.
+pub fn differs(there: &Value, wanted: &Value) -> bool {
+    let wanted = wanted.as_object();
+    wanted.into_iter().flatten().any(|(field, value)| there.get(field) != Some(value))
+}
+
+/// How `wanted` changes the value at a path, if it does: Terraform's name of the argument, the old
+/// value and the new one. Of a list only the number of its entries is compared, and of a block only
+/// whether it is there; their fields have paths of their own.
+fn difference(path: &str, there: &Value, wanted: &Value) -> Option<(String, String, String)> {
+    let (list, field) = path
+        .split_once("[]")
+        .map_or((path, None), |(list, field)| (list, Some(field.trim_start_matches('.'))));
+    let (old, new) = (at(there, list), at(wanted, list)?);
+    let entries = |value: Option<&Value>| value.and_then(Value::as_array).map_or(0, Vec::len);
+    match (old, new, field) {
+        (Some(Value::Array(old)), Value::Array(new), Some(field)) if old.len() == new.len() => {
+            let mut pairs = old.iter().zip(new).enumerate().filter(|_| !field.is_empty());
+            pairs.find_map(|(index, (old, new))| {
+                let (argument, old, new) = difference(field, old, new)?;
+                Some((format!("{}.{index}.{argument}", snake(list)), old, new))
+            })
+        }
+        (old, Value::Array(_), _) if old != Some(new) && entries(old) != entries(Some(new)) => {
+            let counted = (entries(old).to_string(), entries(Some(new)).to_string());
+            Some((format!("{}.#", snake(list)), counted.0, counted.1))
+        }
+        (_, _, Some(_)) | (Some(Value::Object(_)), Value::Object(_), _) => None,
+        (None, Value::Object(_), _) => Some((format!("{}.#", snake(list)), "0".to_owned(), "1".to_owned())),
+        (old, new, None) if old != Some(new) => Some((snake(list), shown(old), shown(Some(new)))),
+        _ => None,
+    }
+}
+
+/// Whether one number or version is below another.
+fn is_less(one: &Value, other: &Value) -> bool {
+    let numbers = |value: &Value| -> Vec<u64> {
+        let text = shown(Some(value));
+        text.split('.').filter_map(|number| number.parse().ok()).collect()
+    };
+    match (one.as_f64(), other.as_f64()) {
+        (Some(one), Some(other)) => one < other,
+        _ => numbers(one) < numbers(other),
+    }
+}
+
+/// Whether a value is this name, or contains it.
+fn mentions(value: &Value, name: &str) -> bool {
+    match value {
+        Value::String(text) => text == name,
+        Value::Array(items) => items.iter().any(|item| mentions(item, name)),
+        Value::Object(fields) => fields.values().any(|field| mentions(field, name)),
+        _ => false,
+    }
+}
+
+fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(value, |value, field| value.get(field)).filter(|found| !found.is_null())
+}
+
+fn shown(value: Option<&Value>) -> String {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    value.map_or_else(String::new, text)
+}
+
+/// A field as Terraform calls it: the only entry of a block has the index 0.
+fn snake(path: &str) -> String {
+    let letter = |c: char| if c.is_ascii_uppercase() { vec!['_', c] } else { vec![c] };
+    let words: String = path.chars().flat_map(letter).collect();
+    words.to_lowercase().replace('.', ".0.")
+}

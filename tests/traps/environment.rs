@@ -1,0 +1,165 @@
+//! An environment between the function, Crossplane and the providers of the simulator.
+
+use function_sdk_rust::proto::v1::RunFunctionResponse;
+use serde_json::{Map, Value};
+use simulator::core::World;
+use simulator::provider::model::{condition, set_condition};
+use simulator::provider::{Pace, Provider};
+
+use super::support::simulated::{self, Case};
+use super::support::world::desired;
+
+/// More calls than any environment needs.
+const LIMIT: usize = 20;
+
+/// One environment and the clouds that it is in.
+pub struct Environment {
+    case: Case,
+    pub world: World,
+    pub provider: Provider,
+    rounds: usize,
+}
+
+/// The example of an API in the claims API and in the namespaced one, or one of its variants, before
+/// anything exists.
+pub fn beginnings(api: &str, variant: Option<&str>) -> Vec<Environment> {
+    let cases = simulated::all()
+        .into_iter()
+        .filter(|case| case.api().info().name == api && case.variant().as_deref() == variant);
+    let begin = |case: Case| Environment {
+        world: case.world(),
+        provider: Provider::new(Pace::Instant),
+        rounds: 0,
+        case,
+    };
+    let environments: Vec<_> = cases.map(begin).collect();
+    assert_eq!(environments.len(), 2, "{api} {variant:?}");
+    environments
+}
+
+/// The same with everything ready.
+pub fn running(api: &str, variant: Option<&str>) -> Vec<Environment> {
+    let mut environments = beginnings(api, variant);
+    for environment in &mut environments {
+        environment.settle();
+        assert_eq!(environment.status()["phase"], "Ready", "{}", environment.name());
+    }
+    environments
+}
+
+impl Environment {
+    /// The same with providers that take their rounds.
+    pub fn slowly(mut self) -> Self {
+        self.provider = Provider::new(Pace::Rounds);
+        self
+    }
+
+    pub fn name(&self) -> String {
+        self.case.name()
+    }
+
+    /// One call of the function, which Crossplane applies.
+    pub fn call(&mut self) -> RunFunctionResponse {
+        let response = self.case.call(&self.world);
+        let applied = self.world.apply(&response).unwrap();
+        assert_eq!(applied.fatal, None, "{}", self.name());
+        response
+    }
+
+    /// One call, and one look of the providers.
+    pub fn round(&mut self) {
+        self.rounds += 1;
+        assert!(self.rounds < 10 * LIMIT, "{}: too many rounds", self.name());
+        self.call();
+        self.provider.answer(&mut self.world);
+    }
+
+    /// Calls and looks until nothing changes any more.
+    pub fn settle(&mut self) {
+        for _ in 0..LIMIT {
+            let before = simulated::timeless(&self.world);
+            self.round();
+            let is_quiet = before == simulated::timeless(&self.world);
+            if is_quiet && !self.provider.is_at_work(&self.world) {
+                return;
+            }
+        }
+        panic!("{}: still changing after {LIMIT} calls", self.name());
+    }
+
+    /// What the function asks for in a slot.
+    pub fn asked(&self, slot: &str) -> Map<String, Value> {
+        desired(&self.case.call(&self.world)).remove(slot).unwrap_or_default()
+    }
+
+    /// The input of the step that runs the function.
+    pub fn input(&self) -> Value {
+        self.case.input()
+    }
+
+    /// What the function asks for in a slot with another input.
+    pub fn asked_with(&self, input: &Value, slot: &str) -> Map<String, Value> {
+        desired(&simulated::call(&self.world, input)).remove(slot).unwrap_or_default()
+    }
+
+    /// A composed resource.
+    pub fn resource(&self, slot: &str) -> &Value {
+        &self.world.resources()[slot]
+    }
+
+    pub fn external_name(&self, slot: &str) -> &str {
+        let annotations = &self.resource(slot)["metadata"]["annotations"];
+        annotations["crossplane.io/external-name"].as_str().unwrap_or_default()
+    }
+
+    /// The status of a resource's condition.
+    pub fn condition(&self, slot: &str, kind: &str) -> &str {
+        condition_of(self.resource(slot), kind)
+    }
+
+    /// The same of a resource that may not exist yet.
+    pub fn condition_or_nothing(&self, slot: &str, kind: &str) -> &str {
+        self.world.resources().get(slot).map_or("", |object| condition_of(object, kind))
+    }
+
+    /// Has a provider report an error in a condition.
+    pub fn tell(&mut self, slot: &str, kind: &str, message: &str) {
+        let now = self.world.now().to_string();
+        let object = self.world.resources_mut().get_mut(slot).unwrap();
+        set_condition(object, &now, kind, "False", "ReconcileError", message);
+    }
+
+    /// The environment's status.
+    pub fn status(&self) -> &Value {
+        &self.world.composite()["status"]
+    }
+
+    /// The line of a slot in the environment's status.
+    pub fn line(&self, slot: &str) -> &Value {
+        let lines = self.status()["resources"].as_array().unwrap();
+        lines.iter().find(|line| line["slot"] == slot).unwrap_or_else(|| panic!("no line of {slot}"))
+    }
+
+    /// Fails unless the line of a slot says these words.
+    pub fn says(&self, slot: &str, words: &str) {
+        let line = self.line(slot);
+        let message = line["message"].as_str().unwrap_or_default();
+        assert!(message.contains(words), "{}: {line:#}", self.name());
+    }
+
+    /// Changes the cloud's resource of a slot, as its console would.
+    pub fn in_the_cloud(&mut self, slot: &str, field: &str, value: Value) {
+        let external = self.provider.external_mut(slot).unwrap();
+        external.parameters[field] = value;
+    }
+
+    /// Changes a field of the composite's spec, as a user would.
+    pub fn change(&mut self, path: &[&str], value: Value) {
+        let spec = &mut self.world.composite_mut()["spec"];
+        *path.iter().fold(spec, |here, field| &mut here[*field]) = value;
+    }
+}
+
+fn condition_of<'o>(object: &'o Value, kind: &str) -> &'o str {
+    condition(object, kind).and_then(|found| found["status"].as_str()).unwrap_or_default()
+}

@@ -1,0 +1,116 @@
+//! Database servers, and what is in them.
+
+use serde_json::json;
+use simulator::provider::model::{Model, parameters};
+
+use super::environment::{Environment, running};
+use super::support::rewritten;
+
+const API: &str = "unified-environment";
+const SERVER: &str = "postgres-instance";
+const ROLE: &str = "postgres-role";
+
+#[test]
+fn trap_05_server_has_the_name_that_is_asked_for() {
+    for environment in running(API, Some("rds")) {
+        let server = environment.resource(SERVER);
+        let name = server["spec"]["forProvider"]["identifier"].as_str().unwrap();
+        assert!(environment.external_name(SERVER).starts_with("db-"), "AWS's id replaces the name");
+        let address = server["status"]["atProvider"]["address"].as_str().unwrap();
+        assert!(address.starts_with(&format!("{name}.")), "{address}");
+        let snapshot = &server["spec"]["forProvider"]["finalSnapshotIdentifier"];
+        assert_eq!(*snapshot, format!("{name}-final"));
+        assert_eq!(environment.asked(SERVER)["spec"]["forProvider"]["identifier"], name);
+    }
+}
+
+fn class(environment: &Environment) -> String {
+    let seen = &environment.resource(SERVER)["status"]["atProvider"]["instanceClass"];
+    seen.as_str().unwrap().to_owned()
+}
+
+#[test]
+fn trap_06_change_of_size_takes_effect_without_a_window() {
+    for mut environment in running(API, Some("rds")) {
+        let before = class(&environment);
+        environment.change(&["database", "size"], json!("small"));
+        environment.settle();
+        assert_ne!(class(&environment), before);
+
+        // Without the flag the same change would wait, and be sent at every look.
+        let server = environment.resource(SERVER);
+        let mut wanted = parameters(server);
+        assert_eq!(Model::of(server).effective(&wanted), wanted);
+        wanted["applyImmediately"] = json!(false);
+        assert!(Model::of(server).effective(&wanted).get("instanceClass").is_none());
+    }
+}
+
+#[test]
+fn trap_07_server_that_cannot_come_back_is_told() {
+    for mut environment in running(API, Some("rds")) {
+        environment.provider.vanish(SERVER);
+        environment.settle();
+        environment.call();
+        assert_eq!(environment.line(SERVER)["reason"], "Failed");
+        environment.says(SERVER, "You can't specify IOPS or storage throughput");
+
+        let server = environment.world.resources_mut().get_mut(SERVER).unwrap();
+        let fields = server["spec"]["forProvider"].as_object_mut().unwrap();
+        fields.retain(|field, _| !["iops", "storageThroughput"].contains(&field.as_str()));
+        environment.settle();
+        environment.call();
+        assert_eq!(environment.line(SERVER)["ready"], true, "without them it comes back");
+    }
+}
+
+#[test]
+fn trap_18_user_that_hangs_without_its_server_is_told() {
+    for mut environment in running("application-environment", None) {
+        environment.provider.vanish("cloudsql-instance");
+        environment.provider.fail("cloudsql-instance", "quota exceeded");
+        environment.settle();
+        environment.call();
+        environment.says("database-user", "The Cloud SQL instance does not exist");
+        assert_ne!(environment.status()["phase"], "Ready");
+        environment.provider.mend("cloudsql-instance");
+        environment.settle();
+        environment.call();
+        assert_eq!(environment.status()["phase"], "Ready");
+    }
+}
+
+#[test]
+fn trap_19_late_initialised_privileges_change_nothing_that_is_asked_for() {
+    for environment in running(API, None) {
+        let privileges = &environment.resource(ROLE)["spec"]["forProvider"]["privileges"];
+        assert_eq!(privileges["superUser"], false, "{privileges:#}");
+        let (before, now) = (environment.resource(ROLE), environment.asked(ROLE));
+        let asked = &now["spec"]["forProvider"];
+        assert_eq!(rewritten(asked, &before["spec"]["forProvider"]), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn trap_19_role_whose_secret_is_lost_is_told() {
+    for mut environment in running(API, None) {
+        let reference = &environment.resource(ROLE)["spec"]["writeConnectionSecretToRef"];
+        let own = &environment.resource(ROLE)["metadata"]["namespace"];
+        let namespace = own.as_str().or(reference["namespace"].as_str()).unwrap().to_owned();
+        let name = reference["name"].as_str().unwrap().to_owned();
+        let kept = environment.world.secret(&namespace, &name).unwrap().clone();
+        let mut lost = kept.clone();
+        lost["data"] = json!({});
+        environment.world.put_secret(lost);
+        environment.settle();
+        environment.call();
+        assert_eq!(environment.condition(ROLE, "Ready"), "True", "its provider says so");
+        assert_eq!(environment.line(ROLE)["ready"], false);
+        environment.says(ROLE, "restore the Secret from a copy");
+
+        environment.world.put_secret(kept);
+        environment.settle();
+        environment.call();
+        assert_eq!(environment.status()["phase"], "Ready");
+    }
+}
