@@ -101,9 +101,6 @@ pub(crate) async fn run(args: &cli::Portal, console: &mut Console<'_>) -> Result
         return Ok(());
     }
     let config = Config::of(args)?;
-    if args.access.impersonate.is_some() && matches!(config.auth, Auth::Oidc(_)) {
-        return Err(Failure::Usage("--as: the portal acts as whoever signs in; leave it out".to_owned()));
-    }
     log(config.level);
     Server::bind(config, &args.access, Limits::default()).await?.run(signalled()).await
 }
@@ -137,6 +134,9 @@ impl Server {
     }
 
     async fn bind(config: Config, access: &cli::Access, limits: Limits) -> Result<Self, Failure> {
+        if access.impersonate.is_some() && matches!(config.auth, Auth::Oidc(_)) {
+            return Err(Failure::Usage("--as: the portal acts as whoever signs in; leave it out".to_owned()));
+        }
         config.warn();
         // Several crates bring a provider of their own: this one is meant.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();

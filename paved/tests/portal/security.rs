@@ -286,7 +286,7 @@ async fn client_that_pauses_is_rejected() {
 
 #[tokio::test]
 async fn client_that_sends_slowly_is_rejected() {
-    let limit = Duration::from_secs(1);
+    let limit = Duration::from_secs(2);
     let world = limited(Limits { request_head: limit, response: limit, ..Limits::default() }).await;
     let is_rejected = async |said: &str| {
         let began = Instant::now();
