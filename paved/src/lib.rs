@@ -25,7 +25,7 @@ mod names;
 mod outputs;
 mod paint;
 mod platform;
-mod portal;
+pub mod portal;
 mod preview;
 mod providers;
 mod publish;

@@ -15,7 +15,6 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::Command;
-use tokio::time::sleep;
 
 /// A cluster with an environment, and a home folder to sit in.
 struct Seat {
@@ -205,16 +204,20 @@ async fn connection_details_lie_where_the_flavour_has_them() {
     half.connect(&[]).await.is(4, &["Secret conn has no password nor db_password yet"]);
 }
 
-/// Connects to what is ready after a while only; gives standard output and standard error.
+/// Connects to an environment that becomes ready once the program waits for it. Returns standard
+/// output and standard error.
 async fn connect_early(seat: &Seat, args: &[&str], environment: Value) -> (String, String) {
-    let becomes = async {
-        sleep(Duration::from_secs(2)).await;
-        seat.cluster.becomes(environment);
-    };
-    let mut command = seat.command(args);
-    let (output, ()) = tokio::join!(command.output(), becomes);
-    let output = output.unwrap();
-    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    let mut run = seat.command(args).spawn().unwrap();
+    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines();
+    let mut err = String::new();
+    while let Some(line) = lines.next_line().await.unwrap() {
+        if line.contains("Provisioning") {
+            seat.cluster.becomes(environment.clone());
+        }
+        err.extend([line.as_str(), "\n"]);
+    }
+    let output = run.wait_with_output().await.unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{out}{err}");
     (out, err)
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use support::kubernetes::{Cluster, ready, waiting};
 use tempfile::TempDir;
 use tokio::process::Command;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 fn workspace() -> Value {
     ready("GpuDevWorkspaceClaim", json!({}), json!({"publicIp": "203.0.113.7", "machine": {"gpus": 1}}))
@@ -67,7 +67,7 @@ async fn one_that_is_named_twice_is_waited_for_once() {
     let folder = support::folder(&[]);
     let cluster = Cluster::with(waiting(workspace()), &[]).await;
     let becomes = async {
-        sleep(Duration::from_secs(2)).await;
+        cluster.is_watched(0).await;
         cluster.becomes(workspace());
     };
     let named = ["shop", "gpudevworkspaceclaim/shop", "shop"];

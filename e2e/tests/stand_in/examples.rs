@@ -13,22 +13,21 @@ use super::bench::{Bench, Composite};
 const READY: [&str; 2] = ["observed/ready.yaml", "namespaced/observed/ready.yaml"];
 
 pub async fn every_example_becomes_ready_and_goes(bench: &Bench) {
-    let examples = xtask::workspace::root().join("examples");
-    let mut met = BTreeSet::new();
-    for example in std::fs::read_dir(examples).unwrap() {
-        let example = example.unwrap().path();
-        for (flavour, file) in READY.iter().enumerate() {
+    let more = bench.composite("no-example").await;
+    let rest = kinds_without_example(&more);
+    let mut met = live_and_die(vec![(more, rest)]).await;
+    // One flavour after the other: in both, databases and roles of PostgreSQL have the same names.
+    for (flavour, file) in READY.iter().enumerate() {
+        let mut all = Vec::new();
+        for example in std::fs::read_dir(xtask::workspace::root().join("examples")).unwrap() {
+            let example = example.unwrap().path();
             let name = format!("{}-{flavour}", example.file_name().unwrap().to_str().unwrap());
             let composite = bench.composite(&name).await;
             let resources = resources(&composite, &example.join(file));
-            met.extend(resources.iter().map(|one| one["kind"].as_str().unwrap().to_owned()));
-            live_and_die(&composite, resources).await;
+            all.push((composite, resources));
         }
+        met.extend(live_and_die(all).await);
     }
-    let more = bench.composite("no-example").await;
-    let resources = kinds_without_example(&more);
-    met.extend(resources.iter().map(|one| one["kind"].as_str().unwrap().to_owned()));
-    live_and_die(&more, resources).await;
     let played = KINDS.iter().map(|info| info.kind.kind).filter(|kind| !["Object", "Release"].contains(kind));
     let missing: Vec<_> = played.filter(|kind| !met.contains(*kind)).collect();
     assert!(missing.is_empty(), "never tried: {missing:?}");
@@ -95,13 +94,22 @@ fn kinds_without_example(composite: &Composite<'_>) -> Vec<Value> {
     ]
 }
 
-/// Makes all at once, waits until they are ready, deletes them and looks for what is left.
-async fn live_and_die(composite: &Composite<'_>, resources: Vec<Value>) {
-    let bench = composite.bench;
-    for resource in &resources {
-        provide(bench, resource).await;
+/// Makes the resources of all composites at once and deletes them. Returns their kinds.
+async fn live_and_die(all: Vec<(Composite<'_>, Vec<Value>)>) -> BTreeSet<String> {
+    let resources =
+        || all.iter().flat_map(|(composite, resources)| resources.iter().map(move |one| (composite, one)));
+    for (composite, resource) in resources() {
+        provide(composite.bench, resource).await;
     }
-    let made = join_all(resources.into_iter().map(|resource| composite.make(resource))).await;
+    join_all(all.iter().map(|(composite, resources)| live_and_die_together(composite, resources))).await;
+    resources().map(|(_, resource)| resource["kind"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Makes all resources of a composite, waits until they are ready, deletes them and looks for what
+/// is left.
+async fn live_and_die_together(composite: &Composite<'_>, resources: &[Value]) {
+    let bench = composite.bench;
+    let made = join_all(resources.iter().map(|resource| composite.make(resource.clone()))).await;
     join_all(made.iter().map(|resource| bench.ready(resource))).await;
     has_generated_passwords(bench, &made).await;
     // A Grant needs its database, and a database its owner.

@@ -14,15 +14,13 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::answers::{Answers, PATIENCE};
+use super::answers::Answers;
 use super::clients::Clients;
 use super::kinds::Catalog;
+use super::limits::Limits;
 use super::problem::Problem;
 use super::who::{Credential, Naming, Person};
 use crate::cluster::{Api, Kind};
-
-/// How long an answer counts.
-pub(super) const TTL: Duration = Duration::from_secs(20);
 
 /// How many answers are kept.
 const MANY: usize = 200_000;
@@ -50,6 +48,8 @@ pub(super) struct Access {
     acting: Semaphore,
     /// The groups that the portal may act for.
     groups: Answers<(), Groups>,
+    /// Time for an answer, and for a turn to ask.
+    patience: Duration,
     /// Questions that went to the API server.
     pub(super) asked: Counter,
 }
@@ -75,16 +75,18 @@ struct Question {
 }
 
 impl Access {
-    pub(super) fn new(clients: Clients, catalog: Arc<Catalog>) -> Self {
+    pub(super) fn new(clients: Clients, catalog: Arc<Catalog>, limits: &Limits) -> Self {
+        let patience = limits.api_answer;
         Self {
             clients,
             own: Person::of_kubernetes(&Naming::default(), "", Vec::new(), Credential::Own),
             catalog,
-            answers: Answers::new(TTL, MANY),
-            partial: Answers::new(TTL, MANY),
+            answers: Answers::new(limits.access, patience, MANY),
+            partial: Answers::new(limits.access, patience, MANY),
             open: Semaphore::new(AT_ONCE),
             acting: Semaphore::new(ACTING),
-            groups: Answers::new(TTL, 1),
+            groups: Answers::new(limits.access, patience, 1),
+            patience,
             asked: Counter::default(),
         }
     }
@@ -161,7 +163,7 @@ impl Access {
     /// The groups that the portal itself may act for: one question, however many groups somebody has.
     pub(super) async fn portal_groups(&self) -> Result<Groups, Problem> {
         let ask = async {
-            let _turn = Self::turn(&self.acting).await?;
+            let _turn = self.turn(&self.acting).await?;
             self.asked.inc();
             let namespace = self.clients.own().namespace;
             let review = SelfSubjectRulesReview {
@@ -169,7 +171,7 @@ impl Access {
                 ..SelfSubjectRulesReview::default()
             };
             let reviews: Api<SelfSubjectRulesReview> = Api::all(self.clients.of(&self.own)?);
-            let answer = answered(reviews.create(&PostParams::default(), &review)).await?;
+            let answer = answered(self.patience, reviews.create(&PostParams::default(), &review)).await?;
             let complete = answer.status.filter(|status| !status.incomplete);
             Ok(complete.map_or(Groups::Unlisted, |status| impersonated(&status.resource_rules)))
         };
@@ -182,7 +184,7 @@ impl Access {
 
     async fn ask(&self, person: &Person, question: &Question) -> Result<bool, Problem> {
         let is_acting = question.verb == IMPERSONATE && question.person == self.own.key();
-        let _turn = Self::turn(if is_acting { &self.acting } else { &self.open }).await?;
+        let _turn = self.turn(if is_acting { &self.acting } else { &self.open }).await?;
         self.asked.inc();
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let review = SelfSubjectAccessReview {
@@ -200,7 +202,7 @@ impl Access {
             ..SelfSubjectAccessReview::default()
         };
         let reviews: Api<SelfSubjectAccessReview> = Api::all(self.clients.of(person)?);
-        let answer = answered(reviews.create(&PostParams::default(), &review)).await?;
+        let answer = answered(self.patience, reviews.create(&PostParams::default(), &review)).await?;
         Ok(answer.status.is_some_and(|status| status.allowed))
     }
 
@@ -209,14 +211,14 @@ impl Access {
     async fn rules(&self, person: &Person, kind: &Kind, here: &Question) -> Result<bool, Problem> {
         let is_partial = self.partial.known(&(here.person, here.namespace.clone())).is_some();
         if !is_partial {
-            let _turn = Self::turn(&self.open).await?;
+            let _turn = self.turn(&self.open).await?;
             self.asked.inc();
             let review = SelfSubjectRulesReview {
                 spec: SelfSubjectRulesReviewSpec { namespace: Some(here.namespace.clone()) },
                 ..SelfSubjectRulesReview::default()
             };
             let reviews: Api<SelfSubjectRulesReview> = Api::all(self.clients.of(person)?);
-            let answer = answered(reviews.create(&PostParams::default(), &review)).await?;
+            let answer = answered(self.patience, reviews.create(&PostParams::default(), &review)).await?;
             if let Some(status) = answer.status.filter(|status| !status.incomplete) {
                 let allowed = |kind: &Kind| status.resource_rules.iter().any(|rule| lists(rule, kind));
                 for kind in self.catalog.seen().all() {
@@ -230,15 +232,9 @@ impl Access {
     }
 
     /// One's turn to ask. An API server that says nothing lets nobody wait for ever for those who asked before.
-    async fn turn(open: &Semaphore) -> Result<SemaphorePermit<'_>, Problem> {
-        let turn = timeout(PATIENCE, open.acquire()).await.map_err(|_| Problem::silent())?;
-        turn.map_err(|_| {
-            Problem::new(
-                http::StatusCode::SERVICE_UNAVAILABLE,
-                "The portal is \
-            shutting down.",
-            )
-        })
+    async fn turn<'s>(&self, open: &'s Semaphore) -> Result<SemaphorePermit<'s>, Problem> {
+        let turn = timeout(self.patience, open.acquire()).await.map_err(|_| Problem::silent())?;
+        turn.map_err(|_| Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "The portal is shutting down."))
     }
 }
 
@@ -267,9 +263,12 @@ fn impersonation(person: &Person, resource: &str, name: &str) -> Question {
     }
 }
 
-/// What the API server answers, if it does.
-pub(super) async fn answered<T>(question: impl Future<Output = kube::Result<T>>) -> Result<T, Problem> {
-    let answer = timeout(PATIENCE, question).await.map_err(|_| Problem::silent())?;
+/// What the API server answers, if it answers in time.
+pub(super) async fn answered<T>(
+    patience: Duration,
+    question: impl Future<Output = kube::Result<T>>,
+) -> Result<T, Problem> {
+    let answer = timeout(patience, question).await.map_err(|_| Problem::silent())?;
     Ok(answer?)
 }
 

@@ -9,9 +9,6 @@ use tokio::time::timeout;
 
 use super::problem::Problem;
 
-/// Time limit for an equal question that another caller asks, for a turn to ask, and for the answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
-
 /// The caller that sends the request holds the lock.
 type Turn = tokio::sync::Mutex<()>;
 
@@ -19,6 +16,8 @@ type Turn = tokio::sync::Mutex<()>;
 pub(super) struct Answers<Q, A> {
     /// Lifetime of an answer.
     ttl: Duration,
+    /// Time to wait for an equal question that another caller asks.
+    wait: Duration,
     /// The largest number of cached answers.
     many: usize,
     known: Mutex<HashMap<Q, (A, Instant)>>,
@@ -27,8 +26,8 @@ pub(super) struct Answers<Q, A> {
 }
 
 impl<Q: Clone + Eq + Hash, A: Clone> Answers<Q, A> {
-    pub(super) fn new(ttl: Duration, many: usize) -> Self {
-        Self { ttl, many, known: Mutex::default(), turns: Mutex::default() }
+    pub(super) fn new(ttl: Duration, wait: Duration, many: usize) -> Self {
+        Self { ttl, wait, many, known: Mutex::default(), turns: Mutex::default() }
     }
 
     /// The cached answer, unless it has expired.
@@ -62,7 +61,7 @@ impl<Q: Clone + Eq + Hash, A: Clone> Answers<Q, A> {
             return Ok(answer);
         }
         let turn = self.turn(question);
-        let _held = timeout(PATIENCE, turn.lock()).await.map_err(|_| Problem::silent())?;
+        let _held = timeout(self.wait, turn.lock()).await.map_err(|_| Problem::silent())?;
         if let Some(answer) = self.known(question) {
             return Ok(answer);
         }
@@ -118,22 +117,22 @@ mod tests {
 
     #[tokio::test]
     async fn what_many_want_to_know_at_once_is_asked_once() {
-        let answers = Answers::new(LONG, 10);
+        let answers = Answers::new(LONG, LONG, 10);
         assert_eq!(at_once(&answers, Ok(false)).await, (1, 50));
         assert_eq!(at_once(&answers, Ok(false)).await, (0, 50), "it is known");
-        let old = Answers::new(Duration::ZERO, 10);
+        let old = Answers::new(Duration::ZERO, LONG, 10);
         assert_eq!(at_once(&old, Ok(true)).await, (50, 50), "expired answers are not returned");
     }
 
     #[tokio::test]
     async fn a_failure_is_no_answer() {
         let failure = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "Not now.");
-        assert_eq!(at_once(&Answers::new(LONG, 10), Err(failure)).await, (50, 0));
+        assert_eq!(at_once(&Answers::new(LONG, LONG, 10), Err(failure)).await, (50, 0));
     }
 
     #[tokio::test]
     async fn whoever_gives_up_leaves_their_turn_to_the_next() {
-        let answers = Answers::new(LONG, 10);
+        let answers = Answers::new(LONG, LONG, 10);
         assert!(answers.of(&"question", pending()).now_or_never().is_none());
         assert!(answers.of(&"question", async { Ok(true) }).await.unwrap());
         answers.turn(&"another");
@@ -142,7 +141,7 @@ mod tests {
 
     #[test]
     fn no_more_is_kept_than_may_be() {
-        let answers = Answers::new(LONG, 10);
+        let answers = Answers::new(LONG, LONG, 10);
         (0..100).for_each(|number| answers.keep(number, ()));
         assert!(locked(&answers.known).len() <= 10);
         assert!(answers.known(&99).is_some());

@@ -12,18 +12,12 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::access::answered;
-use super::answers::{Answers, PATIENCE};
+use super::answers::Answers;
 use super::clients::Clients;
+use super::limits::Limits;
 use super::problem::Problem;
 use super::who::{Credential, Naming, Person, Token};
 use crate::cluster::Api;
-
-/// How long an answer counts: a token that is taken back goes on for so long, as far as what it sees is concerned. Writes are
-/// made with the token itself.
-const TTL: Duration = Duration::from_secs(30);
-
-/// How long a token that was rejected is remembered as such: it may count a moment later.
-const REJECTED: Duration = Duration::from_secs(10);
 
 /// How many questions about tokens are open at once: whoever sends them need not be known.
 const AT_ONCE: usize = 16;
@@ -40,12 +34,21 @@ pub(super) struct Bearers {
     /// Tokens that the API server rejected, by their hash.
     rejected: Answers<[u8; 32], Problem>,
     open: Semaphore,
+    /// Time for an answer, and for a turn to ask.
+    patience: Duration,
 }
 
 impl Bearers {
-    pub(super) fn new(clients: Clients, naming: Naming) -> Self {
-        let (known, rejected) = (Answers::new(TTL, MANY), Answers::new(REJECTED, MANY));
-        Self { clients, naming, known, rejected, open: Semaphore::new(AT_ONCE) }
+    pub(super) fn new(clients: Clients, naming: Naming, limits: &Limits) -> Self {
+        let patience = limits.api_answer;
+        Self {
+            clients,
+            naming,
+            known: Answers::new(limits.token, patience, MANY),
+            rejected: Answers::new(limits.rejected_token, patience, MANY),
+            open: Semaphore::new(AT_ONCE),
+            patience,
+        }
     }
 
     /// Whose token it is.
@@ -69,9 +72,9 @@ impl Bearers {
                 return Err(problem);
             }
             let client = self.clients.by(&credential, "", &[])?;
-            let turn = timeout(PATIENCE, self.open.acquire()).await;
+            let turn = timeout(self.patience, self.open.acquire()).await;
             let _turn = turn.map_err(|_| Problem::silent())?;
-            let answer = ask(client, &self.naming, credential.clone()).await.map(Arc::new);
+            let answer = self.ask(client, credential.clone()).await.map(Arc::new);
             if let Err(problem) = answer.as_ref()
                 && problem.status() == StatusCode::UNAUTHORIZED
             {
@@ -81,22 +84,22 @@ impl Bearers {
         };
         self.known.of(&key, review).await
     }
-}
 
-async fn ask(client: Client, naming: &Naming, credential: Credential) -> Result<Person, Problem> {
-    let reviews: Api<SelfSubjectReview> = Api::all(client);
-    let (params, review) = (PostParams::default(), SelfSubjectReview::default());
-    let answer = answered(reviews.create(&params, &review)).await.map_err(|problem| {
-        if problem.status() == 401 {
-            return Problem::unauthorized("The Kubernetes API does not take this token.");
-        }
-        problem
-    })?;
-    let user = answer.status.and_then(|status| status.user_info).unwrap_or_default();
-    let username = user.username.filter(|name| !name.is_empty() && name != "system:anonymous");
-    let username = username
-        .ok_or_else(|| Problem::unauthorized("The Kubernetes API does not say whose token it is."))?;
-    let mut groups = user.groups.unwrap_or_default();
-    groups.sort_unstable();
-    Ok(Person::of_kubernetes(naming, &username, groups, credential))
+    async fn ask(&self, client: Client, credential: Credential) -> Result<Person, Problem> {
+        let reviews: Api<SelfSubjectReview> = Api::all(client);
+        let (params, review) = (PostParams::default(), SelfSubjectReview::default());
+        let answer = answered(self.patience, reviews.create(&params, &review)).await.map_err(|problem| {
+            if problem.status() == 401 {
+                return Problem::unauthorized("The Kubernetes API does not take this token.");
+            }
+            problem
+        })?;
+        let user = answer.status.and_then(|status| status.user_info).unwrap_or_default();
+        let username = user.username.filter(|name| !name.is_empty() && name != "system:anonymous");
+        let username = username
+            .ok_or_else(|| Problem::unauthorized("The Kubernetes API does not say whose token it is."))?;
+        let mut groups = user.groups.unwrap_or_default();
+        groups.sort_unstable();
+        Ok(Person::of_kubernetes(&self.naming, &username, groups, credential))
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use kube::api::{DynamicObject, ListParams};
@@ -13,9 +12,6 @@ use super::clients::Clients;
 use super::problem::Problem;
 use crate::cluster::{Api, Kind, Kinds, is_denied};
 use crate::failure::Failure;
-
-/// How often the cluster is asked what kinds there are: an API that is installed shows within so long.
-pub(super) const LOOK: Duration = Duration::from_secs(30);
 
 /// What the cluster said last.
 pub(super) struct Catalog {

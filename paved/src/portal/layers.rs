@@ -25,12 +25,6 @@ use super::problem::Problem;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// How long an answer may take; streams begin within it.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How long a body may pause.
-const PAUSE: Duration = Duration::from_secs(10);
-
 /// Headers of every answer. Pages come from the portal alone, without inline scripts; nothing is shown in a frame.
 const ALWAYS: [(HeaderName, &str); 6] = [
     (
@@ -54,7 +48,7 @@ pub(super) fn router(portal: &Arc<Portal>) -> Router {
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
         .layer(from_fn_with_state(Arc::clone(portal), admit))
         .layer(DefaultBodyLimit::max(LARGEST))
-        .layer(RequestBodyTimeoutLayer::new(PAUSE))
+        .layer(RequestBodyTimeoutLayer::new(portal.limits.body_pause))
         .layer(CatchPanicLayer::custom(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
         .layer(from_fn(super::shapes::failing))
         .layer(from_fn_with_state(Arc::clone(portal), finish))
@@ -71,7 +65,7 @@ async fn admit(State(portal): State<Arc<Portal>>, request: Request, next: Next) 
     if path == "/healthz" || path == "/metrics" {
         return next.run(request).await;
     }
-    match tokio::time::timeout(PATIENCE, next.run(request)).await {
+    match tokio::time::timeout(portal.limits.response, next.run(request)).await {
         Ok(response) => response,
         Err(_) => Problem::new(StatusCode::GATEWAY_TIMEOUT, "The request timed out.").into_response(),
     }

@@ -21,13 +21,11 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use super::config;
+use super::limits::Limits;
 use super::problem::Problem;
 use super::who::may_be_named;
 use crate::failure::Failure;
 use http_client::HttpClient;
-
-/// How long the provider's description and keys count.
-const TTL: Duration = Duration::from_mins(10);
 
 /// Signatures that count: those which only the provider can make. A secret that both share, or none, is no signature.
 const ALGORITHMS: [Algorithm; 9] = [
@@ -46,6 +44,8 @@ const ALGORITHMS: [Algorithm; 9] = [
 pub(super) struct Provider {
     redirect: RedirectUrl,
     http: HttpClient,
+    /// Lifetime of the description and the keys.
+    ttl: Duration,
     known: Mutex<Option<(Arc<CoreProviderMetadata>, Instant)>>,
 }
 
@@ -70,13 +70,14 @@ pub(super) struct Identity {
 
 impl Provider {
     /// For a portal at this URL. The provider is asked when somebody signs in.
-    pub(super) fn new(oidc: &config::Oidc, public_url: &Url) -> Result<Self, Failure> {
+    pub(super) fn new(oidc: &config::Oidc, public_url: &Url, limits: &Limits) -> Result<Self, Failure> {
         let redirect = public_url
             .join("/auth/callback")
             .map_err(|error| Failure::Usage(format!("--public-url: {error}")))?;
         Ok(Self {
             redirect: RedirectUrl::from_url(redirect),
-            http: HttpClient::new(oidc.ca.as_deref())?,
+            http: HttpClient::new(oidc.ca.as_deref(), limits.provider_answer)?,
+            ttl: limits.provider,
             known: Mutex::default(),
         })
     }
@@ -84,7 +85,7 @@ impl Provider {
     /// The provider's description, with its keys.
     async fn metadata(&self, oidc: &config::Oidc, anew: bool) -> Result<Arc<CoreProviderMetadata>, Problem> {
         let mut known = self.known.lock().await;
-        let fresh = known.as_ref().filter(|(_, since)| !anew && since.elapsed() < TTL);
+        let fresh = known.as_ref().filter(|(_, since)| !anew && since.elapsed() < self.ttl);
         if let Some((metadata, _)) = fresh {
             return Ok(Arc::clone(metadata));
         }

@@ -1,10 +1,9 @@
-//! Listening: plain or by TLS, with bounds on how long a client may take, until a signal comes.
+//! Listening: plain or by TLS, with limits on the time of clients, until the portal stops.
 
 mod line;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
@@ -18,17 +17,9 @@ use url::Url;
 use super::Portal;
 use super::config::{Config, Tls};
 use super::layers;
+use super::limits::Limits;
 use crate::failure::Failure;
 use line::Timed;
-
-/// How long a client may take to send a request's head.
-const HEAD: Duration = Duration::from_secs(10);
-
-/// How long requests may go on after a signal.
-const GRACE: Duration = Duration::from_secs(20);
-
-/// How often the certificate's file is read again.
-const RENEW: Duration = Duration::from_mins(1);
 
 /// The largest head of a request, in bytes.
 const LARGEST: usize = 64 * 1024;
@@ -55,6 +46,11 @@ impl Listener {
         Ok(Self { bound, address, tls })
     }
 
+    /// The address that it listens on.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// How it is reached on this machine.
     pub(super) fn url(&self) -> Url {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
@@ -68,29 +64,37 @@ impl Listener {
         url.unwrap_or_else(|_| unreachable!("{scheme}://{host} is a URL"))
     }
 
-    /// Serves until a signal comes; streams are told, and requests may end.
-    pub(super) async fn serve(self, portal: Arc<Portal>) -> Result<(), Failure> {
+    /// Serves until `stop` is done. Then streams are told, and requests may end.
+    pub(super) async fn serve(
+        self,
+        portal: Arc<Portal>,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), Failure> {
+        let limits = portal.limits;
         let service = layers::router(&portal).into_make_service_with_connect_info::<SocketAddr>();
         let handle = Handle::new();
-        let stopping = tokio::spawn(stop(handle.clone(), Arc::clone(&portal)));
+        let stopping = tokio::spawn(stopping(stop, handle.clone(), Arc::clone(&portal)));
         let files = take_files();
         tracing::info!(address = %self.address, url = %portal.public_url, files, "listening");
         let ended = if let Some(tls) = self.tls {
             let renewing = tokio::spawn(renew(tls.clone(), Arc::clone(&portal)));
-            let mut server = axum_server::from_tcp_rustls(self.bound, tls)?.handle(handle).map(Timed);
-            patience(server.http_builder());
+            let mut server = axum_server::from_tcp_rustls(self.bound, tls)?
+                .handle(handle)
+                .map(|acceptor| Timed { acceptor, limits });
+            limit(server.http_builder(), &limits);
             let ended = server.serve(service).await;
             renewing.abort();
             ended
         } else {
-            let mut server = axum_server::from_tcp(self.bound)?.handle(handle).map(Timed);
-            patience(server.http_builder());
+            let mut server =
+                axum_server::from_tcp(self.bound)?.handle(handle).map(|acceptor| Timed { acceptor, limits });
+            limit(server.http_builder(), &limits);
             server.serve(service).await
         };
         stopping.abort();
         ended?;
         // WebSockets are no connections of the server's any more: only here are their last words waited for.
-        if timeout(GRACE, portal.streams.closed()).await.is_err() {
+        if timeout(limits.shutdown, portal.streams.closed()).await.is_err() {
             tracing::warn!("some streams are cut off");
         }
         tracing::info!("stopped");
@@ -111,31 +115,37 @@ fn take_files() -> Option<u64> {
     }
 }
 
-/// How long clients may take, and how much they may send before they are heard.
-fn patience(builder: &mut Builder<TokioExecutor>) {
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LARGEST);
+/// Limits how long clients may take, and how much they may send before they are heard.
+fn limit(builder: &mut Builder<TokioExecutor>, limits: &Limits) {
+    let head = limits.request_head;
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(LARGEST);
     builder
         .http2()
         .timer(TokioTimer::new())
-        .keep_alive_interval(HEAD)
+        .keep_alive_interval(head)
         .max_concurrent_streams(256)
         .max_header_list_size(64 * 1024);
 }
 
-async fn stop(handle: Handle<SocketAddr>, portal: Arc<Portal>) {
+/// Waits for SIGTERM or SIGINT.
+pub(super) async fn signalled() {
     let (Ok(mut terminate), Ok(mut interrupt)) =
         (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
         tracing::warn!("signals cannot be heard: the portal stops without a word to its streams");
-        return;
+        return std::future::pending().await;
     };
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
+}
+
+async fn stopping(stop: impl Future<Output = ()>, handle: Handle<SocketAddr>, portal: Arc<Portal>) {
+    stop.await;
     tracing::info!(connections = handle.connection_count(), "stopping");
     portal.streams.stop();
-    handle.graceful_shutdown(Some(GRACE));
+    handle.graceful_shutdown(Some(portal.limits.shutdown));
 }
 
 async fn certificate(tls: &Tls) -> Result<RustlsConfig, Failure> {
@@ -152,7 +162,7 @@ async fn certificate(tls: &Tls) -> Result<RustlsConfig, Failure> {
 async fn renew(config: RustlsConfig, portal: Arc<Portal>) {
     let Some(tls) = &portal.config.tls else { return };
     loop {
-        tokio::time::sleep(RENEW).await;
+        tokio::time::sleep(portal.limits.certificate).await;
         if let Err(error) = config.reload_from_pem_file(&tls.cert, &tls.key).await {
             tracing::warn!(%error, "the certificate cannot be read again: the old one stays");
         }

@@ -20,9 +20,6 @@ use super::session::{COOKIE, Sessions, removed};
 /// The cookie of a sign-in that has begun.
 const BEGUN: &str = "__Host-paved-sign-in";
 
-/// How long somebody may take to sign in.
-const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
-
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Return {
@@ -63,14 +60,15 @@ pub(super) async fn begin(
 ) -> Result<Response, Problem> {
     let (oidc, provider, sessions) = oidc(&portal)?;
     let path = safe_path(&portal.public_url, query.path.as_deref().unwrap_or("/"));
-    let expires = Timestamp::now().as_second() + PATIENCE.as_secs();
+    let patience = SignedDuration::try_from(portal.limits.sign_in).unwrap_or(SignedDuration::MAX);
+    let expires = Timestamp::now().as_second().saturating_add(patience.as_secs());
     let (url, mut begun) = provider.begin(oidc, path, expires).await?;
     // Browsers drop a cookie that is too long: then as much of the way back is kept as fits.
     let whole = std::mem::take(&mut begun.path);
     let bare = whole.split('?').next().unwrap_or_default();
     for path in [whole.as_str(), bare, "/"] {
         path.clone_into(&mut begun.path);
-        if let Some(cookie) = sessions.seal(BEGUN, &begun, PATIENCE)? {
+        if let Some(cookie) = sessions.seal(BEGUN, &begun, patience)? {
             return Ok(redirect(url.as_str(), [Some(cookie)]));
         }
     }

@@ -23,7 +23,7 @@ async fn nothing_that_is_sent_makes_the_portal_fail_and_every_answer_is_describe
     let mut shop = environment("ApplicationEnvironment", "ada");
     shop["spec"]["writeConnectionSecretToRef"] = json!({"name": "shop-conn"});
     cluster.put(&at("applicationenvironments", "team-vision", "shop"), shop);
-    let portal = Portal::alone(&cluster, "operator").await;
+    let portal = Portal::process(&cluster, "operator", &["--auth", "none"]).await;
     // A stream never ends: what is sent there is tried where streams are.
     keeps_its_word(&portal, &["--exclude-path", "/api/v1/watch"]).await;
 }
@@ -34,7 +34,7 @@ async fn signing_in_and_out_is_what_is_described() {
     let folder = tempfile::tempdir().unwrap();
     let flags = provider.flags(&folder);
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    let portal = Portal::start(&cluster, "portal", &flags).await;
+    let portal = Portal::process(&cluster, "portal", &flags).await;
     keeps_its_word(&portal, &["--include-path-regex", "^/auth/"]).await;
 }
 

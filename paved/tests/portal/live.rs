@@ -1,12 +1,13 @@
 //! Streams: nothing missed, nothing doubled, and nothing of what somebody may not see.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use paved::portal::Limits;
 use serde_json::{Value, json};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
-use crate::world::api_server::{ApiServer, GROUP, KINDS, at, environment};
+use crate::world::api_server::{ApiServer, Asked, GROUP, KINDS, at, environment};
 use crate::world::portal::{Answer, Events, Portal};
 
 const ADA: [(&str, &str); 1] = [("authorization", "Bearer token-ada")];
@@ -16,12 +17,20 @@ fn pool(name: &str) -> String {
 }
 
 async fn both() -> (ApiServer, Portal) {
+    limited(Limits::default()).await
+}
+
+/// The same with a portal that has these limits.
+async fn limited(limits: Limits) -> (ApiServer, Portal) {
     let cluster = ApiServer::start().await;
     cluster.put(&pool("one"), environment("StockPool", "ada"));
     cluster.put(&at("stockpools", "team-sound", "bobs"), environment("StockPool", "bob"));
-    let portal = Portal::alone(&cluster, "portal").await;
+    let portal = Portal::limited(&cluster, "portal", &["--auth", "none"], limits).await;
     (cluster, portal)
 }
+
+/// How often a portal with short limits looks.
+const SOON: Duration = Duration::from_millis(50);
 
 fn pairs(all: &[(&str, &str)]) -> Vec<(String, String)> {
     all.iter().map(|(event, name)| ((*event).to_owned(), (*name).to_owned())).collect()
@@ -217,25 +226,15 @@ async fn an_api_server_that_restarts_costs_nothing() {
 #[tokio::test]
 async fn a_kind_is_gone_once_the_api_server_says_so_itself() {
     let told = async |gone: bool| {
-        let (cluster, portal) = both().await;
+        let (cluster, portal) = limited(Limits { kinds: SOON, ..Limits::default() }).await;
         let mut events = ada(&portal, "").await;
         events.synced().await;
         cluster.unlist(gone);
-        let looked = async {
-            while gone || !portal.log().contains("does not list") {
-                sleep(Duration::from_millis(100)).await;
-            }
+        if !gone {
+            portal.until_logged("does not list").await;
             cluster.put(&pool("two"), environment("StockPool", "ada"));
-        };
-        // The portal looks every 30 s.
-        timeout(Duration::from_secs(40), async {
-            tokio::select! {
-                told = events.told() => told,
-                () = looked => events.told().await,
-            }
-        })
-        .await
-        .expect("nothing is told")
+        }
+        events.told().await
     };
     let (there, gone) = tokio::join!(told(false), told(true));
     assert_eq!(there, ("added".into(), "two".into()), "what is left out of a list goes on");
@@ -243,11 +242,12 @@ async fn a_kind_is_gone_once_the_api_server_says_so_itself() {
 }
 
 async fn nothing_is_seen_once(what_befalls: fn(&ApiServer)) {
-    let (cluster, portal) = both().await;
+    let limits = Limits { heartbeat: SOON, interrupted_streams: SOON, ..Limits::default() };
+    let (cluster, portal) = limited(limits).await;
     let mut events = ada(&portal, "").await;
     events.synced().await;
     what_befalls(&cluster);
-    // It is noticed with the first heartbeat.
+    // The portal looks with each heartbeat.
     assert_eq!(events.next().await, Some(("reset".to_owned(), json!({"reason": "unavailable"}))));
     assert_eq!(events.next().await, None);
     assert_eq!(portal.get("ada", "/api/v1/watch").await.status, 503);
@@ -289,7 +289,8 @@ async fn there_is_one_watch_for_each_kind_however_many_read() {
 
 #[tokio::test]
 async fn a_portal_that_stops_says_so() {
-    let (_cluster, mut portal) = both().await;
+    let cluster = ApiServer::start().await;
+    let mut portal = Portal::process(&cluster, "portal", &["--auth", "none"]).await;
     let mut events = ada(&portal, "").await;
     events.synced().await;
     let (code, last) = tokio::join!(portal.stop(), events.next());
@@ -299,25 +300,19 @@ async fn a_portal_that_stops_says_so() {
 
 #[tokio::test]
 async fn whoever_does_not_read_is_let_go_and_told_why() {
-    let (cluster, portal) = both().await;
+    let (cluster, portal) = limited(Limits { event: SOON, ..Limits::default() }).await;
     let mut events = ada(&portal, "").await;
     // More than a line holds that nobody reads.
     let much = "x".repeat(1 << 16);
     for number in 0..400 {
         cluster.change(&pool("one"), |object| object["status"]["much"] = json!(format!("{much}{number}")));
     }
-    let is_let_go = async {
-        loop {
-            let figures = portal.get("", "/metrics").await.body;
-            let figures = String::from_utf8_lossy(&figures);
-            let slow = "paved_portal_stream_resets_total{reason=\"slow\"} 1\n";
-            if figures.contains(slow) && figures.contains("paved_portal_streams 0\n") {
-                return;
-            }
-            sleep(Duration::from_millis(100)).await;
-        }
+    let is_let_go = |answer: &Answer| {
+        let figures = String::from_utf8_lossy(&answer.body);
+        let slow = "paved_portal_stream_resets_total{reason=\"slow\"} 1\n";
+        figures.contains(slow) && figures.contains("paved_portal_streams 0\n")
     };
-    timeout(Duration::from_secs(40), is_let_go).await.expect("its place is kept");
+    portal.until("/metrics", is_let_go).await;
     let last = loop {
         let event = events.next().await.expect("it ends with a word");
         if event.0 == "reset" {
@@ -329,15 +324,21 @@ async fn whoever_does_not_read_is_let_go_and_told_why() {
 
 #[tokio::test]
 async fn rights_that_change_end_a_stream() {
-    let (cluster, portal) = both().await;
+    let limits = Limits { heartbeat: SOON, access: SOON, ..Limits::default() };
+    let (cluster, portal) = limited(limits).await;
     let mut events = ada(&portal, "").await;
     events.synced().await;
     cluster.grant("ada", "list team-vision", false);
-    // It is asked again with the second heartbeat.
+    // The portal asks again with a heartbeat after the answer has expired.
     assert_eq!(events.next().await, Some(("reset".to_owned(), json!({"reason": "access-changed"}))));
     assert_eq!(events.next().await, None);
     let anew = ada(&portal, &events.last).await.synced().await;
     assert_eq!(anew, pairs(&[("snapshot", "")]), "nothing is left to be seen");
+}
+
+/// Limits of a portal that reads environments often while they are being deleted.
+fn deletions() -> Limits {
+    Limits { deletions: SOON, deletion_pause: SOON * 4, ..Limits::default() }
 }
 
 const COMPOSITE: &str = "/apis/platform.acme.io/v1alpha1/xstockpools/one-x";
@@ -392,7 +393,7 @@ fn goes(cluster: &ApiServer, name: &str, field: &str, references: Value) {
 
 #[tokio::test]
 async fn what_is_left_of_an_environment_is_shown_while_it_goes() {
-    let (cluster, portal) = both().await;
+    let (cluster, portal) = limited(deletions()).await;
     serve_parts(&cluster);
     cluster.grant("portal", "get /api/v1/namespaces/team-vision/secrets/hidden", false);
     let references = [
@@ -426,7 +427,7 @@ async fn what_is_left_of_an_environment_is_shown_while_it_goes() {
 
 #[tokio::test]
 async fn nothing_is_shown_of_what_an_environment_refers_to_and_does_not_own() {
-    let (cluster, portal) = both().await;
+    let (cluster, portal) = limited(deletions()).await;
     serve_parts(&cluster);
     part(&cluster, "theirs", "uid-x");
     // Of a claim: somebody else's composite. Of a composite in a namespace: somebody else's part.
@@ -459,20 +460,31 @@ async fn nothing_is_shown_of_what_an_environment_refers_to_and_does_not_own() {
 /// Whoever can keep an environment from going decides what it refers to, and must not decide how much is asked.
 #[tokio::test]
 async fn deletions_that_hang_cost_the_api_server_little() {
-    let (cluster, portal) = both().await;
+    // In a round, the portal reads five environments, each of them twice.
+    const ROUND: u128 = 10;
+    let limits = deletions();
+    let (cluster, portal) = limited(limits).await;
     let references: Vec<Value> = (0..200)
         .map(|number| json!({"apiVersion": format!("bogus{number}.example.org/v1"), "kind": "Bogus", "name": "a"}))
         .collect();
-    for number in 0..20 {
-        let name = format!("stuck-{number}");
-        cluster.put(&pool(&name), environment("StockPool", "ada"));
-        goes(&cluster, &name, "resourceRefs", json!(references));
-    }
     cluster.asked();
-    sleep(Duration::from_secs(10)).await;
-    let asked = cluster.asked();
+    let began = Instant::now();
+    let stuck: Vec<String> = (0..20).map(|number| pool(&format!("stuck-{number}"))).collect();
+    for (number, path) in stuck.iter().enumerate() {
+        cluster.put(path, environment("StockPool", "ada"));
+        goes(&cluster, &format!("stuck-{number}"), "resourceRefs", json!(references));
+    }
+    let mut asked = Vec::new();
+    let reads = |asked: &[Asked], path: &String| asked.iter().filter(|(.., one)| one == path).count();
+    while stuck.iter().any(|path| reads(&asked, path) < 4) {
+        sleep(SOON).await;
+        asked.extend(cluster.asked());
+    }
+    let rounds = began.elapsed().as_millis() / limits.deletions.as_millis() + 1;
+    let read: usize = stuck.iter().map(|path| reads(&asked, path)).sum();
+    assert!(read as u128 <= ROUND * rounds, "{read} requests in {rounds} rounds");
     let bogus = asked.iter().filter(|(.., path)| path.contains("bogus")).count();
     assert_eq!(bogus, 0, "groups that the cluster does not have are not asked about");
-    assert!(asked.len() < 120, "{} requests in 10 s", asked.len());
+    assert!(asked.len() < read + 20, "other requests: {asked:?}");
     assert_eq!(portal.get("ada", "/api/v1/environments").await.status, 200);
 }

@@ -1,4 +1,4 @@
-//! The portal, as its clients see it: a process beside an API server of many people.
+//! The portal, as its clients see it, beside an API server of many people.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../support/mod.rs"]

@@ -2,13 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use paved::portal::Limits;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
 
-use crate::world::api_server::{ApiServer, NOBODY, at, environment};
+use crate::world::api_server::{ApiServer, Asked, NOBODY, at, environment};
 use crate::world::oidc::Provider;
-use crate::world::portal::Portal;
+use crate::world::portal::{PATIENCE, Portal};
 
 struct World {
     cluster: ApiServer,
@@ -20,12 +22,17 @@ struct World {
 
 /// A portal with a provider, and a session of ada's.
 async fn world() -> World {
+    limited(Limits::default()).await
+}
+
+/// The same with a portal that has these limits.
+async fn limited(limits: Limits) -> World {
     let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
     let folder = tempfile::tempdir().unwrap();
     let mut flags = provider.flags(&folder);
     flags.extend(["--oidc-username-claim", "sub"].map(str::to_owned));
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    let portal = Portal::start(&cluster, "portal", &flags).await;
+    let portal = Portal::limited(&cluster, "portal", &flags, limits).await;
     let claims = json!({"sub": "ada", "groups": ["vision"]});
     let session =
         crate::world::oidc::cookie(&provider.sign_in(&portal, claims).await, "__Host-paved-session");
@@ -247,45 +254,29 @@ async fn a_body_has_a_bound() {
     assert_eq!(world.portal.send("POST", "/api/v1/preview", &headers, deep).await.status, 400);
 }
 
+/// The head of a request with a body, by somebody who may send it.
+const POST: &str = "POST /api/workspaces HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-ada\r\n\
+                    content-type: application/json\r\n";
+
 #[tokio::test]
-async fn whoever_takes_their_time_is_shown_out() {
-    let world = world().await;
-    let shown_out = async |said: &'static str| {
+async fn client_that_pauses_is_rejected() {
+    let pause = Duration::from_millis(500);
+    let world = limited(Limits { request_head: pause, body_pause: pause, ..Limits::default() }).await;
+    let is_rejected = async |said: &str| {
+        let began = Instant::now();
         let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
         stream.write_all(said.as_bytes()).await.unwrap();
-        let began = Instant::now();
-        // Some are told why first.
-        let read = tokio::time::timeout(Duration::from_secs(20), stream.read(&mut [0; 64])).await;
-        let took = began.elapsed();
-        assert!(read.is_ok() && took >= Duration::from_secs(5), "{said:?} after {took:?}: {read:?}");
+        // Some clients get a response first.
+        let end = timeout(PATIENCE, stream.read(&mut [0; 64])).await;
+        assert!(end.is_ok() && began.elapsed() >= pause, "{said:?} after {:?}", began.elapsed());
     };
-    let trickles = async |said: &'static str, seconds: u64| {
-        let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
-        stream.write_all(said.as_bytes()).await.unwrap();
-        let began = Instant::now();
-        let mut told = [0; 64];
-        while tokio::time::timeout(Duration::from_secs(2), stream.read(&mut told)).await.is_err() {
-            assert!(began.elapsed() < Duration::from_secs(seconds), "{said:?} holds the line");
-            if stream.write_all(b"x").await.is_err() {
-                break;
-            }
-        }
-    };
+    let body = format!("{POST}content-length: 9\r\n\r\n{{");
     tokio::join!(
-        trickles("GET /healthz HTTP/1.1\r\nx-slow: ", 20),
-        trickles(
-            "POST /api/workspaces HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-ada\r\n\
-             content-type: application/json\r\ncontent-length: 1000\r\n\r\n{",
-            45
-        ),
-        shown_out(""),
-        shown_out("PRI "),
-        shown_out("PRI * HTTP/2.0\r\n"),
-        shown_out("GET /healthz HTTP/1.1\r\n"),
-        shown_out(
-            "POST /api/workspaces HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-ada\r\n\
-             content-type: application/json\r\ncontent-length: 9\r\n\r\n{"
-        ),
+        is_rejected(""),
+        is_rejected("PRI "),
+        is_rejected("PRI * HTTP/2.0\r\n"),
+        is_rejected("GET /healthz HTTP/1.1\r\n"),
+        is_rejected(&body),
         async {
             let answer = world.portal.get("", "/healthz").await;
             assert_eq!(answer.status, 200, "others are served meanwhile");
@@ -294,13 +285,43 @@ async fn whoever_takes_their_time_is_shown_out() {
 }
 
 #[tokio::test]
+async fn client_that_sends_slowly_is_rejected() {
+    let limit = Duration::from_secs(2);
+    let world = limited(Limits { request_head: limit, response: limit, ..Limits::default() }).await;
+    let is_rejected = async |said: &str| {
+        let began = Instant::now();
+        let stream = TcpStream::connect(&world.portal.address).await.unwrap();
+        let (mut read, mut write) = stream.into_split();
+        let trickle = async {
+            let mut sent = write.write_all(said.as_bytes()).await;
+            while sent.is_ok() {
+                sleep(limit / 10).await;
+                sent = write.write_all(b"x").await;
+            }
+        };
+        let mut response = [0; 64];
+        let end = timeout(PATIENCE, async {
+            tokio::select! {
+                () = trickle => {}
+                _ = read.read(&mut response) => {}
+            }
+        });
+        let end = end.await;
+        assert!(end.is_ok() && began.elapsed() >= limit, "{said:?} after {:?}", began.elapsed());
+    };
+    let body = format!("{POST}content-length: 1000000\r\n\r\n{{");
+    tokio::join!(is_rejected("GET /healthz HTTP/1.1\r\nx-slow: "), is_rejected(&body));
+}
+
+#[tokio::test]
 async fn there_may_be_more_lines_than_a_node_gives_files_at_first() {
-    let world = world().await;
+    let cluster = ApiServer::start().await;
+    let portal = Portal::process(&cluster, "portal", &["--auth", "none"]).await;
     let mut lines = Vec::new();
     for _ in 0..100 {
-        lines.push(TcpStream::connect(&world.portal.address).await.unwrap());
+        lines.push(TcpStream::connect(&portal.address).await.unwrap());
     }
-    assert_eq!(world.portal.get("", "/healthz").await.status, 200);
+    assert_eq!(portal.get("", "/healthz").await.status, 200);
 }
 
 #[tokio::test]
@@ -410,7 +431,7 @@ async fn with_a_certificate_it_speaks_tls_and_nothing_else() {
     let config =
         format!("auth: none\ntls-cert: {cert}\ntls-key: {key}\nnamespace-template: team-{{group}}\n");
     let config = write("portal.yaml", &config);
-    let portal = Portal::trusted(&cluster, "ada", &["--config", &config], Some(made.cert.der())).await;
+    let portal = Portal::trusted(&cluster, "ada", &["--config", &config], made.cert.der()).await;
     let me = portal.get("", "/api/v1/me").await;
     assert_eq!(me.json()["username"], "ada");
     assert_eq!(me.header("strict-transport-security"), "max-age=31536000");
@@ -441,7 +462,8 @@ async fn on_loopback_the_host_must_be_loopback() {
 /// not be led by such a name to another path of the API server.
 #[tokio::test]
 async fn name_in_an_object_leads_to_no_other_path() {
-    let world = world().await;
+    let limits = Limits { deletions: Duration::from_millis(50), ..Limits::default() };
+    let world = limited(limits).await;
     let (cluster, portal) = (&world.cluster, &world.portal);
     let path = at("applicationenvironments", "team-vision", "shop");
     cluster.put(&path, environment("ApplicationEnvironment", "ada"));
@@ -467,11 +489,16 @@ async fn name_in_an_object_leads_to_no_other_path() {
         object["spec"]["resourceRef"] =
             json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "name": "../x"});
     });
-    // The portal looks at environments that are being deleted every few seconds.
-    tokio::time::sleep(Duration::from_secs(4)).await;
-    let asked = cluster.asked();
-    let is_read = |path: &str| path.ends_with("/shop");
-    assert!(asked.iter().any(|(who, _, path)| who == "portal" && is_read(path)), "{asked:?}");
+    // The portal reads an environment that is being deleted at most twice before it follows the
+    // names in it.
+    let mut asked = Vec::new();
+    let reads = |asked: &[Asked]| {
+        asked.iter().filter(|(who, _, path)| who == "portal" && path.ends_with("/shop")).count()
+    };
+    while reads(&asked) < 3 {
+        sleep(Duration::from_millis(20)).await;
+        asked.extend(cluster.asked());
+    }
     let strange = |path: &str| path.contains("..") || path.contains("secrets");
     assert!(asked.iter().all(|(.., path)| !strange(path)), "{asked:?}");
 }

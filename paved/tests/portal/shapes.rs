@@ -1,5 +1,6 @@
 //! The three shapes that clients know from before, by requests written from their description.
 
+use paved::portal::Limits;
 use serde_json::{Value, json};
 
 use crate::world::api_server::{ApiServer, GROUP, at, environment};
@@ -468,9 +469,10 @@ async fn sockets_of_nobody_have_a_bound() {
     let folder = tempfile::tempdir().unwrap();
     let flags = provider.flags(&folder);
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    let portal = Portal::start(&cluster, "portal", &flags).await;
+    let limits = Limits { anonymous_sockets: 3, ..Limits::default() };
+    let portal = Portal::limited(&cluster, "portal", &flags, limits).await;
     let mut sockets = Vec::new();
-    for _ in 0..256 {
+    for _ in 0..limits.anonymous_sockets {
         sockets.push(portal.socket("/ws/status/", &[]).await.unwrap());
     }
     let refused = portal.socket("/ws/status/", &[]).await.map(drop).unwrap_err();

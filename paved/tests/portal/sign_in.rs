@@ -244,25 +244,11 @@ async fn signing_out_ends_the_session_and_its_streams_in_every_replica() {
 }
 
 #[tokio::test]
-async fn streams_end_with_the_session() {
-    let World { cluster, provider, portal, .. } = world().await;
-    let session = provider.session_that_ends("ada", &["vision"], 8);
-    let cookie = [("cookie", session.as_str())];
-    let mut events = portal.events(&cookie).await;
-    events.synced().await;
-    cluster.put(&at("stockpools", "team-vision", "adas"), environment("StockPool", "ada"));
-    assert_eq!(events.told().await, ("added".to_owned(), "adas".to_owned()));
-    assert_eq!(events.next().await, Some(("reset".to_owned(), json!({"reason": "expired"}))));
-    assert_eq!(events.next().await, None);
-    assert_eq!(portal.send("GET", "/api/v1/me", &cookie, "").await.status, 401);
-}
-
-#[tokio::test]
 async fn streams_end_with_the_session_though_the_api_server_says_nothing() {
     let World { cluster, provider, portal, .. } = world().await;
     let left = provider.session(&portal, "ada", &["vision"]).await;
-    // Sooner than the 10 s after which an answer is not waited for any more.
-    let over = provider.session_that_ends("ada", &["vision"], 8);
+    // Sooner than the 10 s after which the portal does not wait for an answer any more.
+    let over = provider.session_that_ends("ada", &["vision"], 5);
     let mut streams = Vec::new();
     for session in [&left, &over] {
         let mut events = portal.events(&[("cookie", session.as_str())]).await;
@@ -289,6 +275,9 @@ async fn streams_end_with_the_session_though_the_api_server_says_nothing() {
         status = sign_out(&portal, &left) => panic!("it is not noted anywhere, but answered: {status}"),
     }
     assert_eq!(streams[1].next().await, reset("expired"));
+    assert_eq!(streams[1].next().await, None);
+    let cookie = [("cookie", over.as_str())];
+    assert_eq!(portal.send("GET", "/api/v1/me", &cookie, "").await.status, 401);
 }
 
 /// Where sessions that were ended are noted.

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -16,6 +17,7 @@ use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response as Switched};
 use tokio_tungstenite::tungstenite::http::HeaderValue;
@@ -93,6 +95,13 @@ impl Cluster {
     /// What was asked of it so far: method, path and query of each request.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
+    }
+
+    /// Waits for a watch among the requests after the first `requests`.
+    pub async fn is_watched(&self, requests: usize) {
+        while !self.asked().iter().skip(requests).any(|asked| asked.contains("watch=")) {
+            sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// Whether the environment is there.

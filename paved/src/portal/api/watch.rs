@@ -23,9 +23,6 @@ use crate::portal::streams::End;
 /// How long a browser waits before it comes back.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// How long a client may take to read an event before it counts as slow.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// Changes of environments, as Server-Sent Events.
 ///
 /// The stream starts with `snapshot` (`{"total"}`, which replaces all earlier state) and one
@@ -68,7 +65,7 @@ async fn tell(portal: Arc<Portal>, mut reader: Reader, events: mpsc::Sender<Even
         if let Next::End(end) = next {
             break end;
         }
-        match timeout(PATIENCE, events.send(event(&next, &reader))).await {
+        match timeout(portal.limits.event, events.send(event(&next, &reader))).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return,
             Err(_) => break End::Slow,

@@ -13,15 +13,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::{Entry, Left, Live, Part};
 use crate::cluster::{Cluster, Found, Served};
 use crate::delete::Parts;
-
-/// How often there is a round, and the first pause.
-const LOOK: Duration = Duration::from_secs(3);
-
-/// The longest pause where something of an environment can be read.
-const SLOW: Duration = Duration::from_secs(15);
-
-/// The longest pause where nothing can.
-const HIDDEN: Duration = Duration::from_mins(5);
+use crate::portal::limits::Limits;
 
 /// How many parts are read in a round. One environment is read in any case.
 const BUDGET: usize = 100;
@@ -31,9 +23,6 @@ const UNKNOWN: usize = 20;
 
 /// How many environments are looked at at once.
 const AT_ONCE: usize = 4;
-
-/// The longest that one may take: the others wait.
-const LONGEST: Duration = Duration::from_secs(10);
 
 /// An environment that goes.
 #[derive(Default)]
@@ -47,10 +36,10 @@ struct Followed {
 }
 
 /// Looks at the parts of every environment that goes, for ever, under the portal's own rights to read.
-pub(in crate::portal) async fn follow(cluster: Cluster, live: Arc<Live>) {
+pub(in crate::portal) async fn follow(cluster: Cluster, live: Arc<Live>, limits: Limits) {
     let served = Served::default();
     let mut known: BTreeMap<String, Followed> = BTreeMap::new();
-    let mut look = interval(LOOK);
+    let mut look = interval(limits.deletions);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         look.tick().await;
@@ -58,8 +47,8 @@ pub(in crate::portal) async fn follow(cluster: Cluster, live: Arc<Live>) {
         // What is gone is forgotten.
         known.retain(|uid, _| going.iter().any(|entry| entry.uid == *uid));
         let looked = due(going, &mut known).into_iter().map(|(entry, followed)| {
-            let (cluster, served) = (&cluster, &served);
-            async move { (followed.look(cluster, served, &entry).await, entry) }
+            let (cluster, served, limits) = (&cluster, &served, &limits);
+            async move { (followed.look(cluster, served, &entry, limits).await, entry) }
         });
         let looked: Vec<_> = looked.collect();
         let mut looked = stream::iter(looked).buffer_unordered(AT_ONCE);
@@ -100,14 +89,15 @@ impl Followed {
     }
 
     /// The parts as they stand. Where they cannot be read, the last that the status said stays shown.
-    async fn look(mut self, cluster: &Cluster, served: &Served, entry: &Entry) -> Self {
+    async fn look(mut self, cluster: &Cluster, served: &Served, entry: &Entry, limits: &Limits) -> Self {
+        let patience = limits.deletion_answer;
         if self.parts.is_none() {
-            self.parts = timeout(LONGEST, find(cluster, served, entry)).await.ok().flatten();
+            self.parts = timeout(patience, find(cluster, served, entry)).await.ok().flatten();
         }
         let mut left = None;
         if let Some(parts) = &mut self.parts {
             // What is not told in time stays as it was.
-            _ = timeout(LONGEST, parts.look()).await;
+            _ = timeout(patience, parts.look()).await;
             if parts.is_seen() {
                 let seen = parts.statuses().into_iter().map(Part::from).collect();
                 left = Some(Left { parts: seen, count: parts.left_count(), of: parts.count() });
@@ -116,9 +106,10 @@ impl Followed {
                 self.parts = None;
             }
         }
-        let longest = if left.is_some() { SLOW } else { HIDDEN };
+        let first = limits.deletions;
+        let longest = if left.is_some() { limits.deletion_pause } else { limits.hidden_deletion_pause };
         let is_same = left.is_none() || left == self.left;
-        self.pause = if is_same { (self.pause * 2).clamp(LOOK, longest) } else { LOOK };
+        self.pause = if is_same { (self.pause * 2).clamp(first, longest) } else { first };
         self.next = Some(Instant::now() + self.pause);
         self.left = left.or(self.left);
         self

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::http::StatusCode;
 use tokio::sync::broadcast;
@@ -12,19 +12,10 @@ use super::known::{Id, Known};
 use super::store::Start;
 use super::{Action, Change, Entry};
 use crate::portal::Portal;
-use crate::portal::access::TTL;
+use crate::portal::limits::Limits;
 use crate::portal::problem::Problem;
 use crate::portal::streams::{End, Slot};
 use crate::portal::who::Person;
-
-/// How often a reader hears that the line still stands.
-const BEAT: Duration = Duration::from_secs(15);
-
-/// How long a reader goes on with what the API server said last of what it may see, while that does not answer.
-const STALE: Duration = Duration::from_mins(2);
-
-/// How long the API server may be away without a word: it restarts sooner.
-const AWAY: Duration = Duration::from_secs(10);
 
 /// How many namespaces in which nothing is any more a reader that comes back may cost a question each.
 const ASIDE: usize = 32;
@@ -69,13 +60,13 @@ impl Reader {
     ) -> Result<Self, Problem> {
         portal.live.seen_whole()?;
         let slot = portal.streams.take(person)?;
-        if portal.live.unseen() > AWAY {
+        if portal.live.unseen() > portal.limits.interrupted_streams {
             return Err(Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "The Kubernetes API does not respond.",
             ));
         }
-        let mut beat = interval(BEAT);
+        let mut beat = interval(portal.limits.heartbeat);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beat.reset();
         let last = last.and_then(Id::read);
@@ -162,24 +153,25 @@ impl Reader {
     /// Asks again for whatever is old, until something is not answered; what has changed, or cannot be asked for too long, ends the
     /// stream. So does it where no change would be seen: whoever reads would take what they have for how things stand.
     async fn look_again(&mut self) -> Option<End> {
-        if self.portal.live.unseen() > AWAY {
+        let limits = &self.portal.limits;
+        if self.portal.live.unseen() > limits.interrupted_streams {
             return Some(End::Unavailable);
         }
         let seen = self.portal.catalog.seen();
         let named: HashMap<_, _> = seen.all().iter().map(|kind| (kind.full_name(), kind)).collect();
-        let old = self.sees.iter().filter(|(_, (_, since))| since.elapsed() >= TTL);
+        let old = self.sees.iter().filter(|(_, (_, since))| since.elapsed() >= limits.access);
         let old: Vec<_> =
             old.filter_map(|(place, answer)| Some((*named.get(&place.0)?, place.clone(), *answer))).collect();
         // What is not answered now would not be for the others either: they wait for the next beat.
         let places = old.iter().map(|(kind, place, _)| (*kind, place.1.as_str()));
         if let Err(problem) = self.portal.access.ask_ahead(&self.person, places).await {
-            return old.iter().find_map(|(.., (_, since))| without_answer(&problem, *since));
+            return old.iter().find_map(|(.., (_, since))| without_answer(&problem, *since, limits));
         }
         for (kind, place, (before, since)) in old {
             match self.portal.access.sees(&self.person, kind, &place.1).await {
                 Ok(now) if now != before => return Some(End::AccessChanged),
                 Ok(now) => drop(self.sees.insert(place, (now, Instant::now()))),
-                Err(problem) => return without_answer(&problem, since),
+                Err(problem) => return without_answer(&problem, since, limits),
             }
         }
         None
@@ -189,9 +181,10 @@ impl Reader {
     /// server is asked meanwhile and does not answer.
     pub(in crate::portal) async fn next(&mut self) -> Next {
         let (portal, person) = (Arc::clone(&self.portal), Arc::clone(&self.person));
+        let revoked = portal.sessions.as_ref().map(|sessions| &sessions.revoked);
         tokio::select! {
             biased;
-            end = portal.streams.ended(&portal, &person) => Next::End(end),
+            end = portal.streams.ended(revoked, &person) => Next::End(end),
             next = self.step() => next,
         }
     }
@@ -247,11 +240,11 @@ impl Reader {
 }
 
 /// Whether a stream ends, of which nobody says what it may see since then.
-fn without_answer(problem: &Problem, since: Instant) -> Option<End> {
+fn without_answer(problem: &Problem, since: Instant, limits: &Limits) -> Option<End> {
     if problem.status() == 401 {
         return Some(End::Expired);
     }
-    (since.elapsed() > STALE).then_some(End::Unavailable)
+    (since.elapsed() > limits.stale_access).then_some(End::Unavailable)
 }
 
 impl Action {

@@ -359,10 +359,14 @@ impl Live {
     }
 
     /// Waits a moment until the watch has seen what was just written, so that whoever wrote it finds it in a list.
-    pub(in crate::portal) async fn seen(&self, key: &Key, is_seen: impl Fn(Option<&Entry>) -> bool) {
-        const PATIENCE: Duration = Duration::from_secs(2);
+    pub(in crate::portal) async fn seen(
+        &self,
+        key: &Key,
+        patience: Duration,
+        is_seen: impl Fn(Option<&Entry>) -> bool,
+    ) {
         let mut changes = self.changes.subscribe();
-        let _ = timeout(PATIENCE, async {
+        let _ = timeout(patience, async {
             while !is_seen(self.get(key).as_deref()) {
                 if matches!(changes.recv().await, Err(broadcast::error::RecvError::Closed)) {
                     break;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use kube::api::{DynamicObject, TypeMeta};
@@ -11,19 +12,24 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Key, Live};
 use crate::cluster::{Cluster, Kind, cause, is_denied, watch};
-use crate::portal::kinds::{Catalog, LOOK};
+use crate::portal::kinds::Catalog;
 
-/// Watches every kind, in a namespace or in all, for ever. Kinds that are installed later are watched within [`LOOK`].
+/// How often the cluster is asked for its kinds while none is known.
+const UNKNOWN: Duration = Duration::from_secs(2);
+
+/// Watches every kind, in a namespace or in all, for ever. A kind that is installed later is
+/// watched within `pause`.
 pub(in crate::portal) async fn follow(
     cluster: Cluster,
     namespace: Option<String>,
     catalog: Arc<Catalog>,
     live: Arc<Live>,
+    pause: Duration,
 ) {
     let mut watches = JoinSet::new();
     // By the kind's name, with the version that is watched.
     let mut running: BTreeMap<String, (String, AbortHandle)> = BTreeMap::new();
-    let mut look = interval(LOOK);
+    let mut look = interval(pause);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         look.tick().await;
@@ -33,7 +39,7 @@ pub(in crate::portal) async fn follow(
                 tracing::warn!(%failure, "the cluster does not say what kinds there are");
                 // Until it has once said so, nothing can be shown.
                 if !catalog.seen().is_known() {
-                    look.reset_after(std::time::Duration::from_secs(2));
+                    look.reset_after(pause.min(UNKNOWN));
                 }
                 continue;
             }

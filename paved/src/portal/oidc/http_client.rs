@@ -19,20 +19,21 @@ use url::Url;
 
 use crate::failure::Failure;
 
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// The largest answer, in bytes.
 const LARGEST: usize = 1 << 20;
 
 /// A client of the provider's.
-pub(super) struct HttpClient(Client<HttpsConnector<HttpConnector>, Full<bytes::Bytes>>);
+pub(super) struct HttpClient {
+    client: Client<HttpsConnector<HttpConnector>, Full<bytes::Bytes>>,
+    /// Time for an answer.
+    patience: Duration,
+}
 
 /// What goes wrong below HTTP.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    #[error("no answer within {} s", PATIENCE.as_secs())]
-    Late,
+    #[error("no answer within {} s", .0.as_secs())]
+    Late(Duration),
     #[error("no answer: {0}")]
     Connection(#[from] hyper_util::client::legacy::Error),
     #[error("an answer that ends early, or is larger than {LARGEST} bytes")]
@@ -50,7 +51,7 @@ impl<'c> AsyncHttpClient<'c> for HttpClient {
 
 impl HttpClient {
     /// Trusts the system's certificates, and those of a file.
-    pub(super) fn new(ca: Option<&[u8]>) -> Result<Self, Failure> {
+    pub(super) fn new(ca: Option<&[u8]>, patience: Duration) -> Result<Self, Failure> {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         for certificate in CertificateDer::pem_slice_iter(ca.unwrap_or_default()) {
@@ -66,18 +67,18 @@ impl HttpClient {
         // Plain http is for a provider on loopback, which the configuration has checked.
         let connector =
             HttpsConnectorBuilder::new().with_tls_config(config).https_or_http().enable_http1().build();
-        Ok(Self(Client::builder(TokioExecutor::new()).build(connector)))
+        Ok(Self { client: Client::builder(TokioExecutor::new()).build(connector), patience })
     }
 
     /// Sends a request.
     pub(super) async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, Error> {
         let request = request.map(|body| Full::new(bytes::Bytes::from(body)));
         let answer = async {
-            let (parts, body) = self.0.request(request).await?.into_parts();
+            let (parts, body) = self.client.request(request).await?.into_parts();
             let body = Limited::new(body, LARGEST).collect().await.map_err(|_| Error::Body)?;
             Ok(Response::from_parts(parts, body.to_bytes().to_vec()))
         };
-        timeout(PATIENCE, answer).await.map_err(|_| Error::Late)?
+        timeout(self.patience, answer).await.map_err(|_| Error::Late(self.patience))?
     }
 
     /// What the provider says of whoever has this access token.

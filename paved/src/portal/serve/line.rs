@@ -11,17 +11,17 @@ use futures::{FutureExt as _, TryFutureExt as _};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-use super::HEAD;
+use crate::portal::limits::Limits;
 
 /// How HTTP/2 begins. While a line may still begin so, hyper waits for the rest of it without a clock.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How long a client may take nothing of what it is sent.
-const STUCK: Duration = Duration::from_secs(30);
-
 /// Accepts lines as another acceptor does, and keeps the time.
 #[derive(Clone)]
-pub(super) struct Timed<A>(pub(super) A);
+pub(super) struct Timed<A> {
+    pub(super) acceptor: A,
+    pub(super) limits: Limits,
+}
 
 impl<A, I, S> Accept<I, S> for Timed<A>
 where
@@ -32,7 +32,9 @@ where
     type Future = BoxFuture<'static, io::Result<(Line<A::Stream>, A::Service)>>;
 
     fn accept(&self, stream: I, service: S) -> Self::Future {
-        self.0.accept(stream, service).map_ok(|(stream, service)| (Line::new(stream), service)).boxed()
+        let limits = self.limits;
+        let accepted = self.acceptor.accept(stream, service);
+        accepted.map_ok(move |(stream, service)| (Line::new(stream, &limits), service)).boxed()
     }
 }
 
@@ -43,11 +45,14 @@ pub(super) struct Line<S> {
     beginning: Option<(&'static [u8], Pin<Box<Sleep>>)>,
     /// Until when something has to be taken of what waits.
     stuck: Option<Pin<Box<Sleep>>>,
+    /// The longest time for which the client may take nothing.
+    patience: Duration,
 }
 
 impl<S> Line<S> {
-    fn new(stream: S) -> Self {
-        Self { stream, beginning: Some((PREFACE, Box::pin(sleep(HEAD)))), stuck: None }
+    fn new(stream: S, limits: &Limits) -> Self {
+        let beginning = Some((PREFACE, Box::pin(sleep(limits.request_head))));
+        Self { stream, beginning, stuck: None, patience: limits.stalled_client }
     }
 
     /// What became of something that is sent: an error where nothing was taken for too long.
@@ -56,7 +61,8 @@ impl<S> Line<S> {
             self.stuck = None;
             return sent;
         }
-        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(STUCK)));
+        let patience = self.patience;
+        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(patience)));
         stuck.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
@@ -122,47 +128,53 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn whoever_does_not_say_what_they_speak_is_cut_off() {
+        let limits = Limits::default();
         for said in ["", "PRI ", "PRI * HTTP/2.0\r\n"] {
             let (mut client, server) = duplex(64);
-            let (mut line, began) = (Line::new(server), Instant::now());
+            let (mut line, began) = (Line::new(server, &limits), Instant::now());
             client.write_all(said.as_bytes()).await.unwrap();
             let mut heard = Vec::new();
             let error = line.read_to_end(&mut heard).await.unwrap_err();
             assert_eq!((error.kind(), heard.as_slice()), (io::ErrorKind::TimedOut, said.as_bytes()));
             let took = began.elapsed();
-            assert!(took >= HEAD && took < HEAD * 2, "{said:?}: {took:?}");
+            let head = limits.request_head;
+            assert!(took >= head && took < head * 2, "{said:?}: {took:?}");
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn whoever_has_said_it_may_pause() {
+        let limits = Limits::default();
         for said in ["G", "PRINT", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
             let (mut client, server) = duplex(64);
-            let mut line = Line::new(server);
+            let mut line = Line::new(server, &limits);
             client.write_all(said.as_bytes()).await.unwrap();
             let mut heard = vec![0; said.len()];
             line.read_exact(&mut heard).await.unwrap();
-            assert!(timeout(HEAD * 2, line.read_u8()).await.is_err(), "{said:?} ends");
+            assert!(timeout(limits.request_head * 2, line.read_u8()).await.is_err(), "{said:?} ends");
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn whoever_takes_nothing_is_cut_off() {
+        let limits = Limits::default();
         let (_client, server) = duplex(16);
-        let (mut line, began) = (Line::new(server), Instant::now());
+        let (mut line, began) = (Line::new(server, &limits), Instant::now());
         line.write_all(&[0; 16]).await.unwrap();
         assert_eq!(line.write_all(&[0]).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
         let took = began.elapsed();
-        assert!(took >= STUCK && took < STUCK * 2, "{took:?}");
+        let stalled = limits.stalled_client;
+        assert!(took >= stalled && took < stalled * 2, "{took:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn whoever_takes_a_little_now_and_then_goes_on() {
+        let limits = Limits::default();
         let (mut client, server) = duplex(16);
-        let mut line = Line::new(server);
+        let mut line = Line::new(server, &limits);
         let slow = async {
             for _ in 0..4 {
-                sleep(STUCK * 2 / 3).await;
+                sleep(limits.stalled_client * 2 / 3).await;
                 client.read_u8().await.unwrap();
             }
         };

@@ -28,9 +28,6 @@ const EACH: usize = 200;
 /// longest silence.
 const OPEN: u32 = 90;
 
-/// How often what has ended anyway is forgotten.
-const PRUNE: Duration = Duration::from_mins(5);
-
 /// The sessions that were ended, by the hash of their id, and when they would have ended.
 pub(in crate::portal) struct Revoked {
     known: watch::Sender<BTreeMap<String, i64>>,
@@ -51,7 +48,7 @@ impl Revoked {
     }
 
     /// Those of this replica, which is alone.
-    pub(super) fn local() -> Self {
+    pub(in crate::portal) fn local() -> Self {
         Self {
             known: watch::channel(BTreeMap::new()).0,
             maps: None,
@@ -93,7 +90,7 @@ impl Revoked {
     }
 
     /// Ends a session of a person: here at once, in other replicas within moments.
-    pub(super) async fn add(&self, id: &str, person: &str, expires: i64) -> Result<(), Problem> {
+    pub(in crate::portal) async fn add(&self, id: &str, person: &str, expires: i64) -> Result<(), Problem> {
         self.known.send_modify(|known| {
             known.insert(id.to_owned(), expires);
         });
@@ -126,13 +123,14 @@ impl Revoked {
         true
     }
 
-    /// Takes in what other replicas have ended, for ever, and forgets what has ended anyway.
-    pub(in crate::portal) async fn follow(&self) {
+    /// Learns which sessions other replicas end. Every `prune`, it forgets the sessions that have
+    /// expired. It never returns.
+    pub(in crate::portal) async fn follow(&self, prune: Duration) {
         let Some(maps) = &self.maps else { return };
         let config = Config::default().fields(&format!("metadata.name={NAME}")).timeout(OPEN);
         let begin = || maps.watcher(config.clone());
         let mut events = std::pin::pin!(anew(begin(), begin));
-        let mut prune = tokio::time::interval(PRUNE);
+        let mut prune = tokio::time::interval(prune);
         loop {
             tokio::select! {
                 event = events.next() => match event {

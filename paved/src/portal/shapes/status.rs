@@ -24,15 +24,6 @@ use crate::portal::signed_in::person;
 use crate::portal::streams::{End, Stranger};
 use crate::portal::who::{Person, Token};
 
-/// How long a client may take to send its first message, where it comes without anything else.
-const FIRST: Duration = Duration::from_secs(10);
-
-/// How long a client may take to read a message before it counts as slow.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How long it may take until it is known what a client may see: as long as any answer.
-const ANSWER: Duration = Duration::from_secs(30);
-
 /// The largest message of a client's, in bytes: a token.
 const LARGEST: usize = 16 * 1024;
 
@@ -71,29 +62,30 @@ enum Who {
 }
 
 async fn talk(portal: Arc<Portal>, who: Who, mut socket: WebSocket) {
+    let patience = portal.limits.event;
     let person = match who {
         Who::Known(person) => person,
         Who::Unknown(_place) => match introduced(&portal, &mut socket).await {
             Ok(person) => person,
             Err(problem) if problem.status() == 401 => {
-                return close(socket, UNAUTHORIZED, "send a session or a token").await;
+                return close(socket, UNAUTHORIZED, "send a session or a token", patience).await;
             }
-            Err(_) => return close(socket, close_code::AGAIN, "unavailable").await,
+            Err(_) => return close(socket, close_code::AGAIN, "unavailable", patience).await,
         },
     };
-    match timeout(ANSWER, Reader::new(&portal, &person, None)).await {
+    match timeout(portal.limits.response, Reader::new(&portal, &person, None)).await {
         Ok(Ok(reader)) => follow(&portal, &person, reader, socket).await,
         Ok(Err(problem)) if problem.status() == 429 => {
-            close(socket, close_code::AGAIN, "too many streams").await;
+            close(socket, close_code::AGAIN, "too many streams", patience).await;
         }
-        Ok(Err(_)) | Err(_) => close(socket, close_code::AGAIN, "unavailable").await,
+        Ok(Err(_)) | Err(_) => close(socket, close_code::AGAIN, "unavailable", patience).await,
     }
 }
 
 /// Whoever the first message's token means.
 async fn introduced(portal: &Portal, socket: &mut WebSocket) -> Result<Arc<Person>, Problem> {
     let nobody = || Problem::unauthorized("The first message has no token.");
-    let first = timeout(FIRST, async {
+    let first = timeout(portal.limits.first_message, async {
         loop {
             match socket.recv().await? {
                 Ok(Message::Text(text)) => return Some(text.to_string()),
@@ -123,7 +115,7 @@ async fn follow(portal: &Portal, person: &Person, mut reader: Reader, mut socket
             Next::Snapshot(_) | Next::Synced => None,
         };
         let Some(message) = message else { continue };
-        match timeout(PATIENCE, socket.send(message)).await {
+        match timeout(portal.limits.event, socket.send(message)).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return,
             Err(_) => break End::Slow,
@@ -135,7 +127,7 @@ async fn follow(portal: &Portal, person: &Person, mut reader: Reader, mut socket
         End::Shutdown => close_code::RESTART,
         End::Slow | End::AccessChanged | End::Unavailable => close_code::AGAIN,
     };
-    close(socket, code, end.word()).await;
+    close(socket, code, end.word(), portal.limits.event).await;
 }
 
 /// What comes next; nothing where the client has gone. What clients say after their first message means nothing, and holds nothing up.
@@ -152,10 +144,10 @@ async fn next(reader: &mut Reader, socket: &mut WebSocket) -> Option<Next> {
     }
 }
 
-async fn close(mut socket: WebSocket, code: u16, reason: &'static str) {
+async fn close(mut socket: WebSocket, code: u16, reason: &'static str, patience: Duration) {
     let frame = CloseFrame { code, reason: reason.into() };
     // Whoever has gone already needs no word.
-    let _ = timeout(PATIENCE, socket.send(Message::Close(Some(frame)))).await;
+    let _ = timeout(patience, socket.send(Message::Close(Some(frame)))).await;
 }
 
 /// What is told of an environment: of application environments with my label, as a filter among those that I may see. As where Kubernetes

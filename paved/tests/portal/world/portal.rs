@@ -1,7 +1,7 @@
-//! The portal as a process, and clients of it.
+//! The portal, in this process or in its own, and clients of it.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,10 +12,12 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use paved::portal::{Limits, Server};
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Error;
@@ -23,22 +25,51 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 use super::api_server::ApiServer;
 
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long anything may take. A test that waits longer fails, because it would wait for ever.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// New environments go to the namespace of somebody's group.
+const TEMPLATE: [&str; 2] = ["--namespace-template", "team-{group}"];
 
 /// A portal, for as long as it is held.
 pub struct Portal {
-    process: Child,
+    running: Running,
     pub address: String,
     scheme: &'static str,
-    log: Arc<Mutex<String>>,
+    log: Log,
     client: Client<HttpsConnector<HttpConnector>, Full<bytes::Bytes>>,
 }
 
-impl Drop for Portal {
+/// The lines that a portal has logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(text)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+enum Running {
+    /// In a thread of this process. The thread ends without a word to clients when `_held` is dropped.
+    Here {
+        stop: Option<oneshot::Sender<()>>,
+        ended: oneshot::Receiver<Result<(), String>>,
+        _held: oneshot::Sender<()>,
+    },
+    Process(Child),
+}
+
+impl Drop for Running {
     fn drop(&mut self) {
-        _ = self.process.kill();
-        _ = self.process.wait();
+        if let Self::Process(process) = self {
+            _ = process.kill();
+            _ = process.wait();
+        }
     }
 }
 
@@ -67,70 +98,150 @@ impl Portal {
 
     /// With these flags, where new environments go to the namespace of somebody's group.
     pub async fn start(cluster: &ApiServer, token: &str, flags: &[&str]) -> Self {
-        let template = ["--namespace-template", "team-{group}"];
-        Self::with(cluster, token, &[&template[..], flags].concat()).await
+        Self::limited(cluster, token, flags, Limits::default()).await
+    }
+
+    /// The same with these limits.
+    pub async fn limited(cluster: &ApiServer, token: &str, flags: &[&str], limits: Limits) -> Self {
+        Self::here(cluster, token, &[&TEMPLATE, flags].concat(), limits, None).await
     }
 
     /// With these flags alone.
     pub async fn with(cluster: &ApiServer, token: &str, flags: &[&str]) -> Self {
-        Self::trusted(cluster, token, flags, None).await
+        Self::here(cluster, token, flags, Limits::default(), None).await
     }
 
-    /// The same; with a certificate, clients trust that one and speak TLS. It waits until the portal is ready.
+    /// With these flags alone. Clients speak TLS, and trust this certificate.
     pub async fn trusted(
         cluster: &ApiServer,
         token: &str,
         flags: &[&str],
+        certificate: &CertificateDer<'static>,
+    ) -> Self {
+        Self::here(cluster, token, flags, Limits::default(), Some(certificate)).await
+    }
+
+    /// A portal in a thread of this process: on a thread of its own it has a log of its own.
+    async fn here(
+        cluster: &ApiServer,
+        token: &str,
+        flags: &[&str],
+        limits: Limits,
         certificate: Option<&CertificateDer<'static>>,
     ) -> Self {
+        let flags: Vec<String> =
+            Self::flags(cluster, token).into_iter().chain(flags.iter().map(|&flag| flag.into())).collect();
+        let log = Log::default();
+        let kept = log.clone();
+        let (listens, address) = oneshot::channel();
+        let (stop, stopped) = oneshot::channel();
+        let (ends, ended) = oneshot::channel();
+        let (held, dropped) = oneshot::channel::<()>();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let server = match Server::start(&flags, limits, move || kept.clone()).await {
+                    Ok(server) => server,
+                    Err(message) => return drop(listens.send(Err(message))),
+                };
+                _ = listens.send(Ok(server.address().to_string()));
+                let stop = async move {
+                    if stopped.await.is_err() {
+                        std::future::pending::<()>().await;
+                    }
+                };
+                tokio::select! {
+                    end = server.serve(stop) => drop(ends.send(end)),
+                    _ = dropped => {}
+                }
+            });
+            runtime.shutdown_background();
+        });
+        let address = address.await.unwrap().unwrap_or_else(|message| panic!("{message}"));
+        let running = Running::Here { stop: Some(stop), ended, _held: held };
+        Self::ready(running, address, log, certificate).await
+    }
+
+    /// The same as `start` in a process of its own.
+    pub async fn process(cluster: &ApiServer, token: &str, flags: &[&str]) -> Self {
         // As few open files to begin with as a node may give.
         let mut process = Command::new("sh")
             .args(["-c", "ulimit -S -n 64 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_paved")])
-            .args(["portal", "--listen", "127.0.0.1:0", "--kubeconfig"])
-            .arg(cluster.kubeconfig(token))
+            .arg("portal")
+            .args(Self::flags(cluster, token))
+            .args(TEMPLATE)
             .args(flags)
             .env_remove("KUBECONFIG")
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let log = Arc::new(Mutex::new(String::new()));
+        let mut log = Log::default();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
         let address = loop {
             let line = lines.next().expect("the portal ends before it listens").unwrap();
             let told: Value = serde_json::from_str(&line).unwrap_or_default();
-            log.lock().unwrap().extend([&line, "\n"]);
+            writeln!(log, "{line}").unwrap();
             if told["message"] == "listening" {
                 break told["address"].as_str().unwrap().to_owned();
             }
             assert!(!line.starts_with("error"), "{line}");
         };
-        let kept = Arc::clone(&log);
+        let mut kept = log.clone();
         std::thread::spawn(move || {
-            lines.map_while(Result::ok).for_each(|line| kept.lock().unwrap().extend([&line, "\n"]));
+            lines.map_while(Result::ok).for_each(|line| writeln!(kept, "{line}").unwrap());
         });
+        Self::ready(Running::Process(process), address, log, None).await
+    }
+
+    /// The flags of every portal.
+    fn flags(cluster: &ApiServer, token: &str) -> Vec<String> {
+        let kubeconfig = cluster.kubeconfig(token).display().to_string();
+        ["--listen", "127.0.0.1:0", "--kubeconfig", &kubeconfig].map(str::to_owned).to_vec()
+    }
+
+    /// Waits until the portal is ready.
+    async fn ready(
+        running: Running,
+        address: String,
+        log: Log,
+        certificate: Option<&CertificateDer<'static>>,
+    ) -> Self {
         let scheme = if certificate.is_some() { "https" } else { "http" };
-        let client = client(certificate);
-        let portal = Self { process, address, scheme, log, client };
+        let portal = Self { running, address, scheme, log, client: client(certificate) };
         portal.until("/readyz", |answer| answer.status == 200).await;
         portal
     }
 
     /// Everything that it has logged.
     pub fn log(&self) -> String {
-        self.log.lock().unwrap().clone()
+        String::from_utf8_lossy(&self.log.0.lock().unwrap()).into_owned()
+    }
+
+    /// Waits until its log has this text.
+    pub async fn until_logged(&self, text: &str) {
+        self.until("/healthz", |_| self.log().contains(text)).await;
     }
 
     /// Asks it to stop, and waits until it has; its exit code.
     pub async fn stop(&mut self) -> i32 {
-        let id = self.process.id().to_string();
-        Command::new("kill").args(["-TERM", &id]).status().unwrap();
-        for _ in 0..500 {
-            if let Some(status) = self.process.try_wait().unwrap() {
-                return status.code().unwrap_or(-1);
+        match &mut self.running {
+            Running::Here { stop, ended, .. } => {
+                stop.take().unwrap().send(()).unwrap();
+                let end = timeout(PATIENCE, ended).await.expect("it does not stop").unwrap();
+                end.map_or(1, |()| 0)
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            Running::Process(process) => {
+                let id = process.id().to_string();
+                Command::new("kill").args(["-TERM", &id]).status().unwrap();
+                for _ in 0..500 {
+                    if let Some(status) = process.try_wait().unwrap() {
+                        return status.code().unwrap_or(-1);
+                    }
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                panic!("it does not stop");
+            }
         }
-        panic!("it does not stop");
     }
 
     pub fn url(&self, path: &str) -> String {

@@ -110,9 +110,11 @@ fn two_replicas_come_to_the_same() {
 
 #[test]
 fn what_is_remembered_of_changes_has_a_bound() {
-    let live = Live::new("e".into());
+    let (live, kind) = (Live::new("e".into()), kind());
+    let mut object = object("ada", "u", "");
     for version in 0..=BACKLOG {
-        live.put(&object("ada", "u", &version.to_string()), &kind());
+        object.metadata.resource_version = Some(version.to_string());
+        live.put(&object, &kind);
     }
     let backlog = live.start(true).backlog;
     assert_eq!((backlog.len(), backlog[0].action), (BACKLOG, Action::Modified), "the first is forgotten");
