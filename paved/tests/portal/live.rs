@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use paved::portal::Limits;
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::world::api_server::{ApiServer, Asked, GROUP, KINDS, at, environment};
-use crate::world::portal::{Answer, Events, Portal};
+use crate::world::portal::{Answer, Events, PATIENCE, Portal};
 
 const ADA: [(&str, &str); 1] = [("authorization", "Bearer token-ada")];
 
@@ -476,10 +476,13 @@ async fn deletions_that_hang_cost_the_api_server_little() {
     }
     let mut asked = Vec::new();
     let reads = |asked: &[Asked], path: &String| asked.iter().filter(|(.., one)| one == path).count();
-    while stuck.iter().any(|path| reads(&asked, path) < 4) {
-        sleep(SOON).await;
-        asked.extend(cluster.asked());
-    }
+    let all_are_read_again = async {
+        while stuck.iter().any(|path| reads(&asked, path) < 4) {
+            sleep(SOON).await;
+            asked.extend(cluster.asked());
+        }
+    };
+    timeout(PATIENCE, all_are_read_again).await.expect("some are not read again");
     let rounds = began.elapsed().as_millis() / limits.deletions.as_millis() + 1;
     let read: usize = stuck.iter().map(|path| reads(&asked, path)).sum();
     assert!(read as u128 <= ROUND * rounds, "{read} requests in {rounds} rounds");

@@ -495,10 +495,13 @@ async fn name_in_an_object_leads_to_no_other_path() {
     let reads = |asked: &[Asked]| {
         asked.iter().filter(|(who, _, path)| who == "portal" && path.ends_with("/shop")).count()
     };
-    while reads(&asked) < 3 {
-        sleep(Duration::from_millis(20)).await;
-        asked.extend(cluster.asked());
-    }
+    let is_read_again = async {
+        while reads(&asked) < 3 {
+            sleep(Duration::from_millis(20)).await;
+            asked.extend(cluster.asked());
+        }
+    };
+    timeout(PATIENCE, is_read_again).await.expect("it is not read again");
     let strange = |path: &str| path.contains("..") || path.contains("secrets");
     assert!(asked.iter().all(|(.., path)| !strange(path)), "{asked:?}");
 }
