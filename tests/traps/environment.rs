@@ -20,8 +20,8 @@ pub struct Environment {
     rounds: usize,
 }
 
-/// The example of an API in the claims API and in the namespaced one, or one of its variants, before
-/// anything exists.
+/// The example of an API in the claims API and in the namespaced one, or one of its variants,
+/// before anything exists.
 pub fn beginnings(api: &str, variant: Option<&str>) -> Vec<Environment> {
     let cases = simulated::all()
         .into_iter()

@@ -1,6 +1,6 @@
 //! The twenty traps of `provider-behaviour.md`: surprising behaviour of the real providers, each of
-//! which the simulator models. A test shows that the resources that we compose avoid the trap. Where
-//! no composition can, the test shows what the status says of it.
+//! which the simulator models. A test shows that the resources that we compose avoid the trap.
+//! Where no composition can, the test shows what the status says of it.
 //!
 //! | # | trap | ends as | test in |
 //! |---|---|---|---|
@@ -10,7 +10,7 @@
 //! | 4 | a chart spells its version otherwise | avoided | [`clusters`] |
 //! | 5 | the identity of an RDS instance | avoided | [`servers`] |
 //! | 6 | changes that wait for a window loop | avoided | [`servers`] |
-//! | 7 | late-initialised fields are sent again | avoided for EC2, in the status for RDS | [`machines`], [`servers`] |
+//! | 7 | late-initialised fields are sent again | avoided; in the status for RDS | [`machines`], [`servers`] |
 //! | 8 | an attached disk is late-initialised | in the status | [`machines`] |
 //! | 9 | one immutable field refuses all changes | avoided, or in the status | [`machines`] |
 //! | 10 | a restarted provider forgets its operations | in the status and in tags | [`machines`] |

@@ -1,7 +1,9 @@
-//! How the providers, and the cluster itself, answer: round after round each resource comes closer to Ready.
+//! How the providers, and the cluster itself, answer: round after round each resource comes closer
+//! to Ready.
 //!
-//! A kind's manner says how it behaves; one that no table names is an ordinary managed resource, ready after one
-//! round. Nothing is random: ids, addresses and passwords follow from a resource's identity.
+//! A kind's manner says how it behaves; one that no table names is an ordinary managed resource,
+//! ready after one round. Nothing is random: ids, addresses and passwords follow from a resource's
+//! identity.
 
 mod addons;
 mod aws;
@@ -95,8 +97,8 @@ impl Provider {
         self.failing.remove(slot);
     }
 
-    /// The cloud's resource of a slot, to change it as its console would. Resources of providers that
-    /// are not upjet's have none.
+    /// The cloud's resource of a slot, to change it as its console would. Resources of providers
+    /// that are not upjet's have none.
     pub fn external_mut(&mut self, slot: &str) -> Option<&mut External> {
         self.clouds.get_mut(slot)
     }
@@ -117,8 +119,9 @@ impl Provider {
         self.missing_configs.insert(name.into());
     }
 
-    /// Restarts the upjet providers, which forget the operations that run. A resource that is found by
-    /// its name is there at the next look. Where the cloud assigns the name, a second one is created.
+    /// Restarts the upjet providers, which forget the operations that run. A resource that is found
+    /// by its name is there at the next look. Where the cloud assigns the name, a second one is
+    /// created.
     pub fn restart(&mut self, world: &World) {
         for (slot, object) in world.resources() {
             let manner = registry::of(object);
@@ -135,8 +138,8 @@ impl Provider {
         }
     }
 
-    /// Answers once for every composed resource and says which of them changed. At the instant pace, what waits for
-    /// another resource gets it within the same answer.
+    /// Answers once for every composed resource and says which of them changed. At the instant
+    /// pace, what waits for another resource gets it within the same answer.
     pub fn answer(&mut self, world: &mut World) -> Vec<Change> {
         self.ages.retain(|slot, _| world.resources().contains_key(slot));
         self.clouds.retain(|slot| world.resources().contains_key(slot));
@@ -151,7 +154,8 @@ impl Provider {
         }
     }
 
-    /// Whether a cloud has begun something that it will finish by itself: the next answer can differ although nothing else changed.
+    /// Whether a cloud has begun something that it will finish by itself: the next answer can
+    /// differ although nothing else changed.
     pub fn is_at_work(&self, world: &World) -> bool {
         self.ages.iter().any(|(slot, age)| {
             let object = world.resources().get(slot).filter(|object| !is_ready(object));

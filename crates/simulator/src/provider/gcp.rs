@@ -15,9 +15,9 @@ const RULES: Rules = Rules { immutable: &["location", "project"], ..Rules::NONE 
 const KIND: Manner = Manner { rules: RULES, ..UPJET };
 
 /// The words about a server that its own settings protect.
-const PROTECTED_SERVER: &str = "googleapi: Error 400: The instance is protected. Please disable the \
-     deletion protection and try again. To disable deletion protection, update the instance settings \
-     with deletionProtectionEnabled set to false., failedPrecondition";
+const PROTECTED_SERVER: &str = "googleapi: Error 400: The instance is protected. Please disable \
+     the deletion protection and try again. To disable deletion protection, update the instance \
+     settings with deletionProtectionEnabled set to false., failedPrecondition";
 
 pub(super) fn manner(service: &str, kind: &str) -> Manner {
     match (service, kind) {

@@ -9,8 +9,8 @@ use super::{State, set_condition};
 use crate::core::{ConnectionDetails, World, connection_secret};
 use crossplane::json::{at, remove, set, text};
 
-/// Charts whose own version has no `v`, although their repository's index may write one. provider-helm compares the version that
-/// was asked for with the chart's own one, as text.
+/// Charts whose own version has no `v`, although their repository's index may write one.
+/// provider-helm compares the version that was asked for with the chart's own one, as text.
 const WITHOUT_V: [&str; 3] = ["argo-cd", "knative-operator", "vcluster"];
 
 /// Deployed after two rounds; it must reach its cluster first.
@@ -31,7 +31,8 @@ fn own_version(release: &Value) -> &str {
     if without_v { asked.trim_start_matches('v') } else { asked }
 }
 
-/// A release whose version is written otherwise than the chart's own is upgraded at every look, and never ready.
+/// A release whose version is written otherwise than the chart's own is upgraded at every look, and
+/// never ready.
 fn tell(release: &mut Value, state: &State, world: &World, manner: &Manner) {
     if let State::Failed(why) = state {
         return tell_failure(release, why, world);
@@ -47,8 +48,8 @@ fn tell(release: &mut Value, state: &State, world: &World, manner: &Manner) {
     }
 }
 
-/// A release that fails is rolled back and installed again, up to its limit. There the provider gives
-/// up without an error, until the spec changes.
+/// A release that fails is rolled back and installed again, up to its limit. There the provider
+/// gives up without an error, until the spec changes.
 fn tell_failure(release: &mut Value, why: &str, world: &World) {
     let now = world.now().to_string();
     let limit = at(release, &["spec", "rollbackLimit"]).and_then(Value::as_u64);
@@ -79,8 +80,8 @@ fn await_cluster(release: &Value, world: &World) -> Result<(), String> {
     }
 }
 
-/// What installing a chart leaves in the cluster, as far as anything here reads it: a virtual cluster's kubeconfig,
-/// `vc-<release>` in the release's namespace.
+/// What installing a chart leaves in the cluster, as far as anything here reads it: a virtual
+/// cluster's kubeconfig, `vc-<release>` in the release's namespace.
 fn install(release: &mut Value, before: &World, world: &mut World, details: &mut ConnectionDetails) {
     let own = text(release, &["metadata", "namespace"]);
     let namespace =

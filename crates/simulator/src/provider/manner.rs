@@ -11,13 +11,14 @@ use ::crossplane::json::{at, overlay, text};
 /// The Google Cloud project of a resource that names none.
 pub(super) const PROJECT: &str = "acme-dev";
 
-/// How a kind behaves. [`MANAGED`] is the ordinary managed resource; a kind's table entry says what differs.
+/// How a kind behaves. [`MANAGED`] is the ordinary managed resource; a kind's table entry says what
+/// differs.
 pub(super) struct Manner {
     /// How many rounds the cloud takes, once nothing is waited for.
     pub(super) rounds: u32,
     /// Whether the provider works in the background, so that a refusal shows in LastAsyncOperation.
     pub(super) asynchronous: bool,
-    /// Whether `status.atProvider` has the id and repeats `spec.forProvider`, as upjet's providers do.
+    /// Whether `status.atProvider` has the id and repeats `spec.forProvider`, as upjet's do.
     pub(super) mirrors: bool,
     /// The name in the cloud.
     pub(super) id: Id,
@@ -77,7 +78,8 @@ pub(super) enum Id {
     Replaced(&'static str),
 }
 
-/// A field that `<base>Ref`, `<base>Refs` or `<base>Selector` fills with the external name of other resources.
+/// A field that `<base>Ref`, `<base>Refs` or `<base>Selector` fills with the external name of other
+/// resources.
 pub(super) struct Reference {
     /// The field that is filled.
     pub(super) field: &'static str,

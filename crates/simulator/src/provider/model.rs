@@ -43,8 +43,8 @@ impl Model {
         self.0.is_silent_without_config()
     }
 
-    /// The name of the resource that `object` belongs to and is deleted with, such as the cluster of
-    /// a node pool.
+    /// The name of the resource that `object` belongs to and is deleted with, such as the cluster
+    /// of a node pool.
     pub fn whole<'o>(&self, object: &'o Value) -> Option<&'o str> {
         text(object, &["spec", "forProvider", self.0.rules.part_of?])
     }
@@ -59,8 +59,8 @@ impl Model {
         self.0.rules.forbids_creation(self.0.facts, parameters)
     }
 
-    /// Why a resource with the parameters `there` cannot get those that are `wanted`, in the words of
-    /// Terraform or the cloud, if so.
+    /// Why a resource with the parameters `there` cannot get those that are `wanted`, in the words
+    /// of Terraform or the cloud, if so.
     pub fn forbids_change(&self, there: &Value, wanted: &Value) -> Option<String> {
         self.0.rules.forbids_change(self.0.facts, there, wanted)
     }
@@ -91,15 +91,15 @@ impl Model {
         }
     }
 
-    /// Fills what references and selectors stand for from the `world`'s resources, and looks whether what the resource
-    /// reads is there. An error is what the provider says while it waits.
+    /// Fills what references and selectors stand for from the `world`'s resources, and looks
+    /// whether what the resource reads is there. An error is what the provider says while it waits.
     pub fn prepare(&self, object: &mut Value, world: &World) -> Result<(), String> {
         (self.0.waits)(object, world)?;
         references::resolve(&self.0, object, world)
     }
 
-    /// Gives the object the name that its resource is going to have, where the cloud does not assign
-    /// it.
+    /// Gives the object the name that its resource is going to have, where the cloud does not
+    /// assign it.
     pub fn name(&self, object: &mut Value) {
         writes::name(&self.0, object);
     }
@@ -110,8 +110,9 @@ impl Model {
         identify(&self.0, object);
     }
 
-    /// Writes what the provider writes once the resource is made: `status.atProvider` and late-initialised fields into
-    /// the object, connection details and generated passwords into the Secrets of the `world`.
+    /// Writes what the provider writes once the resource is made: `status.atProvider` and
+    /// late-initialised fields into the object, connection details and generated passwords into the
+    /// Secrets of the `world`.
     pub fn finish(&self, object: &mut Value, world: &mut World) {
         let before = world.clone();
         finish(&self.0, object, &before, world);
@@ -122,8 +123,8 @@ impl Model {
         (self.0.tell)(object, state, world, &self.0);
     }
 
-    /// An object of this kind with a sample of every field that its provider writes of its own accord: what references
-    /// fill, late initialisation, and `status.atProvider`.
+    /// An object of this kind with a sample of every field that its provider writes of its own
+    /// accord: what references fill, late initialisation, and `status.atProvider`.
     pub fn written(&self) -> Value {
         let world = World::new(json!({}));
         let nothing = json!({});
@@ -157,7 +158,8 @@ pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     super::condition(object, kind)
 }
 
-/// Sets a condition of an object; `now`, as RFC 3339, becomes its time only where its status changes.
+/// Sets a condition of an object; `now`, as RFC 3339, becomes its time only where its status
+/// changes.
 pub fn set_condition(object: &mut Value, now: &str, kind: &str, status: &str, reason: &str, message: &str) {
     super::set_condition(object, now, kind, status, reason, message);
 }

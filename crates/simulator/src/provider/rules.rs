@@ -137,8 +137,8 @@ impl Rules {
         if let Some((argument, old, new)) = immutable.find_map(|path| difference(path, there, wanted)) {
             return Some(format!(
                 "refuse to update the external resource because the following update requires \
-                 replacing it: cannot change the value of the argument {argument:?} from {old:?} to \
-                 {new:?}"
+                 replacing it: cannot change the value of the argument {argument:?} from {old:?} \
+                 to {new:?}"
             ));
         }
         let is_stuck = |one: &&Replaced| {

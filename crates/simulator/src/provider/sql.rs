@@ -7,8 +7,8 @@ use crate::core::ConnectionDetails;
 pub(super) fn manner(kind: &str) -> Manner {
     match kind {
         "Role" | "User" => Manner {
-            // The provider knows a password only when it creates the role: a Secret that is lost does
-            // not come back.
+            // The provider knows a password only when it creates the role: a Secret that is lost
+            // does not come back.
             connection: |f| {
                 if is_ready(f.object) {
                     return ConnectionDetails::new();

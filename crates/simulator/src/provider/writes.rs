@@ -1,5 +1,5 @@
-//! What a provider writes to an object: the name of its resource, late-initialised fields, status and
-//! connection details.
+//! What a provider writes to an object: the name of its resource, late-initialised fields, status
+//! and connection details.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,8 @@ use crossplane::json::{at, overlay, set, text};
 /// Where an object has the name of its resource in the cloud.
 pub(super) const EXTERNAL_NAME: [&str; 3] = ["metadata", "annotations", "crossplane.io/external-name"];
 
-/// Gives the object the name that its resource is going to have, where the cloud does not assign it.
+/// Gives the object the name that its resource is going to have, where the cloud does not assign
+/// it.
 pub(super) fn name(manner: &Manner, object: &mut Value) {
     let is_named = matches!(manner.id, Id::None) || manner.assigns_names();
     if !is_named && text(object, &EXTERNAL_NAME).is_none() {
@@ -39,7 +40,8 @@ pub(super) fn identify(manner: &Manner, object: &mut Value) {
     }
 }
 
-/// What a provider writes once the resource is made: its status, late-initialised fields, connection details.
+/// What a provider writes once the resource is made: its status, late-initialised fields,
+/// connection details.
 pub(super) fn finish(manner: &Manner, object: &mut Value, before: &World, world: &mut World) {
     let facts = Facts::new(object, before);
     let (late, seen, details) =
@@ -56,8 +58,8 @@ pub(super) fn finish(manner: &Manner, object: &mut Value, before: &World, world:
     write_secret(object, &details, world);
 }
 
-/// Fills fields of `spec.forProvider` that are absent, where the policies allow it. Upjet's providers
-/// never look into a block that is there; others do.
+/// Fills fields of `spec.forProvider` that are absent, where the policies allow it. Upjet's
+/// providers never look into a block that is there; others do.
 pub(super) fn late_initialise(manner: &Manner, object: &mut Value, late: &Value) {
     let policies = at(object, &["spec", "managementPolicies"]).and_then(Value::as_array);
     let allowed = policies.is_none_or(|all| all.iter().any(|one| one == "*" || one == "LateInitialize"));

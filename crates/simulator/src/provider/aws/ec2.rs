@@ -9,8 +9,9 @@ use super::{ACCOUNT, KIND, RULES, arn};
 const SECURITY_GROUP: &[Reference] = &[one("securityGroupId", "SecurityGroup")];
 
 /// The words about a volume that is to become smaller.
-const SMALLER: &str = "modifying EC2 Volume: operation error EC2: ModifyVolume, https response error \
-     StatusCode: 400, api error InvalidParameterValue: New size cannot be smaller than existing size";
+const SMALLER: &str = "modifying EC2 Volume: operation error EC2: ModifyVolume, https response \
+     error StatusCode: 400, api error InvalidParameterValue: New size cannot be smaller than \
+     existing size";
 
 pub(super) fn manner(kind: &str) -> Manner {
     match kind {

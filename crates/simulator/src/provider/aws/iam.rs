@@ -11,12 +11,13 @@ const ROLE: &[Reference] = &[one("role", "Role"), one("policyArn", "Policy")];
 /// IAM has no regions.
 const RULES: Rules = Rules { immutable: &[], ..super::RULES };
 
-const HAS_POLICIES: &str = "deleting IAM Role (<name>): operation error IAM: DeleteRole, https response \
-     error StatusCode: 409, DeleteConflict: Cannot delete entity, must delete policies first.";
+const HAS_POLICIES: &str = "deleting IAM Role (<name>): operation error IAM: DeleteRole, https \
+     response error StatusCode: 409, DeleteConflict: Cannot delete entity, must delete policies \
+     first.";
 
-const HAS_PROFILES: &str = "deleting IAM Role (<name>): operation error IAM: DeleteRole, https response \
-     error StatusCode: 409, DeleteConflict: Cannot delete entity, must remove roles from instance \
-     profile first.";
+const HAS_PROFILES: &str = "deleting IAM Role (<name>): operation error IAM: DeleteRole, https \
+     response error StatusCode: 409, DeleteConflict: Cannot delete entity, must remove roles from \
+     instance profile first.";
 
 pub(super) fn manner(kind: &str) -> Manner {
     match kind {

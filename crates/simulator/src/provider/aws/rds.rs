@@ -9,9 +9,9 @@ use crate::core::{ConnectionDetails, World, connection_secret};
 use crossplane::json::text;
 
 /// The words about a disk that is to become smaller.
-const SMALLER: &str = "modifying RDS DB Instance: operation error RDS: ModifyDBInstance, https response \
-     error StatusCode: 400, api error InvalidParameterCombination: Invalid storage size for engine \
-     name postgres and storage type gp3";
+const SMALLER: &str = "modifying RDS DB Instance: operation error RDS: ModifyDBInstance, https \
+     response error StatusCode: 400, api error InvalidParameterCombination: Invalid storage size \
+     for engine name postgres and storage type gp3";
 
 /// The words about a deletion that says nothing of a last snapshot.
 const NO_SNAPSHOT: &str = "final_snapshot_identifier is required when skip_final_snapshot is false";
