@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::json::text;
 use crate::kinds::Kinds;
+use crate::recipes::{Recipe, Recipes};
 use crate::store::{Key, Store};
 use cloud::Quota;
 use environment::Environment;
@@ -30,6 +31,7 @@ pub struct Crossplane {
 struct Around {
     store: Arc<Store>,
     kinds: Arc<Kinds>,
+    recipes: Arc<Recipes>,
     quota: Quota,
     /// What every duration is multiplied by.
     pace: f64,
@@ -37,8 +39,8 @@ struct Around {
 
 impl Crossplane {
     /// One that has seen nothing yet.
-    pub fn new(store: Arc<Store>, kinds: Arc<Kinds>, pace: f64) -> Result<Self> {
-        let around = Around { store, kinds, quota: Quota::load()?, pace };
+    pub fn new(store: Arc<Store>, kinds: Arc<Kinds>, recipes: Arc<Recipes>, pace: f64) -> Result<Self> {
+        let around = Around { store, kinds, recipes, quota: Quota::load()?, pace };
         Ok(Self { around, environments: BTreeMap::new() })
     }
 
@@ -67,10 +69,10 @@ impl Crossplane {
 
     /// What people applied: its recipe, its place, and the object.
     fn roots(&self) -> Vec<(usize, Key, Arc<Value>)> {
-        let of = |(index, recipe): (usize, &crate::kinds::Recipe)| {
+        let of = |(index, recipe): (usize, &Recipe)| {
             let (_, found) = self.around.store.list(&recipe.kind.resource(), None);
             found.into_iter().map(move |(key, object)| (index, key, object))
         };
-        self.around.kinds.recipes().iter().enumerate().flat_map(of).collect()
+        self.around.recipes.all.iter().enumerate().flat_map(of).collect()
     }
 }

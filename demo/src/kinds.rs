@@ -1,14 +1,7 @@
-//! The kinds that this cluster serves: Kubernetes' own as far as anybody here needs them, Crossplane's, both flavours of every API,
-//! and what these compose.
+//! The kinds that a cluster serves: Kubernetes' and Crossplane's own, as far as tests need them, and kinds of CRDs and XRDs.
 
-use std::fs;
-
-use anyhow::{Context, Result};
-use function_paved_road::apis::{APIS, Flavour};
-use function_paved_road::manifests;
 use k8s_schema::Schemas;
-use serde_json::{Map, Value, json};
-use xtask::{workspace, yaml};
+use serde_json::{Value, json};
 
 use crate::json::{list, text};
 use crate::store::Key;
@@ -63,39 +56,19 @@ pub struct Kind {
     pub plural: String,
     singular: String,
     short: Vec<String>,
-    categories: Vec<String>,
+    /// The categories that it is in.
+    pub categories: Vec<String>,
     /// Whether its objects live in a namespace.
     pub namespaced: bool,
+    /// Whether a controller behind the API finishes deletions in the foreground. Other objects are deleted at once.
+    pub foreground: bool,
 }
 
-/// What an environment's own object is made by.
-#[derive(Clone, Debug)]
-pub struct Recipe {
-    /// The kind of the claim, or of the composite that people apply.
-    pub kind: Kind,
-    /// The kind of the composite.
-    pub composite: Kind,
-    /// Its definition.
-    pub xrd: Value,
-    /// What composes it.
-    pub composition: Value,
-}
-
-impl Recipe {
-    /// Whether people apply a claim.
-    pub fn is_claim(&self) -> bool {
-        self.kind.name != self.composite.name || self.kind.group != self.composite.group
-    }
-}
-
-/// All kinds.
+/// All kinds, and the checks of what is written.
 pub struct Kinds {
     all: Vec<Kind>,
-    recipes: Vec<Recipe>,
     schemas: Schemas,
     policies: Vec<Value>,
-    /// What the platform team has decided: that which the examples need.
-    pub config: Value,
 }
 
 impl Kind {
@@ -128,7 +101,8 @@ impl Kind {
             "verbs": VERBS, "shortNames": self.short, "categories": self.categories})
     }
 
-    fn of(group: &str, version: &str, names: &Value, namespaced: bool) -> Self {
+    /// A kind with the names that a CRD or an XRD gives it: `kind`, `plural`, `shortNames`, `categories`.
+    pub fn of(group: &str, version: &str, names: &Value, namespaced: bool) -> Self {
         let texts =
             |pointer| list(names, pointer).iter().filter_map(Value::as_str).map(str::to_owned).collect();
         let name = text(names, "/kind").to_owned();
@@ -141,35 +115,30 @@ impl Kind {
             categories: texts("/categories"),
             name,
             namespaced,
+            foreground: false,
         }
+    }
+
+    /// The kinds that a CRD defines, one for each version.
+    pub fn of_crd(crd: &Value) -> Vec<Self> {
+        let namespaced = crd["spec"]["scope"] == "Namespaced";
+        let kind = |version: &Value| {
+            Self::of(text(crd, "/spec/group"), text(version, "/name"), &crd["spec"]["names"], namespaced)
+        };
+        list(crd, "/spec/versions").iter().map(kind).collect()
     }
 }
 
 const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
 
 impl Kinds {
-    /// Reads them from the types, and from the slices of the providers' CRDs.
-    pub fn load() -> Result<Self> {
+    /// Kubernetes' and Crossplane's own kinds, and these. Objects whose kind has a schema are checked by it, and
+    /// all objects by the policies.
+    pub fn new(more: impl IntoIterator<Item = Kind>, schemas: Schemas, policies: Vec<Value>) -> Self {
         let built_in = BUILT_IN.iter().map(|(group, version, kind, plural, namespaced)| {
             Kind::of(group, version, &json!({"kind": kind, "plural": plural}), *namespaced)
         });
-        let mut all: Vec<Kind> = built_in.collect();
-        let schemas = workspace::root().join("tests/schemas");
-        let files = fs::read_dir(&schemas).with_context(|| format!("reading {}", schemas.display()))?;
-        for file in files {
-            for crd in yaml::read(&file?.path())? {
-                all.extend(of_crd(&crd));
-            }
-        }
-        let recipes: Vec<Recipe> = Flavour::ALL.into_iter().flat_map(recipes).collect();
-        for recipe in &recipes {
-            all.push(recipe.kind.clone());
-            all.extend(Some(recipe.composite.clone()).filter(|_| recipe.is_claim()));
-        }
-        let schemas = Schemas::new(recipes.iter().map(|recipe| &recipe.xrd))?;
-        let groups = Flavour::ALL.map(|flavour| (flavour, flavour.default_group()));
-        let policies = manifests::policy::policies(&groups, manifests::policy::CROSSPLANE);
-        Ok(Self { all, recipes, schemas, policies, config: config()? })
+        Self { all: built_in.chain(more).collect(), schemas, policies }
     }
 
     /// All of them.
@@ -177,12 +146,7 @@ impl Kinds {
         &self.all
     }
 
-    /// What environments are made by.
-    pub fn recipes(&self) -> &[Recipe] {
-        &self.recipes
-    }
-
-    /// What the API server checks objects of an environment's kind by.
+    /// The schemas by which objects are checked.
     pub fn schemas(&self) -> &Schemas {
         &self.schemas
     }
@@ -202,50 +166,4 @@ impl Kinds {
         let version = text(object, "/apiVersion");
         self.all.iter().find(|one| one.name == text(object, "/kind") && one.api_version() == version)
     }
-}
-
-fn recipes(flavour: Flavour) -> impl Iterator<Item = Recipe> {
-    let group = flavour.default_group();
-    APIS.iter().map(move |api| {
-        let xrd = manifests::xrd(*api, flavour, group);
-        let kind =
-            |names: &str, namespaced| Kind::of(group, manifests::VERSION, &xrd["spec"][names], namespaced);
-        let composite = kind("names", flavour == Flavour::Namespaced);
-        let kind = if flavour == Flavour::Claims {
-            // As Crossplane says of every claim.
-            let mut claim = kind("claimNames", true);
-            claim.categories.push("claim".to_owned());
-            claim
-        } else {
-            composite.clone()
-        };
-        let composition = manifests::composition(*api, flavour, group);
-        Recipe { kind, composite, xrd, composition }
-    })
-}
-
-fn of_crd(crd: &Value) -> Vec<Kind> {
-    let namespaced = crd["spec"]["scope"] == "Namespaced";
-    let kind = |version: &Value| {
-        Kind::of(text(crd, "/spec/group"), text(version, "/name"), &crd["spec"]["names"], namespaced)
-    };
-    list(crd, "/spec/versions").iter().map(kind).collect()
-}
-
-/// The EnvironmentConfig that the Compositions name, with the settings of all examples, and machines of the p family on offer.
-fn config() -> Result<Value> {
-    let mut data = Map::new();
-    for api in APIS {
-        let file = workspace::root().join("examples").join(api.info().name).join("composition.yaml");
-        for composition in yaml::read(&file)? {
-            let input = composition["spec"]["pipeline"][0]["input"].as_object().cloned().unwrap_or_default();
-            data.extend(input.into_iter().filter(|(key, value)| value.is_object() && key != "settingsFrom"));
-        }
-    }
-    // A GPU workspace with all defaults can be reached by SSH.
-    data["gpuWorkspace"]["allowedCidrs"] = json!(["203.0.113.0/24"]);
-    // Machines that cost more than those on offer by default: the account's quota refuses them, as the demo shows.
-    data["gpuWorkspace"]["instanceTypes"] =
-        json!(["g4dn.xlarge", "g4dn.2xlarge", "g5.xlarge", "g5.2xlarge", "p5.4xlarge"]);
-    Ok(manifests::environment_config(data))
 }

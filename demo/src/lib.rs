@@ -9,6 +9,7 @@ mod fields;
 mod json;
 pub mod kinds;
 mod platform;
+mod recipes;
 pub mod seed;
 pub mod store;
 
@@ -24,7 +25,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crossplane::Crossplane;
-use kinds::Kinds;
+use recipes::Recipes;
 use store::Store;
 
 /// Who everybody is.
@@ -43,10 +44,12 @@ pub struct Demo {
 impl Demo {
     /// Starts one on a free port of loopback. At pace 1 parts take some seconds each; at 0.1 a tenth of it.
     pub async fn start(pace: f64, seeds: &[seed::Seed]) -> Result<Self> {
-        let kinds = Arc::new(Kinds::load()?);
+        let recipes = Arc::new(Recipes::load()?);
+        let kinds = Arc::new(recipes.kinds()?);
         let store = Arc::new(Store::default());
-        let mut crossplane = Crossplane::new(Arc::clone(&store), Arc::clone(&kinds), pace)?;
-        seed::plant(seeds, &store, &kinds, &mut crossplane, pace)?;
+        let mut crossplane =
+            Crossplane::new(Arc::clone(&store), Arc::clone(&kinds), Arc::clone(&recipes), pace)?;
+        seed::plant(seeds, &store, &kinds, &recipes, &mut crossplane, pace)?;
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("taking a port")?;
         let address = listener.local_addr().context("taking a port")?;
         let mut tasks = JoinSet::new();

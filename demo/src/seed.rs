@@ -11,6 +11,7 @@ use crate::crossplane::Crossplane;
 use crate::json::{seconds, text};
 use crate::kinds::Kinds;
 use crate::platform;
+use crate::recipes::Recipes;
 use crate::store::{Key, Store};
 
 /// The annotation by which the portal knows whose something is.
@@ -92,12 +93,13 @@ pub fn plant(
     seeds: &[Seed],
     store: &Store,
     kinds: &Kinds,
+    recipes: &Recipes,
     crossplane: &mut Crossplane,
     pace: f64,
 ) -> Result<()> {
     const STEP: SignedDuration = SignedDuration::from_secs(1);
     let now = Timestamp::now();
-    for object in platform::installed(kinds) {
+    for object in platform::installed(kinds, recipes) {
         let kind = kinds.of(&object).with_context(|| format!("the kind {} is not served", object["kind"]))?;
         let key = kind.key(text(&object, "/metadata/namespace"), text(&object, "/metadata/name"));
         store.put(&key, now - SignedDuration::from_hours(24 * 60), |_| Some(object));

@@ -140,9 +140,7 @@ pub fn delete(api: &Api, request: &Request<'_>, body: &[u8]) -> Result<Response,
         }
         let mut object = before.clone();
         if text(before, "/metadata/deletionTimestamp").is_empty() && !dry_run {
-            if policy.contains(&"Foreground")
-                && api.kinds.recipes().iter().any(|one| one.kind.resource() == key.resource)
-            {
+            if policy.contains(&"Foreground") && request.kind.foreground {
                 hold(&mut object, FOREGROUND);
             }
             object["metadata"]["deletionTimestamp"] = json!(seconds(Timestamp::now()).to_string());

@@ -11,7 +11,7 @@ use super::cloud::Cloud;
 use super::leaving::Leaving;
 use super::mirror::Mirror;
 use crate::json::{hold, remove, seconds, text};
-use crate::kinds::Recipe;
+use crate::recipes::Recipe;
 use crate::store::Key;
 
 /// What keeps a composite until what it made is gone.
@@ -60,7 +60,7 @@ impl Environment {
         if self.asleep.as_ref() == Some(version) {
             return false;
         }
-        let recipe = &around.kinds.recipes()[self.recipe];
+        let recipe = &around.recipes.all[self.recipe];
         let goes = !text(object, "/metadata/deletionTimestamp").is_empty();
         let Some(mut alive) =
             self.alive.take().or_else(|| Alive::begin(recipe, &self.root, object, around, now))
@@ -102,7 +102,7 @@ impl Alive {
         // What the function has Crossplane look up: Settings, and whether a namespace exists.
         let namespaces = around.store.list("namespaces.", None).1.into_iter();
         let namespaces = namespaces.map(|(_, namespace)| Value::clone(&namespace));
-        let others = namespaces.chain([around.kinds.config.clone()]);
+        let others = namespaces.chain([around.recipes.config.clone()]);
         let world = World::new(given).defined_by(&recipe.xrd).select(&recipe.composition).with_others(others);
         let (cloud, mirror) = (Cloud::new(around.pace), Mirror::default());
         Some(Self { world, cloud, mirror, leaving: Leaving::new(around.pace), composite })
