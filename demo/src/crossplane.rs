@@ -13,12 +13,12 @@ use anyhow::Result;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::json::text;
-use crate::kinds::Kinds;
 use crate::recipes::{Recipe, Recipes};
-use crate::store::{Key, Store};
 use cloud::Quota;
 use environment::Environment;
+use fake_kube::json::text;
+use fake_kube::kinds::Kinds;
+use fake_kube::store::{Key, Store};
 
 /// Crossplane, with all providers.
 pub struct Crossplane {

@@ -1,17 +1,12 @@
-//! The portal before a pretended cluster: a Kubernetes API in memory ([`api`]), and behind it what Crossplane, the providers and
+//! The portal before a pretended cluster: a Kubernetes API in memory ([`fake_kube`]), and behind it what Crossplane, the providers and
 //! their clouds do ([`crossplane`]), by the model in the crate `simulator` and with the function in the same process.
 //!
 //! Test equipment, and no part of the product: it serves whoever reaches it on loopback, and everybody may do everything.
 
-pub mod api;
 pub mod crossplane;
-mod fields;
-mod json;
-pub mod kinds;
 mod platform;
 mod recipes;
 pub mod seed;
-pub mod store;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -19,6 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+pub use fake_kube::USER;
+use fake_kube::api;
+use fake_kube::store::Store;
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -26,10 +24,6 @@ use tokio::task::JoinSet;
 
 use crossplane::Crossplane;
 use recipes::Recipes;
-use store::Store;
-
-/// Who everybody is.
-pub const USER: &str = "ada";
 
 /// The namespace where things go if nobody says otherwise.
 pub const NAMESPACE: &str = "team-vision";

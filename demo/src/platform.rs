@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use xtask::providers::Package;
 
-use crate::json::{list, text};
-use crate::kinds::{Kind, Kinds};
 use crate::recipes::{Recipe, Recipes};
+use fake_kube::json::{list, text};
+use fake_kube::kinds::{Kind, Kinds};
 
 /// The version of Crossplane that the fake cluster behaves like.
 const CROSSPLANE: &str = "v2.3.4";

@@ -9,7 +9,7 @@ use k8s_schema::Schemas;
 use serde_json::{Map, Value, json};
 use xtask::{workspace, yaml};
 
-use crate::kinds::{Kind, Kinds};
+use fake_kube::kinds::{Kind, Kinds};
 
 /// What an environment's own object is made by.
 #[derive(Clone, Debug)]

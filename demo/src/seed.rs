@@ -6,13 +6,13 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use xtask::{workspace, yaml};
 
-use crate::api::admitted;
 use crate::crossplane::Crossplane;
-use crate::json::{seconds, text};
-use crate::kinds::Kinds;
 use crate::platform;
 use crate::recipes::Recipes;
-use crate::store::{Key, Store};
+use fake_kube::api::admitted;
+use fake_kube::json::{seconds, text};
+use fake_kube::kinds::Kinds;
+use fake_kube::store::{Key, Store};
 
 /// The annotation by which the portal knows whose something is.
 const OWNER: &str = "paved-road.fn.crossplane.io/owner";

@@ -7,8 +7,8 @@ use simulator::provider::model::{condition, set_condition};
 
 use super::Around;
 use super::cloud::is_ready;
-use crate::json::{hold, list, remove, seconds, text};
-use crate::store::Key;
+use fake_kube::json::{hold, list, remove, seconds, text};
+use fake_kube::store::Key;
 
 /// What keeps a claim until its composite is gone.
 const FINALIZER: &str = "finalizer.apiextensions.crossplane.io";

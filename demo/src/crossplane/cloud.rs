@@ -11,7 +11,7 @@ use simulator::provider::State;
 use simulator::provider::model::{Model, condition};
 use xtask::{workspace, yaml};
 
-use crate::json::{list, text};
+use fake_kube::json::{list, text};
 
 /// Seconds that the first round of anything takes, at least.
 const FIRST: f64 = 1.0;

@@ -10,9 +10,9 @@ use super::claim;
 use super::cloud::Cloud;
 use super::leaving::Leaving;
 use super::mirror::Mirror;
-use crate::json::{hold, remove, seconds, text};
 use crate::recipes::Recipe;
-use crate::store::Key;
+use fake_kube::json::{hold, remove, seconds, text};
+use fake_kube::store::Key;
 
 /// What keeps a composite until what it made is gone.
 const FINALIZER: &str = "composite.apiextensions.crossplane.io";

@@ -8,7 +8,7 @@ use simulator::core::World;
 use simulator::provider::model::set_condition;
 
 use super::cloud::lasting;
-use crate::json::{hold, text};
+use fake_kube::json::{hold, text};
 
 /// What keeps a managed resource until its cloud has let go of it.
 const MANAGED: &str = "finalizer.managedresource.crossplane.io";

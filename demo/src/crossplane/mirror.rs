@@ -7,7 +7,7 @@ use serde_json::Value;
 use simulator::core::World;
 
 use super::Around;
-use crate::store::Key;
+use fake_kube::store::Key;
 
 /// The objects of one environment that the API shows.
 #[derive(Default)]
