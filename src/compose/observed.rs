@@ -10,9 +10,6 @@ use super::MARK;
 use super::health::{self, Health};
 use crate::value::{Object, at, text};
 
-/// The annotation that ties a managed resource to its counterpart in the cloud.
-pub const EXTERNAL_NAME: &str = "crossplane.io/external-name";
-
 /// One observed composed resource.
 #[derive(Debug, Default)]
 pub(super) struct Resource {

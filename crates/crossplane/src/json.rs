@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::object;
+
 /// The value below `path`, whose segments are object keys.
 pub fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, key| value.get(key))
@@ -14,12 +16,15 @@ pub fn text<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
 
 /// Writes `new` below `path`; whatever stands in the way and is no object is replaced by one.
 pub fn set(value: &mut Value, path: &[&str], new: Value) {
-    let Some((last, parents)) = path.split_last() else { return };
-    let mut here = value;
-    for key in parents {
-        here = object(here).entry(*key).or_insert_with(|| Value::Object(Map::new()));
+    if path.is_empty() {
+        return;
     }
-    object(here).insert((*last).to_owned(), new);
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    if let Value::Object(fields) = value {
+        object::put(fields, path, Some(new));
+    }
 }
 
 /// Removes what stands below `path`.
@@ -29,25 +34,10 @@ pub fn remove(value: &mut Value, path: &[&str]) -> Option<Value> {
     parent.as_object_mut()?.remove(*last)
 }
 
-/// The value as an object, made one if it is none.
-fn object(value: &mut Value) -> &mut Map<String, Value> {
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
-    }
-    match value {
-        Value::Object(map) => map,
-        _ => unreachable!("made an object above"),
-    }
-}
-
-/// Lays `top` over `base`: maps merge deeply, everything else is replaced.
+/// Lays `top` over `base`: objects merge deeply, everything else replaces. A null replaces too.
 pub fn overlay(base: &mut Value, top: &Value) {
     match (base, top) {
-        (Value::Object(base), Value::Object(top)) => {
-            for (key, value) in top {
-                overlay(base.entry(key.as_str()).or_insert(Value::Null), value);
-            }
-        }
+        (Value::Object(base), Value::Object(top)) => object::merge(base, top.clone()),
         (base, top) => *base = top.clone(),
     }
 }

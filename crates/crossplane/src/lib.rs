@@ -1,6 +1,15 @@
-//! The leaf of the workspace: helpers that every crate may use.
+//! The leaf of the workspace: facts about Kubernetes and Crossplane that several crates need, and
+//! helpers for JSON values.
 
+pub mod api_version;
+pub mod conditions;
 pub mod json;
+pub mod names;
+pub mod object;
+mod scope;
+pub mod spec;
+
+pub use scope::Scope;
 
 /// The name nearest to `wanted`, if any is near: equal but for case, or at most a third of its letters away.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -23,7 +23,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::core::{ConnectionDetails, World, connection_secret, secret_ref};
+use ::crossplane::conditions::{find as condition, is_true, set as set_condition};
 use ::crossplane::json::{at, overlay, remove, set, text};
+use ::crossplane::names;
 use manner::{Facts, Id, Manner};
 
 /// How fast the clouds are.
@@ -163,7 +165,7 @@ fn unlabelled(object: &Value) -> Value {
 
 /// Gives the object the name it has in the cloud.
 fn identify(manner: &Manner, object: &mut Value) {
-    const EXTERNAL_NAME: [&str; 3] = ["metadata", "annotations", "crossplane.io/external-name"];
+    const EXTERNAL_NAME: [&str; 3] = ["metadata", "annotations", names::EXTERNAL_NAME];
     if matches!(manner.id, Id::None) {
         return;
     }
@@ -227,32 +229,7 @@ fn write_secret(object: &Value, details: &ConnectionDetails, world: &mut World) 
 
 /// Whether a resource's Ready condition is True.
 fn is_ready(object: &Value) -> bool {
-    condition(object, "Ready").is_some_and(|condition| condition["status"] == "True")
-}
-
-fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
-    at(object, &["status", "conditions"])?.as_array()?.iter().find(|condition| condition["type"] == kind)
-}
-
-/// Sets a condition; its time changes only with its status.
-fn set_condition(object: &mut Value, now: &str, kind: &str, status: &str, reason: &str, message: &str) {
-    let before = condition(object, kind);
-    let since = before
-        .filter(|before| before["status"] == status)
-        .and_then(|before| text(before, &["lastTransitionTime"]));
-    let mut condition = json!({
-        "type": kind, "status": status, "reason": reason, "lastTransitionTime": since.unwrap_or(now),
-    });
-    if !message.is_empty() {
-        condition["message"] = json!(message);
-    }
-    let mut conditions =
-        at(object, &["status", "conditions"]).and_then(Value::as_array).cloned().unwrap_or_default();
-    match conditions.iter_mut().find(|condition| condition["type"] == kind) {
-        Some(existing) => *existing = condition,
-        None => conditions.push(condition),
-    }
-    set(object, &["status", "conditions"], Value::Array(conditions));
+    is_true(object, "Ready")
 }
 
 /// A kubeconfig without credentials.

@@ -3,19 +3,18 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use crossplane::conditions;
+use crossplane::names::{CLAIM_NAME, CLAIM_NAMESPACE, COMPOSITE};
 use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::json;
 
 use super::in_both_flavours;
-use crate::environment::{Environment, condition};
+use crate::environment::Environment;
 use crate::eventually::eventually;
 use crate::paved::Paved;
 use crate::stage::Stage;
 use crate::stand_in::behaviour::Rule;
-
-/// The label of a claim's resources that says where the claim is.
-const CLAIM_NAMESPACE: &str = "crossplane.io/claim-namespace";
 
 const REFUSAL: &str =
     "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
@@ -54,7 +53,7 @@ async fn told_after(workspace: &Environment) -> Result<Duration> {
     let mut refused = None;
     let late = eventually("its owner is told of the refusal", async || {
         // The owner first: what is told then is there to be seen afterwards.
-        let is_told = condition(&workspace.object().await?, "Provisioned")["reason"] == "Failed";
+        let is_told = conditions::get(&workspace.object().await?, "Provisioned")["reason"] == "Failed";
         // Until it is made, nothing fills the slot.
         let part = workspace.slot("instance").await.unwrap_or_default();
         if refused.is_none() && part["status"]["conditions"].to_string().contains(REFUSAL) {
@@ -130,12 +129,12 @@ async fn told(stage: &Stage, flavour: Flavour, cause: &Cause) -> Result<()> {
     match flavour {
         Flavour::Claims => {
             own["spec"] = json!({"writeConnectionSecretToRef": {"name": format!("{name}-conn")}});
-            let claim = [(CLAIM_NAMESPACE, &stage.namespace), ("crossplane.io/claim-name", &name)];
+            let claim = [(CLAIM_NAMESPACE, &stage.namespace), (CLAIM_NAME, &name)];
             rule.labels.extend(claim.map(|(label, value)| (label.to_owned(), value.clone())));
         }
         Flavour::Namespaced => {
             rule.namespace = Some(stage.namespace.clone());
-            rule.labels.insert("crossplane.io/composite".to_owned(), name.clone());
+            rule.labels.insert(COMPOSITE.to_owned(), name.clone());
         }
     }
     stage.rule(&name, &rule).await?;

@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
+use crossplane::conditions;
 use simulator::provider::State;
-use simulator::provider::model::condition;
 
 use super::configs::Configs;
 use super::policy::Policies;
@@ -212,7 +212,7 @@ async fn delete(
         return Ok(Next::Never);
     }
     resource.condition("Synced", "True", "ReconcileSuccess", "");
-    if condition(&resource.object, "LastAsyncOperation").is_some() {
+    if conditions::find(&resource.object, "LastAsyncOperation").is_some() {
         resource.condition("LastAsyncOperation", "True", "Success", "");
     }
     Ok(if let Seen::Going(left) = seen { Next::After(left) } else { Next::Retry })

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crossplane::names;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use simulator::provider::model::parameters;
@@ -133,7 +134,7 @@ impl Upjet {
                 namespace: resource.text("/metadata/namespace").to_owned(),
                 name: resource.name().to_owned(),
                 uid: resource.uid().to_owned(),
-                composite: resource.object["metadata"]["labels"]["crossplane.io/composite"]
+                composite: resource.object["metadata"]["labels"][names::COMPOSITE]
                     .as_str()
                     .unwrap_or_default()
                     .to_owned(),

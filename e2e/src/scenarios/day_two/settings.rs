@@ -280,10 +280,9 @@ async fn says(environments: &[Environment], wanted: bool) -> Result<()> {
 fn tag(part: &Value) -> Option<&str> {
     let is_its = |kind: &&Kind| {
         part["kind"] == kind.kind
-            && [Scope::LegacyCluster, Scope::Namespaced].iter().any(|scope| {
-                let group = part["apiVersion"].as_str().and_then(|version| version.split_once('/'));
-                group.is_some_and(|(group, _)| group == kind.group(*scope))
-            })
+            && [Scope::LegacyCluster, Scope::Namespaced]
+                .iter()
+                .any(|scope| crossplane::api_version::group_of(part) == kind.group(*scope))
     };
     let path = KINDS.iter().map(|info| &info.kind).find(is_its)?.tags?.replace('.', "/");
     let tag = part.pointer(&format!("/spec/forProvider/{path}/{TAG_KEY}"));

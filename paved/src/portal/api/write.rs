@@ -1,5 +1,6 @@
 //! Writing environments: under the person's own rights, with their name on it.
 
+use crossplane::spec::WRITTEN;
 use kube::api::{DeleteParams, DynamicObject, PostParams, Preconditions, PropagationPolicy};
 use serde_json::{Map, Value, json};
 
@@ -189,16 +190,9 @@ fn unbind(spec: &mut Value) {
 /// What Crossplane has written into the spec, where a document says nothing of it: without it Crossplane would take the claim for a new one,
 /// and make everything a second time.
 fn rebind(spec: &mut Value, before: &Value) {
-    const BOUND: [&str; 5] = [
-        "resourceRef",
-        "resourceRefs",
-        "compositionRef",
-        "compositionRevisionRef",
-        "compositionUpdatePolicy",
-    ];
     for group in ["", "/crossplane"] {
         let Some(before) = before.pointer(group).and_then(Value::as_object) else { continue };
-        let bound = before.iter().filter(|(field, _)| BOUND.contains(&field.as_str()));
+        let bound = before.iter().filter(|(field, _)| WRITTEN.contains(&field.as_str()));
         for (field, value) in bound {
             let place = if group.is_empty() { Some(&mut *spec) } else { below(spec, &group[1..]) };
             if let Some(place) = place.and_then(Value::as_object_mut) {
