@@ -10,15 +10,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Result;
+use fake_kube::Cluster;
+use fake_kube::json::text;
+use fake_kube::kinds::Kinds;
+use fake_kube::store::{Key, Store};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::recipes::{Recipe, Recipes};
 use cloud::Quota;
 use environment::Environment;
-use fake_kube::json::text;
-use fake_kube::kinds::Kinds;
-use fake_kube::store::{Key, Store};
 
 /// Crossplane, with all providers.
 pub struct Crossplane {
@@ -39,7 +40,9 @@ struct Around {
 
 impl Crossplane {
     /// One that has seen nothing yet.
-    pub fn new(store: Arc<Store>, kinds: Arc<Kinds>, recipes: Arc<Recipes>, pace: f64) -> Result<Self> {
+    pub fn new(cluster: &Cluster, recipes: &Arc<Recipes>, pace: f64) -> Result<Self> {
+        let (store, kinds) = (Arc::clone(&cluster.store), Arc::clone(&cluster.kinds));
+        let recipes = Arc::clone(recipes);
         let around = Around { store, kinds, recipes, quota: Quota::load()?, pace };
         Ok(Self { around, environments: BTreeMap::new() })
     }

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use fake_kube::json::{list, text};
+use fake_kube::kinds::{Kind, Kinds};
 use serde_json::{Value, json};
 use xtask::providers::Package;
 
 use crate::recipes::{Recipe, Recipes};
-use fake_kube::json::{list, text};
-use fake_kube::kinds::{Kind, Kinds};
 
 /// The version of Crossplane that the fake cluster behaves like.
 const CROSSPLANE: &str = "v2.3.4";

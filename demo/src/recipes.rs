@@ -3,13 +3,12 @@
 use std::fs;
 
 use anyhow::{Context, Result};
+use fake_kube::kinds::{Kind, Kinds};
 use function_paved_road::apis::{APIS, Flavour};
 use function_paved_road::manifests;
 use k8s_schema::Schemas;
 use serde_json::{Map, Value, json};
 use xtask::{workspace, yaml};
-
-use fake_kube::kinds::{Kind, Kinds};
 
 /// What an environment's own object is made by.
 #[derive(Clone, Debug)]

@@ -1,10 +1,9 @@
-//! The Kubernetes API, as far as the portal, `paved` and `kubectl` use it: discovery, reads and watches, writes, questions about
-//! rights, to which the answer is yes.
+//! The Kubernetes API over HTTP, as far as the portal, `paved` and `kubectl` use it: discovery, reads
+//! and watches, writes, and reviews of access.
 
 mod admit;
 mod discovery;
 mod read;
-mod refused;
 mod review;
 mod write;
 
@@ -18,21 +17,14 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use crate::kinds::{Kind, Kinds};
-use crate::store::Store;
+use crate::Cluster;
+use crate::answer::{Refused, respond};
+use crate::kinds::{Kind, Place};
 pub use admit::admitted;
-pub use refused::Refused;
-
-/// What all requests share.
-pub struct Api {
-    store: Arc<Store>,
-    kinds: Arc<Kinds>,
-}
 
 /// The whole API.
-pub fn router(store: Arc<Store>, kinds: Arc<Kinds>) -> Router {
-    let api = Arc::new(Api { store, kinds });
-    Router::new().fallback(answer).layer(DefaultBodyLimit::max(3 << 20)).with_state(api)
+pub fn router(cluster: Arc<Cluster>) -> Router {
+    Router::new().fallback(answer).layer(DefaultBodyLimit::max(3 << 20)).with_state(cluster)
 }
 
 /// A request for objects of a kind.
@@ -42,6 +34,8 @@ struct Request<'a> {
     namespace: &'a str,
     /// Empty for the collection.
     name: &'a str,
+    /// Name of the user who asks.
+    user: &'a str,
     query: Query,
 }
 
@@ -63,57 +57,95 @@ impl Query {
 }
 
 async fn answer(
-    State(api): State<Arc<Api>>,
+    State(cluster): State<Arc<Cluster>>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let path: Vec<&str> = uri.path().split('/').filter(|part| !part.is_empty()).collect();
-    let (group, version, rest) = match path.as_slice() {
-        ["livez" | "readyz" | "healthz"] => return "ok".into_response(),
-        ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
-        ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
-        _ => return discovery::answer(&api.kinds, &path, &headers),
-    };
-    if let [subject] = rest
-        && method == Method::POST
-        && let Some(review) = review::answer(subject, &headers, &body)
-    {
-        return shown(StatusCode::CREATED, &review);
+    if cluster.faults.is_down() {
+        return Refused::new(503, "ServiceUnavailable", "the API server is down").into_response();
     }
-    let (namespace, plural, name) = match rest {
-        ["namespaces", namespace, plural, rest @ ..] => (*namespace, *plural, rest),
-        [plural, rest @ ..] => ("", *plural, rest),
-        [] => return Refused::unknown(uri.path()).into_response(),
+    let user = cluster.access.identify(&headers);
+    cluster.note(crate::Request {
+        user: user.as_ref().ok().map(|user| user.name.clone()),
+        method: method.to_string(),
+        path: uri.path().to_owned(),
+    });
+    let user = match user {
+        Ok(user) => user,
+        Err(refused) => return refused.into_response(),
     };
-    let (Some(kind), [] | [_]) = (api.kinds.called(group, version, plural), name) else {
+    if cluster.faults.is_silent() {
+        std::future::pending::<()>().await;
+    }
+    let path: Vec<&str> = uri.path().split('/').filter(|part| !part.is_empty()).collect();
+    match path.as_slice() {
+        ["livez" | "readyz" | "healthz"] => return "ok".into_response(),
+        ["api", _, _, ..] | ["apis", _, _, _, ..] => {}
+        _ => return discovery::answer(&cluster, &path, &headers),
+    }
+    if let [.., subject] = path.as_slice()
+        && method == Method::POST
+        && let Some(review) = review::answer(&cluster.access, &user, subject, &body)
+    {
+        return respond(StatusCode::CREATED, &review);
+    }
+    let place = cluster.kinds.locate(uri.path());
+    let Some(place) = place.filter(|place| !cluster.faults.is_withdrawn(&place.kind.group)) else {
         return Refused::unknown(uri.path()).into_response();
     };
-    let name = name.first().copied().unwrap_or_default();
-    let request = Request { kind, namespace, name, query: Query::of(&uri) };
-    let media_type =
-        headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let done = match method.as_str() {
-        "GET" if name.is_empty() && request.query.is("watch") => read::watch(&api.store, &request),
-        "GET" if name.is_empty() => Ok(read::list(&api.store, &request)),
-        "GET" => read::get(&api.store, &request),
-        "POST" if name.is_empty() => write::create(&api, &request, &body),
-        "PUT" if !name.is_empty() => write::replace(&api, &request, &body),
-        "PATCH" if !name.is_empty() => write::patch(&api, &request, media_type, &body),
-        "DELETE" if !name.is_empty() => write::delete(&api, &request, &body),
-        _ => Err(Refused::new(
+    let Place { kind, namespace, name } = place;
+    let request = Request { kind, namespace, name, user: &user.name, query: Query::of(&uri) };
+    let done = match request.verb(&method) {
+        None => Err(Refused::new(
             405,
             "MethodNotAllowed",
             "the server does not allow this method on the requested resource",
         )),
+        Some(verb) if !cluster.access.may(&user.name, verb, &[namespace, uri.path()]) => {
+            Err(Refused::forbidden(&user.name, verb, kind, namespace, name))
+        }
+        Some(verb) => request.run(&cluster, verb, &headers, &body),
     };
     done.unwrap_or_else(IntoResponse::into_response)
 }
 
-/// An answer in JSON.
-fn shown(status: StatusCode, value: &Value) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+impl Request<'_> {
+    /// The verb of Kubernetes' authorization.
+    fn verb(&self, method: &Method) -> Option<&'static str> {
+        match (method.as_str(), self.name.is_empty()) {
+            ("GET", true) if self.query.is("watch") => Some("watch"),
+            ("GET", true) => Some("list"),
+            ("GET", false) => Some("get"),
+            ("POST", true) => Some("create"),
+            ("PUT", false) => Some("update"),
+            ("PATCH", false) => Some("patch"),
+            ("DELETE", false) => Some("delete"),
+            _ => None,
+        }
+    }
+
+    fn run(
+        &self,
+        cluster: &Arc<Cluster>,
+        verb: &str,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<Response, Refused> {
+        match verb {
+            "watch" => read::watch(cluster, self),
+            "list" => read::list(&cluster.store, self),
+            "get" => read::get(&cluster.store, self),
+            "create" => write::create(cluster, self, body),
+            "update" => write::replace(cluster, self, body),
+            "patch" => {
+                let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+                write::patch(cluster, self, media_type.unwrap_or_default(), body)
+            }
+            _ => write::delete(cluster, self, body),
+        }
+    }
 }
 
 /// An object under the version that was asked for.

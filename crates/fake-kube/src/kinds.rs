@@ -64,6 +64,17 @@ pub struct Kind {
     pub foreground: bool,
 }
 
+/// The objects that a path names.
+#[derive(Clone, Copy)]
+pub struct Place<'k, 'p> {
+    /// Their kind.
+    pub kind: &'k Kind,
+    /// Empty for all namespaces, and for kinds without a namespace.
+    pub namespace: &'p str,
+    /// Empty for a collection.
+    pub name: &'p str,
+}
+
 /// All kinds, and the checks of what is written.
 pub struct Kinds {
     all: Vec<Kind>,
@@ -159,6 +170,35 @@ impl Kinds {
     /// The kind that a path means.
     pub fn called(&self, group: &str, version: &str, plural: &str) -> Option<&Kind> {
         self.all.iter().find(|one| one.group == group && one.version == version && one.plural == plural)
+    }
+
+    /// What a path names: `/api/v1/namespaces/default/secrets/a`.
+    pub fn locate<'p>(&self, path: &'p str) -> Option<Place<'_, 'p>> {
+        let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let (group, version, rest) = match path.as_slice() {
+            ["api", version, rest @ ..] => ("", *version, rest),
+            ["apis", group, version, rest @ ..] => (*group, *version, rest),
+            _ => return None,
+        };
+        let (namespace, plural, name) = match rest {
+            ["namespaces", namespace, plural, name @ ..] => (*namespace, *plural, name),
+            [plural, name @ ..] => ("", *plural, name),
+            [] => return None,
+        };
+        let ([] | [_]) = name else { return None };
+        let name = name.first().copied().unwrap_or_default();
+        Some(Place { kind: self.called(group, version, plural)?, namespace, name })
+    }
+
+    /// The path of an object, under the first version of its kind.
+    pub fn path(&self, key: &Key) -> Option<String> {
+        let kind = self.all.iter().find(|kind| kind.resource() == key.resource)?;
+        let api = if kind.group.is_empty() { "api" } else { "apis" };
+        let namespace = match key.namespace.as_str() {
+            "" => String::new(),
+            namespace => format!("/namespaces/{namespace}"),
+        };
+        Some(format!("/{api}/{}{namespace}/{}/{}", kind.api_version(), kind.plural, key.name))
     }
 
     /// The kind of an object.

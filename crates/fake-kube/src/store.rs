@@ -84,6 +84,35 @@ impl Store {
         (inner.version, found.map(|(key, object)| (key.clone(), Arc::clone(object))).collect())
     }
 
+    /// The objects of a resource as they were at a version. `None` where changes since then, or
+    /// before it, are forgotten.
+    pub fn list_at(&self, resource: &str, version: u64) -> Option<Vec<(Key, Arc<Value>)>> {
+        let inner = self.inner();
+        let oldest = inner.events.front().map_or(inner.version + 1, |event| event.version);
+        if oldest > 1 || version > inner.version {
+            return None;
+        }
+        let mut objects = BTreeMap::new();
+        for event in inner.events.iter().take_while(|event| event.version <= version) {
+            if event.key.resource == resource && event.verb == "DELETED" {
+                objects.remove(&event.key);
+            } else if event.key.resource == resource {
+                objects.insert(event.key.clone(), Arc::clone(&event.object));
+            }
+        }
+        Some(objects.into_iter().collect())
+    }
+
+    /// Where all objects are.
+    pub fn keys(&self) -> Vec<Key> {
+        self.inner().objects.keys().cloned().collect()
+    }
+
+    /// Forgets all changes: only watches from the newest version can continue.
+    pub fn forget(&self) {
+        self.inner().events.clear();
+    }
+
     /// What has happened since a version, or `None` where that is forgotten.
     pub fn since(&self, version: u64) -> Option<Vec<Event>> {
         let inner = self.inner();

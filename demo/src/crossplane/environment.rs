@@ -1,5 +1,8 @@
 //! One environment: core's part, in the order in which core plays it.
 
+use crossplane::spec::WRITTEN;
+use fake_kube::json::{hold, remove, seconds, text};
+use fake_kube::store::Key;
 use function_paved_road::function::{Outside, run};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -11,21 +14,9 @@ use super::cloud::Cloud;
 use super::leaving::Leaving;
 use super::mirror::Mirror;
 use crate::recipes::Recipe;
-use fake_kube::json::{hold, remove, seconds, text};
-use fake_kube::store::Key;
 
 /// What keeps a composite until what it made is gone.
 const FINALIZER: &str = "composite.apiextensions.crossplane.io";
-
-/// What core writes into a composite's spec, beside what people ask for.
-const MACHINERY: [&str; 6] = [
-    "compositionRef",
-    "compositionUpdatePolicy",
-    "resourceRefs",
-    "claimRef",
-    "writeConnectionSecretToRef",
-    "crossplane",
-];
 
 /// An environment.
 pub struct Environment {
@@ -117,7 +108,8 @@ impl Alive {
         };
         let composite = self.world.composite_mut();
         let mut spec = wanted["spec"].clone();
-        for field in MACHINERY {
+        // What core writes there, beside what people ask for.
+        for field in WRITTEN.into_iter().chain(["writeConnectionSecretToRef", "crossplane"]) {
             if let Some(own) = composite["spec"].get(field) {
                 spec[field] = own.clone();
             }

@@ -459,7 +459,6 @@ async fn name_in_an_object_leads_to_no_other_path() {
         assert!(asked.iter().all(|(.., path)| !path.contains("secrets")), "{name}: {asked:?}");
     }
     cluster.change(&path, |object| {
-        object["metadata"]["deletionTimestamp"] = json!("2026-01-01T10:00:00Z");
         object["spec"]["resourceRefs"] = json!([
             {"apiVersion": "../../api/v1", "kind": "Secret", "name": "a"},
             {"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "name": "../../v1/secrets?x="},
@@ -467,6 +466,7 @@ async fn name_in_an_object_leads_to_no_other_path() {
         object["spec"]["resourceRef"] =
             json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "name": "../x"});
     });
+    cluster.begin_deletion(&path);
     // The portal looks at environments that are being deleted every few seconds.
     tokio::time::sleep(Duration::from_secs(4)).await;
     let asked = cluster.asked();

@@ -1,19 +1,19 @@
 //! What the API server takes: the right place, the schema's fields, its defaults and its rules.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_schema::policy::{Write, rejections};
 use serde_json::{Value, json};
 
-use super::{Api, Refused, Request, versioned};
+use super::{Request, versioned};
+use crate::Cluster;
+use crate::answer::Refused;
 use crate::json::{remove, text};
 use crate::kinds::{Kind, Kinds};
 use crate::store::Key;
 
-/// Who writes by way of the API, to policies. Crossplane has a way of its own here.
-const USER: &str = "demo";
-
 /// What the API server makes of an object that a user writes.
 pub fn admit(
-    api: &Api,
+    cluster: &Cluster,
     request: &Request<'_>,
     key: &Key,
     mut object: Value,
@@ -29,9 +29,10 @@ pub fn admit(
         );
         Err(Refused::new(400, "BadRequest", message))
     };
+    decode(&object)?;
     named("name", &key.name)?;
     named("namespace", &key.namespace)?;
-    prune(api, request, &mut object)?;
+    prune(cluster, request, &mut object)?;
     let strange =
         object["apiVersion"].is_string() && text(&object, "/apiVersion") != request.kind.api_version();
     if strange {
@@ -42,18 +43,26 @@ pub fn admit(
         );
         return Err(Refused::new(400, "BadRequest", message));
     }
-    let admitted = admitted(&api.kinds, request.kind, key, &object, before)?;
+    let admitted = admitted(&cluster.kinds, request.kind, key, &object, before)?;
     let write = Write {
         object: &admitted,
         before,
         group: &request.kind.group,
         resource: &request.kind.plural,
-        user: USER,
+        user: request.user,
     };
-    match rejections(api.kinds.policies(), write).first() {
+    match rejections(cluster.kinds.policies(), write).first() {
         None => Ok(admitted),
         Some(message) => Err(Refused::denied(request.kind, &key.name, message)),
     }
+}
+
+/// Refuses metadata whose fields have other types than ObjectMeta's.
+fn decode(object: &Value) -> Result<(), Refused> {
+    let metadata = serde_json::from_value::<ObjectMeta>(object["metadata"].clone());
+    metadata.map(drop).map_err(|error| {
+        Refused::new(400, "BadRequest", format!("the object cannot be decoded: metadata: {error}"))
+    })
 }
 
 /// The same of an object whose place is known: with defaults, checked by its schema, and without what others keep there.
@@ -88,8 +97,9 @@ pub fn admitted(
 }
 
 /// Drops the fields that the schema does not know, or refuses them where the writer asks for it.
-pub fn prune(api: &Api, request: &Request<'_>, object: &mut Value) -> Result<(), Refused> {
-    let Some(definition) = api.kinds.schemas().get(&request.kind.api_version(), &request.kind.name) else {
+pub fn prune(cluster: &Cluster, request: &Request<'_>, object: &mut Value) -> Result<(), Refused> {
+    let Some(definition) = cluster.kinds.schemas().get(&request.kind.api_version(), &request.kind.name)
+    else {
         return Ok(());
     };
     let mut dropped = Vec::new();

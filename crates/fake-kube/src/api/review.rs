@@ -1,28 +1,32 @@
-//! Questions about who one is and what one may: everybody is the same person, who may do everything.
+//! Reviews: who a user is and what a user may do.
 
-use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
-use crate::USER;
+use crate::access::{Access, User};
+use crate::json::text;
 
-/// The answer to a review; `None` where it is no review.
-pub fn answer(subject: &str, headers: &HeaderMap, body: &[u8]) -> Option<Value> {
+/// The answer to a review; `None` if `subject` is not a kind of review.
+pub fn answer(access: &Access, user: &User, subject: &str, body: &[u8]) -> Option<Value> {
+    let mut review: Value = serde_json::from_slice(body).unwrap_or_default();
     let status = match subject {
         "selfsubjectreviews" => {
-            let named = headers.get("impersonate-user").and_then(|name| name.to_str().ok());
-            json!({"userInfo": {"username": named.unwrap_or(USER), "groups": ["system:masters", "system:authenticated"]}})
+            json!({"userInfo": {"username": user.name, "groups": user.groups}})
         }
-        "selfsubjectaccessreviews" | "subjectaccessreviews" | "localsubjectaccessreviews" => {
-            json!({"allowed": true, "reason": "everybody may do everything here"})
+        "selfsubjectaccessreviews" => {
+            let asked = |field: &str| text(&review, &format!("/spec/resourceAttributes/{field}"));
+            let place = match asked("verb") {
+                "impersonate" => format!("{}/{}", asked("resource"), asked("name")),
+                _ => asked("namespace").to_owned(),
+            };
+            json!({"allowed": access.may(&user.name, asked("verb"), &[&place])})
         }
-        "selfsubjectrulesreviews" => {
-            let everything = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
-            json!({"resourceRules": [everything], "nonResourceRules": [], "incomplete": false})
-        }
+        "selfsubjectrulesreviews" => access.rules(&user.name, text(&review, "/spec/namespace")),
         _ => return None,
     };
-    let mut review: Value = serde_json::from_slice(body).unwrap_or_default();
     review["metadata"] = json!({});
+    if review["spec"].is_null() {
+        review["spec"] = json!({});
+    }
     review["status"] = status;
     Some(review)
 }
