@@ -123,7 +123,7 @@ impl Composite {
     }
 }
 
-/// What of a `spec` is the API's.
+/// The fields of a `spec` that are the API's.
 fn own_fields(mut spec: Value) -> Value {
     if let Some(fields) = spec.as_object_mut() {
         fields.retain(|field, _| !crossplane::spec::FIELDS.contains(&field.as_str()));

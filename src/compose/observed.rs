@@ -1,4 +1,4 @@
-//! What was observed of one composed resource, as typed values.
+//! The observation of one composed resource, as typed values.
 
 use std::collections::BTreeMap;
 

@@ -19,7 +19,8 @@ pub fn is_true(object: &Value, kind: &str) -> bool {
     get(object, kind)["status"] == "True"
 }
 
-/// Sets a condition. `now`, as RFC 3339, becomes its `lastTransitionTime` only if its status changes.
+/// Sets a condition. `now`, as RFC 3339, becomes its `lastTransitionTime` only if its status
+/// changes.
 pub fn set(object: &mut Value, now: &str, kind: &str, status: &str, reason: &str, message: &str) {
     let before = find(object, kind);
     let since = before

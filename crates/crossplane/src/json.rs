@@ -42,6 +42,26 @@ pub fn overlay(base: &mut Value, top: &Value) {
     }
 }
 
+/// Applies a JSON merge patch (RFC 7386): objects merge deeply, a null removes, everything else
+/// replaces.
+pub fn merge_patch(target: &mut Value, patch: Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    let Value::Object(fields) = target else { return };
+    for (key, value) in patch {
+        if value.is_null() {
+            fields.remove(&key);
+        } else {
+            merge_patch(fields.entry(key).or_insert(Value::Null), value);
+        }
+    }
+}
+
 /// A value as a message quotes it: JSON, cut after 80 characters.
 pub fn quote(value: &Value) -> String {
     let text = match value {
@@ -54,5 +74,32 @@ pub fn quote(value: &Value) -> String {
     match text.char_indices().nth(80) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn null_in_a_merge_patch_removes_and_in_an_overlay_replaces() {
+        let (base, top) =
+            (json!({"a": {"b": 1, "c": 2}, "d": [1]}), json!({"a": {"b": null}, "d": {"e": null}}));
+        let mut patched = base.clone();
+        merge_patch(&mut patched, top.clone());
+        assert_eq!(patched, json!({"a": {"c": 2}, "d": {}}));
+        let mut laid = base;
+        overlay(&mut laid, &top);
+        assert_eq!(laid, json!({"a": {"b": null, "c": 2}, "d": {"e": null}}));
+    }
+
+    #[test]
+    fn value_is_set_through_whatever_is_in_the_way() {
+        let mut value = json!({"a": [1]});
+        set(&mut value, &["a", "b"], json!(2));
+        assert_eq!(value, json!({"a": {"b": 2}}));
+        assert_eq!(remove(&mut value, &["a", "b"]), Some(json!(2)));
+        assert_eq!(at(&value, &["a", "b"]), None);
     }
 }

@@ -202,9 +202,3 @@ fn a_document_that_is_no_definition_is_named() {
     let error = Schemas::new([&json!({"kind": "Pod", "metadata": {"name": "x"}})]).unwrap_err();
     assert!(error.to_string().starts_with(r#"Pod "x" is no definition"#), "{error}");
 }
-
-#[test]
-fn the_nearest_name_is_near() {
-    assert_eq!(crossplane::nearest("g4dn.xlrge", ["g5.xlarge", "g4dn.xlarge"]), Some("g4dn.xlarge"));
-    assert_eq!(crossplane::nearest("banana", ["g5.xlarge", "g4dn.xlarge"]), None);
-}

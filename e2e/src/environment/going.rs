@@ -114,7 +114,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::stage::merge;
+    use crossplane::json::merge_patch;
 
     #[test]
     fn only_what_was_just_made_is_overlooked() {
@@ -122,7 +122,7 @@ mod tests {
         let is_overlooked = |change: Value| {
             let mut part =
                 json!({"kind": "Bucket", "metadata": {"creationTimestamp": "2026-01-01T00:00:30Z"}});
-            merge(&mut part, change);
+            merge_patch(&mut part, change);
             is_overlooked(&part, &composite)
         };
         assert!(is_overlooked(json!({})));

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use crossplane::conditions;
+use crossplane::json::merge_patch;
 use crossplane::names;
 use function_paved_road::apis::Flavour;
 use futures::future::join_all;
@@ -30,7 +31,7 @@ fn workspace(stage: &Stage, flavour: Flavour, name: &str, change: Value) -> Resu
     if flavour == Flavour::Claims {
         own["spec"] = json!({"writeConnectionSecretToRef": {"name": format!("{name}-conn")}});
     }
-    crate::stage::merge(&mut own, change);
+    merge_patch(&mut own, change);
     stage.example(API, flavour, own)
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use crossplane::conditions;
+use crossplane::json::merge_patch;
 use crossplane::names;
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use futures::future::{try_join, try_join_all};
@@ -22,7 +23,7 @@ use crate::eventually::eventually;
 use crate::examples;
 use crate::kubectl::Refusal;
 use crate::objects::{reference, resource};
-use crate::stage::{Stage, merge};
+use crate::stage::Stage;
 use crate::stand_in::behaviour::Rule;
 
 /// They have stood until now, and seen whatever happened. Some have all that can be inside a cluster.
@@ -207,7 +208,7 @@ pub(super) async fn everything_goes_when_the_clouds_refuse(stage: Stage) -> Resu
         stage.rule(&format!("{name}-of-claims"), &of_claims).await?;
     }
     let gone = every(&stage)?.into_iter().map(|(api, mut environment)| {
-        merge(&mut environment.manifest, impossible(api));
+        merge_patch(&mut environment.manifest, impossible(api));
         let stage = &stage;
         async move {
             environment.apply().await?;
@@ -394,7 +395,7 @@ pub(super) async fn held(stage: &Stage, environment: &Environment) -> Result<Vec
 pub(super) fn named(api: &dyn AnyApi, flavour: Flavour) -> Value {
     let mut change = examples::beside(api.info().name, flavour);
     if api.info().name == "unified-environment" {
-        merge(&mut change, json!({"spec": {"frontend": {"retainFiles": false}}}));
+        merge_patch(&mut change, json!({"spec": {"frontend": {"retainFiles": false}}}));
     }
     change
 }

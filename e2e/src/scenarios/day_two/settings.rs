@@ -416,7 +416,7 @@ mod tests {
 
     use super::*;
     use crate::control_plane::settings::environment_config;
-    use crate::stage::merge;
+    use crossplane::json::merge_patch;
 
     /// What is not the platform team's to change: it comes with the Compositions.
     const OF_COMPOSITIONS: [&str; 5] =
@@ -453,8 +453,8 @@ mod tests {
         let schema = &input["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         let old = environment_config().unwrap()["data"].clone();
         let mut changed = other_settings("team", "new");
-        merge(&mut changed, followed_settings());
-        merge(&mut changed, networks());
+        merge_patch(&mut changed, followed_settings());
+        merge_patch(&mut changed, networks());
         assert_eq!(unchanged(schema, &old, &changed, ""), [""; 0]);
         // It would be seen.
         changed["stockPool"] = json!({});

@@ -1,5 +1,6 @@
 //! Writing environments: under the person's own rights, with their name on it.
 
+use crossplane::json::merge_patch;
 use crossplane::spec::WRITTEN;
 use kube::api::{DeleteParams, DynamicObject, PostParams, Preconditions, PropagationPolicy};
 use serde_json::{Map, Value, json};
@@ -223,7 +224,9 @@ fn is_bound_as_before(spec: &Value, before: &Value) -> Result<(), Problem> {
 
 /// Rejects a merge patch of a spec that would bind otherwise than `before` does.
 pub(in crate::portal) fn keeps_binding(patch: &Value, before: &Value) -> Result<(), Problem> {
-    is_bound_as_before(&merged(before, patch), before)
+    let mut after = before.clone();
+    merge_patch(&mut after, patch.clone());
+    is_bound_as_before(&after, before)
 }
 
 /// Whether a merge patch of a spec may write a binding.
@@ -231,21 +234,6 @@ pub(in crate::portal) fn writes_binding(patch: &Value) -> bool {
     let group =
         |(group, field): (&str, &'static str)| group.strip_prefix('/').map_or(field, |_| "crossplane");
     BINDINGS.into_iter().any(|binding| patch.get(group(binding)).is_some())
-}
-
-/// What a merge patch (RFC 7386) makes of a value.
-fn merged(before: &Value, patch: &Value) -> Value {
-    let Value::Object(patch) = patch else { return patch.clone() };
-    let mut fields = before.as_object().cloned().unwrap_or_default();
-    for (field, patch) in patch {
-        if patch.is_null() {
-            fields.remove(field);
-        } else {
-            let value = merged(&fields.remove(field).unwrap_or_default(), patch);
-            fields.insert(field.clone(), value);
-        }
-    }
-    Value::Object(fields)
 }
 
 /// A group of a spec, made where there is none.
