@@ -1,7 +1,8 @@
-//! The portal before a pretended cluster: a Kubernetes API in memory ([`fake_kube`]), and behind it what Crossplane, the providers and
-//! their clouds do ([`crossplane`]), by the model in the crate `simulator` and with the function in the same process.
+//! The portal with a fake cluster: a Kubernetes API in memory ([`fake_kube`]). Behind it, the module
+//! `crossplane` acts for Crossplane, the providers and their clouds, with the models of the crate
+//! `simulator` and the function in the same process.
 //!
-//! Test equipment, and no part of the product: it serves whoever reaches it on loopback, and everybody may do everything.
+//! It is test equipment. Every caller on loopback has all rights.
 
 pub mod crossplane;
 mod platform;
@@ -38,7 +39,8 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// Starts one on a free port of loopback. At pace 1 parts take some seconds each; at 0.1 a tenth of it.
+    /// Starts one on a free port of loopback. At pace 1 parts take some seconds each; at 0.1 a
+    /// tenth of it.
     pub async fn start(pace: f64, seeds: &[seed::Seed]) -> Result<Self> {
         let recipes = Arc::new(Recipes::load()?);
         let user = User::new(USER, &["system:masters", "system:authenticated"]);

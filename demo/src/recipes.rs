@@ -85,7 +85,8 @@ fn recipes(flavour: Flavour) -> impl Iterator<Item = Recipe> {
     })
 }
 
-/// The EnvironmentConfig that the Compositions name, with the settings of all examples, and machines of the p family on offer.
+/// The EnvironmentConfig that the Compositions name, with the settings of all examples, and
+/// machines of the p family on offer.
 fn config() -> Result<Value> {
     let mut data = Map::new();
     for api in APIS {
@@ -97,7 +98,8 @@ fn config() -> Result<Value> {
     }
     // A GPU workspace with all defaults can be reached by SSH.
     data["gpuWorkspace"]["allowedCidrs"] = json!(["203.0.113.0/24"]);
-    // Machines that cost more than those on offer by default: the account's quota refuses them, as the demo shows.
+    // Machines that cost more than those on offer by default: the account's quota refuses them, as
+    // the demo shows.
     data["gpuWorkspace"]["instanceTypes"] =
         json!(["g4dn.xlarge", "g4dn.2xlarge", "g5.xlarge", "g5.2xlarge", "p5.4xlarge"]);
     Ok(manifests::environment_config(data))

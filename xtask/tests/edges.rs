@@ -19,7 +19,7 @@ const EDGES: [(&str, &[&str]); 5] = [
 /// Developers' programs and test equipment. Only [`PROGRAMS`] may depend on them.
 const TOOLS: [&str; 4] = ["demo", "e2e", "fake-kube", "xtask"];
 
-/// Developers' programs. They may depend on everything.
+/// Developers' programs. They may depend on all crates.
 const PROGRAMS: [&str; 3] = ["demo", "e2e", "xtask"];
 
 #[test]

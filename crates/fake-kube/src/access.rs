@@ -1,4 +1,4 @@
-//! Users, who they are and what they may do.
+//! Authentication and authorization of users.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ impl User {
     }
 }
 
-/// What a user may do, or may not.
+/// Allows or denies a verb to a user.
 #[derive(Clone, Debug)]
 struct Rule {
     user: String,
@@ -38,7 +38,7 @@ struct Rule {
 
 /// Authentication and authorization.
 pub struct Access {
-    /// Who a caller without a token is.
+    /// The user of callers without a token.
     anonymous: Option<User>,
     users: Vec<User>,
     inner: Mutex<Inner>,
@@ -48,19 +48,19 @@ pub struct Access {
 struct Inner {
     /// The last rule that matches decides.
     rules: Vec<Rule>,
-    /// Users for whom a webhook decides beside the rules.
+    /// Users with an authorization webhook beside the rules.
     webhooks: BTreeSet<String>,
 }
 
 impl Access {
-    /// Every caller is this user, who may do everything.
+    /// Every caller is this user and has all rights.
     pub fn open(user: User) -> Self {
         let access = Self { anonymous: Some(user), users: Vec::new(), inner: Mutex::default() };
         access.set("*", "*", "*", true);
         access
     }
 
-    /// Only these users are known, each by the bearer token `token-NAME`. They may do nothing yet.
+    /// Only these users are known, each by the bearer token `token-NAME`. They have no rights yet.
     pub fn closed(users: Vec<User>) -> Self {
         Self { anonymous: None, users, inner: Mutex::default() }
     }
@@ -96,7 +96,7 @@ impl Access {
         rule.is_some_and(|rule| rule.allowed)
     }
 
-    /// The user for whom a request is made.
+    /// The user of a request, after impersonation.
     pub(crate) fn identify(&self, headers: &HeaderMap) -> Result<User, Refused> {
         let caller = self.caller(headers)?;
         let [users, groups] = ["impersonate-user", "impersonate-group"].map(|name| texts(headers, name));
@@ -119,7 +119,7 @@ impl Access {
         Ok(User::new(name, &groups))
     }
 
-    /// The user whose credentials a request has.
+    /// The user of the request's token.
     fn caller(&self, headers: &HeaderMap) -> Result<User, Refused> {
         if let Some(user) = &self.anonymous {
             return Ok(user.clone());

@@ -18,7 +18,7 @@ pub fn respond(status: StatusCode, value: &Value) -> Response {
 pub struct Refused {
     code: u16,
     reason: &'static str,
-    /// What is wrong, in a sentence.
+    /// The error in a sentence.
     pub message: String,
     details: Value,
 }
@@ -54,7 +54,7 @@ impl Refused {
         Self::new(403, "Forbidden", message).about(kind, name, &[])
     }
 
-    /// Somebody else has written meanwhile.
+    /// The object has changed since the writer read it.
     pub fn outdated(kind: &Kind, name: &str) -> Self {
         let message = format!(
             "Operation cannot be fulfilled on {} {name:?}: the object has been modified; please apply your changes to the latest version and try again",

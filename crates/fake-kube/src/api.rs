@@ -1,5 +1,5 @@
-//! The Kubernetes API over HTTP, as far as the portal, `paved` and `kubectl` use it: discovery, reads
-//! and watches, writes, and reviews of access.
+//! The Kubernetes API over HTTP, as far as the portal, `paved` and `kubectl` use it: discovery,
+//! reads and watches, writes, and reviews of access.
 
 mod admit;
 mod discovery;
@@ -34,12 +34,12 @@ struct Request<'a> {
     namespace: &'a str,
     /// Empty for the collection.
     name: &'a str,
-    /// Name of the user who asks.
+    /// Name of the user.
     user: &'a str,
     query: Query,
 }
 
-/// What stands after the question mark.
+/// The parameters of the query.
 struct Query(Vec<(String, String)>);
 
 impl Query {
@@ -71,6 +71,7 @@ async fn answer(
         user: user.as_ref().ok().map(|user| user.name.clone()),
         method: method.to_string(),
         path: uri.path().to_owned(),
+        query: uri.query().unwrap_or_default().to_owned(),
     });
     let user = match user {
         Ok(user) => user,

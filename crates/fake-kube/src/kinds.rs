@@ -1,4 +1,5 @@
-//! The kinds that a cluster serves: Kubernetes' and Crossplane's own, as far as tests need them, and kinds of CRDs and XRDs.
+//! The kinds that a cluster serves: Kubernetes' and Crossplane's own, as far as tests need them,
+//! and kinds of CRDs and XRDs.
 
 use k8s_schema::Schemas;
 use serde_json::{Value, json};
@@ -60,7 +61,8 @@ pub struct Kind {
     pub categories: Vec<String>,
     /// Whether its objects live in a namespace.
     pub namespaced: bool,
-    /// Whether a controller behind the API finishes deletions in the foreground. Other objects are deleted at once.
+    /// Whether a controller behind the API finishes deletions in the foreground. Other objects are
+    /// deleted at once.
     pub foreground: bool,
 }
 
@@ -75,7 +77,7 @@ pub struct Place<'k, 'p> {
     pub name: &'p str,
 }
 
-/// All kinds, and the checks of what is written.
+/// All kinds, and the checks of writes.
 pub struct Kinds {
     all: Vec<Kind>,
     schemas: Schemas,
@@ -99,20 +101,21 @@ impl Kind {
         format!("{}.{}", self.plural, self.group)
     }
 
-    /// Its line in the discovery of one group and version.
+    /// Its entry in the discovery of one group and version.
     pub fn line(&self) -> Value {
         json!({"name": self.plural, "singularName": self.singular, "namespaced": self.namespaced, "kind": self.name,
             "verbs": VERBS, "shortNames": self.short, "categories": self.categories})
     }
 
-    /// Its line in the discovery of everything.
+    /// Its entry in the discovery of all groups.
     pub fn aggregated(&self) -> Value {
         json!({"resource": self.plural, "responseKind": {"group": self.group, "version": self.version, "kind": self.name},
             "scope": if self.namespaced { "Namespaced" } else { "Cluster" }, "singularResource": self.singular,
             "verbs": VERBS, "shortNames": self.short, "categories": self.categories})
     }
 
-    /// A kind with the names that a CRD or an XRD gives it: `kind`, `plural`, `shortNames`, `categories`.
+    /// A kind with the names that a CRD or an XRD gives it: `kind`, `plural`, `shortNames`,
+    /// `categories`.
     pub fn of(group: &str, version: &str, names: &Value, namespaced: bool) -> Self {
         let texts =
             |pointer| list(names, pointer).iter().filter_map(Value::as_str).map(str::to_owned).collect();
@@ -143,8 +146,8 @@ impl Kind {
 const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
 
 impl Kinds {
-    /// Kubernetes' and Crossplane's own kinds, and these. Objects whose kind has a schema are checked by it, and
-    /// all objects by the policies.
+    /// Kubernetes' and Crossplane's own kinds, and these. Objects whose kind has a schema are
+    /// checked by it, and all objects by the policies.
     pub fn new(more: impl IntoIterator<Item = Kind>, schemas: Schemas, policies: Vec<Value>) -> Self {
         let built_in = BUILT_IN.iter().map(|(group, version, kind, plural, namespaced)| {
             Kind::of(group, version, &json!({"kind": kind, "plural": plural}), *namespaced)
@@ -172,7 +175,7 @@ impl Kinds {
         self.all.iter().find(|one| one.group == group && one.version == version && one.plural == plural)
     }
 
-    /// What a path names: `/api/v1/namespaces/default/secrets/a`.
+    /// The objects that a path names: `/api/v1/namespaces/default/secrets/a`.
     pub fn locate<'p>(&self, path: &'p str) -> Option<Place<'_, 'p>> {
         let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let (group, version, rest) = match path.as_slice() {

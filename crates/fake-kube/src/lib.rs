@@ -35,7 +35,7 @@ pub struct Cluster {
     pub store: Arc<Store>,
     /// The kinds that the API serves.
     pub kinds: Arc<Kinds>,
-    /// Users and what they may do.
+    /// Users and their rights.
     pub access: Access,
     /// Faults of the API server.
     pub faults: Faults,
@@ -52,6 +52,8 @@ pub struct Request {
     pub method: String,
     /// The path, without the query.
     pub path: String,
+    /// The query: `dryRun=All&fieldManager=paved`. Empty if there is none.
+    pub query: String,
 }
 
 impl Cluster {
@@ -78,7 +80,8 @@ impl Cluster {
         (self.clock)()
     }
 
-    /// Ends all watches and forgets all changes: a watch from an earlier version gets `410 Expired`.
+    /// Ends all watches and forgets all changes: a watch from an earlier version gets `410
+    /// Expired`.
     pub fn cut_watches(&self) {
         self.store.forget();
         self.faults.cut_watches();

@@ -1,4 +1,4 @@
-//! What a kind looks like in a mood: its status, and the connection details that it writes.
+//! Status and connection details of a kind in a mood.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -25,7 +25,7 @@ pub fn answer(object: &mut Value, mood: Mood) {
     }
 }
 
-/// The keys that a resource writes to its connection secret; `usual` are those of a kind about which nothing is known.
+/// The keys that a resource writes to its connection secret; `usual` are those of a kind without known ones.
 pub fn connection_keys(object: &Value, usual: &[&str]) -> Vec<String> {
     if object["spec"].get("writeConnectionSecretToRef").is_none() {
         return Vec::new();

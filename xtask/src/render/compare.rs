@@ -9,7 +9,7 @@ use serde_json::Value;
 /// A field: the document it stands in (a composed resource by its slot), and the path in there.
 type Leaf = (String, String);
 
-/// What is compared: its name, and its documents.
+/// One side of a comparison: its name, and its documents.
 pub type Side<'a> = (&'a str, &'a [Value]);
 
 /// The values of Secrets that two runs of one program fill differently: passwords and the like.

@@ -1,4 +1,4 @@
-//! What the API server takes: the right place, the schema's fields, its defaults and its rules.
+//! Admission: place, fields, defaults and rules of a written object.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_schema::policy::{Write, rejections};
@@ -11,7 +11,7 @@ use crate::json::{remove, text};
 use crate::kinds::{Kind, Kinds};
 use crate::store::Key;
 
-/// What the API server makes of an object that a user writes.
+/// The object that the API server stores for a user's write.
 pub fn admit(
     cluster: &Cluster,
     request: &Request<'_>,
@@ -65,7 +65,8 @@ fn decode(object: &Value) -> Result<(), Refused> {
     })
 }
 
-/// The same of an object whose place is known: with defaults, checked by its schema, and without what others keep there.
+/// The same for an object at a known place: with defaults, checked by its schema, and without the
+/// fields that the API server keeps for itself.
 pub fn admitted(
     kinds: &Kinds,
     kind: &Kind,
@@ -78,7 +79,7 @@ pub fn admitted(
     if kind.namespaced {
         object["metadata"]["namespace"] = json!(key.namespace);
     }
-    // Of what is deleted nobody takes that back.
+    // A deletion cannot be taken back.
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"] {
         let kept = before.map(|before| before["metadata"][field].clone()).filter(|kept| !kept.is_null());
         match kept {

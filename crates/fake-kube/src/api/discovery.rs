@@ -1,4 +1,4 @@
-//! What this API serves, in the new shape (all at once) and in the old one (a group at a time).
+//! Discovery, in the new shape (all groups at once) and in the old one (a group at a time).
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::kinds::Kind;
 /// The media type of the new shape.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// What a path without objects tells.
+/// The answer to a path without objects.
 pub fn answer(cluster: &Cluster, path: &[&str], headers: &HeaderMap) -> Response {
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let aggregated = accepted.contains("as=APIGroupDiscoveryList") && accepted.contains("v=v2");
@@ -80,7 +80,8 @@ fn resources(cluster: &Cluster, group: &str, version: &str) -> Value {
     json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": lines})
 }
 
-/// As much as kubectl looks for: that the API server itself checks fields. Of custom resources it asks what namespaces say.
+/// The part that kubectl looks for: the API server itself checks fields. For custom resources,
+/// kubectl reads the entry of namespaces.
 fn openapi() -> Value {
     let parameter = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string"}});
     json!({"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1.33.0"}, "paths": {"/api/v1/namespaces/{name}": {"patch": {

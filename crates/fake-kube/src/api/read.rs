@@ -19,10 +19,10 @@ use crate::json::text;
 use crate::kinds::Kind;
 use crate::store::{Event, Key, Store};
 
-/// How often a watch says up to which version it has seen everything.
+/// How often a watch sends a bookmark with the version that it has reached.
 const BOOKMARK: Duration = Duration::from_secs(30);
 
-/// How long a watch lasts where nobody says.
+/// The default duration of a watch, in seconds.
 const LAST: u64 = 30 * 60;
 
 /// One object.
@@ -104,7 +104,7 @@ struct Watching {
     end: Instant,
 }
 
-/// Everything that happens from a version on, or from now, where everything that there is comes first.
+/// All changes since a version. Without a version, the watch begins with all objects.
 pub fn watch(cluster: &Cluster, request: &Request<'_>) -> Result<Response, Refused> {
     let (query, wanted) = (&request.query, Wanted::of(request));
     let store = &cluster.store;

@@ -1,4 +1,4 @@
-//! Reviews: who a user is and what a user may do.
+//! Reviews of users and their rights.
 
 use serde_json::{Value, json};
 

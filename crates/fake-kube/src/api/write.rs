@@ -1,4 +1,5 @@
-//! Writing: create, replace, patch, apply, delete. What is written is checked as the API server checks it.
+//! Writing: create, replace, patch, apply, delete. All writes are checked as an API server checks
+//! them.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -13,7 +14,7 @@ use crate::json::{hold, list, random, remove, seconds, text};
 use crate::kinds::Kind;
 use crate::store::{self, Changed, Key};
 
-/// What keeps an object until what it owns is gone.
+/// The finalizer that keeps an object until its dependents are gone.
 const FOREGROUND: &str = "foregroundDeletion";
 
 /// Makes an object.
@@ -76,7 +77,7 @@ pub fn patch(
                 Ok(object)
             })
         }
-        // Nothing here has lists that a strategic patch would merge.
+        // No kind here has lists that a strategic patch would merge.
         "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
             let patch = document(body)?;
             update(cluster, request, |live| {
@@ -99,7 +100,7 @@ fn apply(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<Respon
     known_namespace(cluster, &key)?;
     let asked = intent["metadata"]["resourceVersion"].clone();
     let writer = Writer::applying(manager(request));
-    // What a schema would refuse is told before what it adds is taken for somebody's.
+    // Unknown fields are refused before defaults add fields that the writer does not own.
     prune(cluster, request, &mut intent)?;
     let mut is_new = false;
     let made = write(cluster, request, &key, |before| {
@@ -172,7 +173,7 @@ pub fn delete(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<R
     Ok(respond(StatusCode::OK, &versioned(&object, request.kind)))
 }
 
-/// Keeps what `change` makes, or only shows it.
+/// Stores the result of `change`, or only returns it.
 fn write(
     cluster: &Cluster,
     request: &Request<'_>,

@@ -25,16 +25,17 @@ pub const KINDS: [(&str, &str); 5] = [
 /// Their group and version.
 pub const GROUP: &str = "/apis/platform.acme.io/v1alpha1";
 
-/// Whose rights something else than RBAC decides, as a cloud's webhook does: the rules that are listed are not what counts.
+/// A user with an authorization webhook beside RBAC, as clouds have them: reviews of rules are
+/// wrong.
 pub const CAROL: &str = "carol";
 
-/// Who asks with a token that nobody has.
+/// Stands in the request log for a caller with an unknown token.
 pub const NOBODY: &str = "nobody";
 
-/// What a request looked like: who asked, the method, the path.
+/// A request: user, method, path.
 pub type Asked = (String, String, String);
 
-/// Users, their groups, and the namespace in which they may do everything. `*` stands for all
+/// Users, their groups, and the namespace in which they have all rights. `*` stands for all
 /// namespaces.
 const USERS: [(&str, &[&str], Option<&str>); 8] = [
     ("portal", &[], Some("portal")),
@@ -66,7 +67,7 @@ impl ApiServer {
         Self { folder: tempfile::tempdir().unwrap(), cluster, server }
     }
 
-    /// A kubeconfig for whoever has this token.
+    /// A kubeconfig with a user's token.
     pub fn kubeconfig(&self, token: &str) -> PathBuf {
         let user = json!({"token": format!("token-{token}")});
         let kubeconfig = self.server.kubeconfig("c", "portal", &user);
@@ -80,7 +81,7 @@ impl ApiServer {
         place.kind.key(place.namespace, place.name)
     }
 
-    /// Writes an object, as somebody else than the portal does.
+    /// Writes an object, without a request.
     pub fn put(&self, path: &str, mut object: Value) {
         let key = self.key(path);
         object["metadata"]["name"] = json!(key.name);
@@ -105,7 +106,7 @@ impl ApiServer {
         });
     }
 
-    /// Takes an object away.
+    /// Removes an object at once.
     pub fn remove(&self, path: &str) {
         self.cluster.store.put(&self.key(path), clock(), |_| None);
     }
@@ -121,41 +122,42 @@ impl ApiServer {
         paths.filter(|path| path.contains(part)).collect()
     }
 
-    /// What was asked since the last time.
+    /// The requests since the last call.
     pub fn asked(&self) -> Vec<Asked> {
         let requests = self.cluster.requests().into_iter();
         let user = |user: Option<String>| user.unwrap_or_else(|| NOBODY.to_owned());
         requests.map(|request| (user(request.user), request.method, request.path)).collect()
     }
 
-    /// From now on somebody may do this, or may not: `list team-vision`, `list` or `watch` and a whole path, or `impersonate groups/vision`.
+    /// Allows or denies a user a verb in a place: `list team-vision`, `list` or `watch` and a whole
+    /// path, or `impersonate groups/vision`.
     pub fn grant(&self, who: &str, what: &str, allowed: bool) {
         let (verb, place) = what.split_once(' ').unwrap();
         self.cluster.access.set(who, verb, place, allowed);
     }
 
-    /// From now on the rules that are listed for somebody are not what counts.
+    /// Adds an authorization webhook: reviews of the user's rules are incomplete.
     pub fn add_webhook(&self, who: &str) {
         self.cluster.access.add_webhook(who);
     }
 
-    /// Cuts all watches; those that come back are told that what they ask for is forgotten.
+    /// Ends all watches and forgets all changes before now.
     pub fn cut_watches(&self) {
         self.cluster.cut_watches();
     }
 
-    /// Does not list the kinds of environment any more: they are gone, or are there all the same.
+    /// Removes the kinds of environment, or only leaves them out of discovery.
     pub fn unlist(&self, gone: bool) {
         let group = "platform.acme.io";
         if gone { self.cluster.faults.withdraw(group) } else { self.cluster.faults.unlist(group) }
     }
 
-    /// Takes requests, and answers none of them any more. Watches go on.
+    /// Accepts requests and answers none of them. Watches continue.
     pub fn fall_silent(&self) {
         self.cluster.faults.fall_silent();
     }
 
-    /// Answers nothing but errors, or answers again.
+    /// Answers all requests with errors, or answers again.
     pub fn set_down(&self, down: bool) {
         self.cluster.faults.set_down(down);
     }
@@ -166,7 +168,7 @@ fn clock() -> Timestamp {
     "2026-01-01T10:00:00Z".parse().unwrap()
 }
 
-/// The kinds of environment, whose schema knows the replicas alone, and a composite.
+/// The kinds of environment, with a schema that knows the replicas only, and a composite.
 fn kinds() -> Kinds {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let mut spec = open.clone();
@@ -185,7 +187,7 @@ fn kinds() -> Kinds {
     Kinds::new(kinds, Schemas::new(&definitions).unwrap(), Vec::new())
 }
 
-/// The portal reads everything and acts for everybody; users act in their namespaces.
+/// The portal may read all objects and impersonate all users. Users have their namespaces.
 fn access() -> Access {
     let access = Access::closed(USERS.map(|(name, groups, _)| User::new(name, groups)).to_vec());
     for verb in ["get", "list", "watch", "impersonate"] {
