@@ -29,16 +29,13 @@ pub const LONGEST: usize = 1024;
 /// How much of a value a message shows, in characters.
 const SHOWN: usize = 80;
 
-/// How much of a value is compared with the allowed ones, in characters: the longest name of a catalogue is far shorter.
-const COMPARED: usize = 64;
-
 /// A value that is refused. Both parts are safe to show: cut to a line, with nothing invisible in them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("found {found}; allowed: {allowed}")]
 pub struct Refused {
-    /// What was found, quoted.
+    /// The value that was found, quoted.
     pub found: String,
-    /// What is allowed instead.
+    /// The values that are allowed instead.
     pub allowed: String,
 }
 
@@ -199,25 +196,11 @@ pub fn one_of<'n>(value: &str, names: &[&'n str]) -> Result<&'n str, Refused> {
 
 /// All names, with the one that `value` may have been meant to be.
 pub fn suggestion(value: &str, names: &[&str]) -> String {
-    let hint = match nearest(value, names.iter().copied(), 1).first() {
+    let hint = match crossplane::similar(value, names.iter().copied(), 1).first() {
         Some(name) => format!(" (nearest: {name})"),
         None => String::new(),
     };
     format!("{}{hint}", names.join(", "))
-}
-
-/// The names that `value` may have been meant to be, nearest first, at most `count`.
-pub fn nearest<'n>(value: &str, names: impl IntoIterator<Item = &'n str>, count: usize) -> Vec<&'n str> {
-    /// Below this similarity (0 to 1) a name is no help.
-    const ALIKE: f64 = 0.75;
-    let value: String = value.chars().take(COMPARED).flat_map(char::to_lowercase).collect();
-    let mut alike: Vec<(f64, &str)> = names
-        .into_iter()
-        .map(|name| (strsim::jaro_winkler(&value, &name.to_lowercase()), name))
-        .filter(|(likeness, _)| *likeness >= ALIKE)
-        .collect();
-    alike.sort_by(|a, b| b.0.total_cmp(&a.0));
-    alike.into_iter().take(count).map(|(_, name)| name).collect()
 }
 
 /// A value as a message shows it: in quotes, cut, and with every control, invisible or direction-changing character

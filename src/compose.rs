@@ -28,6 +28,7 @@ mod usage;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crossplane::names::EXTERNAL_NAME;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -40,7 +41,7 @@ pub use managed::Managed;
 pub use names::{NameRule, label};
 pub use namespace::{COMPOSITE_UID, NAMESPACE_IS_FREE};
 pub use object::Manifest;
-pub use observed::{EXTERNAL_NAME, Observed};
+pub use observed::Observed;
 pub use revision::{AddedValue, Addition, COMMON as COMMON_ADDITIONS};
 pub use scrub::Secrets;
 pub use secrets::Generated;

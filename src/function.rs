@@ -15,7 +15,7 @@ use tonic::Status;
 use crate::apis::{self, AnyApi};
 use crate::compose::{Answer, Composite, Composition, Lookup, Phase, STALLED, Stalled};
 use crate::error::Error;
-use crate::settings::{self, Settings};
+use crate::settings::Settings;
 use crate::value::{self, Object};
 
 /// The condition that tells the owner of a claim, in one sentence, how far the environment is.
@@ -134,7 +134,7 @@ fn settings(
         return Ok(Some(input));
     };
     let mut whole = body;
-    settings::merge(&mut whole, data);
+    crossplane::object::merge(&mut whole, data);
     Settings::read(whole, &sections).map(Some)
 }
 

@@ -286,18 +286,6 @@ impl Settings {
 /// The keys of [`Common`].
 const COMMON: [&str; 4] = ["schemaRevision", "settingsFrom", "tags", "providerConfigs"];
 
-/// Lays `over` over `base`: objects merge deeply, everything else replaces.
-pub fn merge(base: &mut Object, over: Object) {
-    for (key, value) in over {
-        match (base.get_mut(&key), value) {
-            (Some(Value::Object(base)), Value::Object(over)) => merge(base, over),
-            (_, value) => {
-                base.insert(key, value);
-            }
-        }
-    }
-}
-
 fn typed<T: DeserializeOwned>(source: &Value, prefix: &str) -> Result<T, Error> {
     check::typed(source, prefix).map_err(|error| Error::settings(error.path, error.message))
 }

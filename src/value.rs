@@ -3,15 +3,13 @@
 //! A Struct's numbers are doubles: whole ones come back as integers, so that integer fields can be read; NaN and the
 //! infinities, which JSON does not know, become null. prost bounds the depth of what arrives (about 33 Structs).
 
+pub use crossplane::object::{Object, at, put, text};
 use function_sdk_rust::proto::v1::Resource;
 use pbjson_types::{ListValue, Struct, Value as Pb, value::Kind};
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 /// 2⁵³: up to here every whole double is exactly one integer.
 const EXACT: f64 = 9_007_199_254_740_992.0;
-
-/// A JSON object with sorted keys.
-pub type Object = Map<String, Value>;
 
 /// A Struct as a JSON object.
 pub fn object(source: Struct) -> Object {
@@ -33,46 +31,6 @@ pub fn take_object(resource: &mut Resource) -> Object {
         metadata.fields.remove("managedFields");
     }
     object(whole)
-}
-
-/// The text at a path of object keys.
-pub fn text<'v>(source: &'v Object, path: &[&str]) -> Option<&'v str> {
-    at(source, path)?.as_str()
-}
-
-/// The value at a path of object keys.
-pub fn at<'v>(source: &'v Object, path: &[&str]) -> Option<&'v Value> {
-    let (last, parents) = path.split_last()?;
-    let mut here = source;
-    for key in parents {
-        here = here.get(*key)?.as_object()?;
-    }
-    here.get(*last)
-}
-
-/// Puts a value at a path of object keys, making the objects on the way; `None` removes what is there.
-pub fn put(target: &mut Object, path: &[&str], value: Option<Value>) {
-    let Some((first, rest)) = path.split_first() else { return };
-    if rest.is_empty() {
-        match value {
-            Some(value) => target.insert((*first).to_owned(), value),
-            None => target.remove(*first),
-        };
-        return;
-    }
-    let Some(value) = value else {
-        if let Some(Value::Object(child)) = target.get_mut(*first) {
-            put(child, rest, None);
-        }
-        return;
-    };
-    let child = target.entry(*first).or_insert_with(|| Value::Object(Object::new()));
-    if !child.is_object() {
-        *child = Value::Object(Object::new());
-    }
-    if let Value::Object(child) = child {
-        put(child, rest, Some(value));
-    }
 }
 
 fn json(source: Pb) -> Value {
@@ -125,15 +83,5 @@ mod tests {
         assert_eq!(number(f64::NAN), Value::Null);
         assert_eq!(number(f64::INFINITY), Value::Null);
         assert_eq!(number(1e300), json!(1e300));
-    }
-
-    #[test]
-    fn a_value_is_put_and_removed_by_path() {
-        let mut target = Object::new();
-        put(&mut target, &["a", "b"], Some(json!(1)));
-        assert_eq!(at(&target, &["a", "b"]), Some(&json!(1)));
-        put(&mut target, &["a", "b"], None);
-        put(&mut target, &["x", "y"], None);
-        assert_eq!(Value::Object(target), json!({"a": {}}));
     }
 }

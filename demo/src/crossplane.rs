@@ -10,12 +10,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Result;
+use fake_kube::Cluster;
+use fake_kube::json::text;
+use fake_kube::kinds::Kinds;
+use fake_kube::store::{Key, Store};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::json::text;
-use crate::kinds::Kinds;
-use crate::store::{Key, Store};
+use crate::recipes::{Recipe, Recipes};
 use cloud::Quota;
 use environment::Environment;
 
@@ -30,6 +32,7 @@ pub struct Crossplane {
 struct Around {
     store: Arc<Store>,
     kinds: Arc<Kinds>,
+    recipes: Arc<Recipes>,
     quota: Quota,
     /// What every duration is multiplied by.
     pace: f64,
@@ -37,8 +40,10 @@ struct Around {
 
 impl Crossplane {
     /// One that has seen nothing yet.
-    pub fn new(store: Arc<Store>, kinds: Arc<Kinds>, pace: f64) -> Result<Self> {
-        let around = Around { store, kinds, quota: Quota::load()?, pace };
+    pub fn new(cluster: &Cluster, recipes: &Arc<Recipes>, pace: f64) -> Result<Self> {
+        let (store, kinds) = (Arc::clone(&cluster.store), Arc::clone(&cluster.kinds));
+        let recipes = Arc::clone(recipes);
+        let around = Around { store, kinds, recipes, quota: Quota::load()?, pace };
         Ok(Self { around, environments: BTreeMap::new() })
     }
 
@@ -67,10 +72,10 @@ impl Crossplane {
 
     /// What people applied: its recipe, its place, and the object.
     fn roots(&self) -> Vec<(usize, Key, Arc<Value>)> {
-        let of = |(index, recipe): (usize, &crate::kinds::Recipe)| {
+        let of = |(index, recipe): (usize, &Recipe)| {
             let (_, found) = self.around.store.list(&recipe.kind.resource(), None);
             found.into_iter().map(move |(key, object)| (index, key, object))
         };
-        self.around.kinds.recipes().iter().enumerate().flat_map(of).collect()
+        self.around.recipes.all.iter().enumerate().flat_map(of).collect()
     }
 }

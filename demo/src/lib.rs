@@ -1,16 +1,13 @@
-//! The portal before a pretended cluster: a Kubernetes API in memory ([`api`]), and behind it what Crossplane, the providers and
-//! their clouds do ([`crossplane`]), by the model in the crate `simulator` and with the function in the same process.
+//! The portal with a fake cluster: a Kubernetes API in memory ([`fake_kube`]). Behind it, the module
+//! `crossplane` acts for Crossplane, the providers and their clouds, with the models of the crate
+//! `simulator` and the function in the same process.
 //!
-//! Test equipment, and no part of the product: it serves whoever reaches it on loopback, and everybody may do everything.
+//! It is test equipment. Every caller on loopback has all rights.
 
-pub mod api;
 pub mod crossplane;
-mod fields;
-mod json;
-pub mod kinds;
 mod platform;
+mod recipes;
 pub mod seed;
-pub mod store;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -18,14 +15,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use fake_kube::access::{Access, User};
+use fake_kube::{Cluster, Server};
 use jiff::Timestamp;
 use serde_json::json;
-use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use crossplane::Crossplane;
-use kinds::Kinds;
-use store::Store;
+use self::crossplane::Crossplane;
+use recipes::Recipes;
 
 /// Who everybody is.
 pub const USER: &str = "ada";
@@ -37,36 +34,28 @@ pub const NAMESPACE: &str = "team-vision";
 pub struct Demo {
     /// Where its API is.
     pub address: SocketAddr,
+    server: Server,
     _tasks: JoinSet<()>,
 }
 
 impl Demo {
-    /// Starts one on a free port of loopback. At pace 1 parts take some seconds each; at 0.1 a tenth of it.
+    /// Starts one on a free port of loopback. At pace 1 parts take some seconds each; at 0.1 a
+    /// tenth of it.
     pub async fn start(pace: f64, seeds: &[seed::Seed]) -> Result<Self> {
-        let kinds = Arc::new(Kinds::load()?);
-        let store = Arc::new(Store::default());
-        let mut crossplane = Crossplane::new(Arc::clone(&store), Arc::clone(&kinds), pace)?;
-        seed::plant(seeds, &store, &kinds, &mut crossplane, pace)?;
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("taking a port")?;
-        let address = listener.local_addr().context("taking a port")?;
+        let recipes = Arc::new(Recipes::load()?);
+        let user = User::new(USER, &["system:masters", "system:authenticated"]);
+        let cluster = Arc::new(Cluster::new(recipes.kinds()?, Access::open(user)));
+        let mut crossplane = Crossplane::new(&cluster, &recipes, pace)?;
+        seed::plant(seeds, &cluster, &recipes, &mut crossplane, pace)?;
+        let server = Server::start(cluster).await.context("taking a port")?;
         let mut tasks = JoinSet::new();
-        let router = api::router(store, kinds);
-        tasks.spawn(async move {
-            // It serves until the task is dropped.
-            let _ = axum::serve(listener, router).await;
-        });
         tasks.spawn(async move { run(crossplane, pace).await });
-        Ok(Self { address, _tasks: tasks })
+        Ok(Self { address: server.address, server, _tasks: tasks })
     }
 
     /// Writes a kubeconfig that leads to it.
     pub fn write_kubeconfig(&self, path: &Path) -> Result<()> {
-        let kubeconfig = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "demo",
-            "clusters": [{"name": "demo", "cluster": {"server": format!("http://{}", self.address)}}],
-            "users": [{"name": USER, "user": {}}],
-            "contexts": [{"name": "demo", "context": {"cluster": "demo", "user": USER, "namespace": NAMESPACE}}],
-        });
+        let kubeconfig = self.server.kubeconfig("demo", NAMESPACE, &json!({}));
         std::fs::write(path, kubeconfig.to_string()).with_context(|| format!("writing {}", path.display()))
     }
 }

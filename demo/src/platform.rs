@@ -3,23 +3,24 @@
 
 use std::collections::BTreeMap;
 
+use fake_kube::json::{list, text};
+use fake_kube::kinds::{Kind, Kinds};
 use serde_json::{Value, json};
 use xtask::providers::Package;
 
-use crate::json::{list, text};
-use crate::kinds::{Kind, Kinds, Recipe};
+use crate::recipes::{Recipe, Recipes};
 
 /// The version of Crossplane that the fake cluster behaves like.
 const CROSSPLANE: &str = "v2.3.4";
 
 /// Everything that is there before anybody makes anything.
-pub fn installed(kinds: &Kinds) -> Vec<Value> {
+pub fn installed(kinds: &Kinds, recipes: &Recipes) -> Vec<Value> {
     let namespace = |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "status": {"phase": "Active"}});
     let namespaces = ["default", "crossplane-system", "team-vision", "team-shop"].map(namespace);
     let of_recipe = |recipe: &Recipe| [established(&recipe.xrd), recipe.composition.clone()];
-    let recipes = kinds.recipes().iter().flat_map(of_recipe);
-    let platform = platform(kinds.all(), kinds.recipes());
-    namespaces.into_iter().chain(recipes).chain([kinds.config.clone()]).chain(platform).collect()
+    let apis = recipes.all.iter().flat_map(of_recipe);
+    let platform = platform(kinds.all(), &recipes.all);
+    namespaces.into_iter().chain(apis).chain([recipes.config.clone()]).chain(platform).collect()
 }
 
 /// Everything that is installed for these kinds and APIs.

@@ -1,17 +1,20 @@
 //! What stands there already when the demo begins.
 
 use anyhow::{Context, Result, anyhow};
+use crossplane::json::overlay;
+use fake_kube::Cluster;
+use fake_kube::api::admitted;
+use fake_kube::json::{seconds, text};
+use fake_kube::kinds::Kinds;
+use fake_kube::store::{Key, Store};
 use function_paved_road::apis::Flavour;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use xtask::{workspace, yaml};
 
-use crate::api::admitted;
 use crate::crossplane::Crossplane;
-use crate::json::{seconds, text};
-use crate::kinds::Kinds;
 use crate::platform;
-use crate::store::{Key, Store};
+use crate::recipes::Recipes;
 
 /// The annotation by which the portal knows whose something is.
 const OWNER: &str = "paved-road.fn.crossplane.io/owner";
@@ -90,14 +93,15 @@ pub fn all() -> Vec<Seed> {
 /// Puts them there, each with the life that it has had.
 pub fn plant(
     seeds: &[Seed],
-    store: &Store,
-    kinds: &Kinds,
+    cluster: &Cluster,
+    recipes: &Recipes,
     crossplane: &mut Crossplane,
     pace: f64,
 ) -> Result<()> {
     const STEP: SignedDuration = SignedDuration::from_secs(1);
+    let (store, kinds) = (&cluster.store, &cluster.kinds);
     let now = Timestamp::now();
-    for object in platform::installed(kinds) {
+    for object in platform::installed(kinds, recipes) {
         let kind = kinds.of(&object).with_context(|| format!("the kind {} is not served", object["kind"]))?;
         let key = kind.key(text(&object, "/metadata/namespace"), text(&object, "/metadata/name"));
         store.put(&key, now - SignedDuration::from_hours(24 * 60), |_| Some(object));
@@ -125,7 +129,7 @@ impl Seed {
         let kind = kinds.of(&object).with_context(|| format!("{}: the kind is not served", self.api))?;
         let key = kind.key(self.namespace, self.name);
         let mut object = json!({"metadata": {"labels": {"owner": self.owner}, "annotations": {OWNER: self.owner}}, "spec": object["spec"]});
-        json_patch::merge(&mut object["spec"], &self.spec);
+        overlay(&mut object["spec"], &self.spec);
         if kind.name != "StockPool" && self.flavour == Flavour::Claims {
             object["spec"]["writeConnectionSecretToRef"] = json!({"name": format!("{}-conn", self.name)});
         }

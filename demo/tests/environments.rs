@@ -4,6 +4,7 @@
 
 mod support;
 
+use crossplane::json::overlay;
 use demo::seed::{self, example};
 use function_paved_road::apis::{APIS, Flavour};
 use futures::future::join_all;
@@ -23,18 +24,12 @@ async fn apply(client: &Client, api: &str, flavour: Flavour, over: &Value) -> (A
     let name = format!("{api}-{flavour:?}").to_lowercase();
     object["metadata"]["name"] = json!(name);
     object["metadata"]["namespace"] = json!(NAMESPACE);
-    merge(&mut object["spec"], over);
+    overlay(&mut object["spec"], over);
     let kind = GroupVersionKind::gvk(flavour.default_group(), "v1alpha1", object["kind"].as_str().unwrap());
     let (resource, _) = pinned_kind(client, &kind).await.unwrap();
     let objects = Api::namespaced_with(client.clone(), NAMESPACE, &resource);
     objects.patch(&name, &PatchParams::apply("test"), &Patch::Apply(&object)).await.unwrap();
     (objects, name)
-}
-
-fn merge(object: &mut Value, over: &Value) {
-    for (key, value) in over.as_object().into_iter().flatten() {
-        if value.is_object() { merge(&mut object[key], value) } else { object[key] = value.clone() }
-    }
 }
 
 /// Everything in the cluster but what was there before anybody made anything.

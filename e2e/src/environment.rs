@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use crossplane::conditions;
+use crossplane::names::SLOT;
 use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
 
@@ -145,7 +147,7 @@ impl Environment {
                 (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
             who.run(&["annotate", &kind, name, "-n", self.namespace(), step]).await?;
             eventually(&format!("Crossplane says {reason} of {kind} {name}"), async || {
-                Ok((condition(&self.composite().await?, "Synced")["reason"] == reason).then_some(()))
+                Ok((conditions::get(&self.composite().await?, "Synced")["reason"] == reason).then_some(()))
             })
             .await?;
         }
@@ -156,10 +158,10 @@ impl Environment {
     pub async fn provisioned(&self, reason: &str) -> Result<String> {
         let object = self
             .until(&format!("{reason} by its condition Provisioned"), |object| {
-                condition(object, "Provisioned")["reason"] == reason
+                conditions::get(object, "Provisioned")["reason"] == reason
             })
             .await?;
-        Ok(condition(&object, "Provisioned")["message"].as_str().unwrap_or_default().to_owned())
+        Ok(conditions::get(&object, "Provisioned")["message"].as_str().unwrap_or_default().to_owned())
     }
 
     /// The composite: the object itself, or the one that the claim is bound to.
@@ -217,7 +219,7 @@ impl Environment {
     /// Whether it is ready, and every part in sync, the function's last word included.
     pub async fn is_settled(&self) -> Result<bool> {
         let object = self.object().await?;
-        let available = condition(&object, "Provisioned")["reason"] == "Available";
+        let available = conditions::get(&object, "Provisioned")["reason"] == "Available";
         Ok(is_ready(&object) && available && self.composed().await?.iter().all(is_in_sync))
     }
 
@@ -276,20 +278,15 @@ impl Environment {
 
 /// Whether Crossplane says Ready, and the function too.
 pub fn is_ready(object: &Value) -> bool {
-    let holds = |kind| condition(object, kind)["status"] == "True";
-    holds("Ready") && holds("Synced") && object["status"]["phase"] == "Ready"
-}
-
-/// A condition; null where there is none.
-pub fn condition<'o>(object: &'o Value, kind: &str) -> &'o Value {
-    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
-    conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or(&Value::Null)
+    conditions::is_true(object, "Ready")
+        && conditions::is_true(object, "Synced")
+        && object["status"]["phase"] == "Ready"
 }
 
 /// The slot that a composed resource fills.
 pub fn slot(object: &Value) -> &str {
     let annotations = &object["metadata"]["annotations"];
-    annotations["crossplane.io/composition-resource-name"].as_str().unwrap_or_default()
+    annotations[SLOT].as_str().unwrap_or_default()
 }
 
 /// When an event was last seen.

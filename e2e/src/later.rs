@@ -2,11 +2,12 @@
 
 use std::sync::LazyLock;
 
+use crossplane::object::merge;
 use function_paved_road::apis::{APIS, AnyApi, Info, Tagged, find as today, sections};
 use function_paved_road::compose::{Addition, Composition};
 use function_paved_road::error::Error;
 use function_paved_road::manifests::SCHEMA_REVISION;
-use function_paved_road::settings::{Settings, merge};
+use function_paved_road::settings::Settings;
 use function_paved_road::value::Object;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};

@@ -5,6 +5,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use crossplane::api_version;
+use crossplane::names::IN_USE;
 use futures::TryStreamExt;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, WatchEvent, WatchParams};
 use kube::core::{GroupVersionKind, ObjectMeta, TypeMeta};
@@ -22,9 +24,6 @@ pub struct Objects {
     client: Client,
     kinds: Arc<Mutex<Kinds>>,
 }
-
-/// How Crossplane marks what a Usage keeps.
-const IN_USE: &str = "crossplane.io/in-use";
 
 /// When the end of an object was asked for, and when it came: revisions of the cluster's store, which counts all writes to it.
 #[derive(Clone, Copy, Debug)]
@@ -210,7 +209,7 @@ impl Objects {
         if let Some(known) = kinds.get(&key) {
             return Ok(known.clone());
         }
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let (group, version) = api_version::split(api_version);
         let wanted = GroupVersionKind::gvk(group, version, kind);
         let found = pinned_kind(&self.client, &wanted)
             .await
@@ -228,8 +227,8 @@ pub fn reference(object: &Value) -> Value {
 /// `Kind.version.group`, or the kind alone in the core group.
 pub fn resource(reference: &Value) -> String {
     let kind = reference["kind"].as_str().unwrap_or_default();
-    match reference["apiVersion"].as_str().unwrap_or_default().split_once('/') {
-        Some((group, version)) => format!("{kind}.{version}.{group}"),
-        None => kind.to_owned(),
+    match api_version::split(reference["apiVersion"].as_str().unwrap_or_default()) {
+        ("", _) => kind.to_owned(),
+        (group, version) => format!("{kind}.{version}.{group}"),
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
+use crossplane::conditions;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -13,7 +14,6 @@ use xtask::package::{Args, chart};
 use xtask::{workspace, yaml};
 
 use crate::control_plane::{charts, ports};
-use crate::environment::condition;
 use crate::eventually::eventually;
 use crate::openid::{Browser, Provider};
 use crate::stage::Stage;
@@ -167,7 +167,7 @@ async fn install(stage: &Stage, people: &[String]) -> Result<Value> {
     }
     eventually("the portal's chart is installed", async || {
         let release = stage.objects.get(HELM, "Release", namespace, RELEASE).await?.context("no release")?;
-        Ok((condition(&release, "Ready")["status"] == "True").then_some(()))
+        Ok((conditions::get(&release, "Ready")["status"] == "True").then_some(()))
     })
     .await?;
     let deployment = stage.objects.get("apps/v1", "Deployment", namespace, RELEASE).await?;

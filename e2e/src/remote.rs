@@ -17,6 +17,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, put};
 use axum::{Json, Router};
+use crossplane::names;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -81,13 +82,11 @@ async fn set_rule(
 ) -> Result<(), Failure> {
     let [claims, direct] = rule_names(&environment, &kind);
     let rule = Rule { kind: Some(kind), ..rule };
-    let labels = [
-        ("crossplane.io/claim-namespace", stage.namespace.clone()),
-        ("crossplane.io/claim-name", environment.clone()),
-    ];
+    let labels =
+        [(names::CLAIM_NAMESPACE, stage.namespace.clone()), (names::CLAIM_NAME, environment.clone())];
     let labels = labels.map(|(label, value)| (label.to_owned(), value)).into();
     stage.rule(&claims, &Rule { labels, ..rule.clone() }).await?;
-    let labels = [("crossplane.io/composite".to_owned(), environment)].into();
+    let labels = [(names::COMPOSITE.to_owned(), environment)].into();
     let namespace = Some(stage.namespace.clone());
     Ok(stage.rule(&direct, &Rule { namespace, labels, ..rule }).await?)
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
+use crossplane::json::merge_patch;
 use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
@@ -158,9 +159,9 @@ impl Stage {
         let mut manifest = examples::example(api, flavour, &self.namespace)?;
         if api == "virtual-environment" {
             let without = json!({"app": {"namespace": ""}, "gitops": null, "knative": null});
-            merge(&mut manifest, json!({"spec": {"parameters": without}}));
+            merge_patch(&mut manifest, json!({"spec": {"parameters": without}}));
         }
-        merge(&mut manifest, change);
+        merge_patch(&mut manifest, change);
         if manifest["spec"]["parameters"]["app"]["namespace"] == "" {
             let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
             let whole = format!("{}-{name}-{flavour:?}", self.namespace).to_lowercase();
@@ -367,22 +368,4 @@ fn cluster_binding(namespace: &str, role: &str, person: &str) -> Value {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": person}],
     })
-}
-
-/// Merges a patch: objects deeply, null removes, everything else replaces.
-pub fn merge(target: &mut Value, patch: Value) {
-    match (target, patch) {
-        (target, Value::Object(patch)) => {
-            if !target.is_object() {
-                *target = json!({});
-            }
-            for (key, value) in patch {
-                match value {
-                    Value::Null => drop(target.as_object_mut().and_then(|fields| fields.remove(&key))),
-                    value => merge(&mut target[&key], value),
-                }
-            }
-        }
-        (target, value) => *target = value,
-    }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crossplane::names::SLOT;
 use function_paved_road::function::Outside;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use jiff::Timestamp;
 use serde_json::Value;
-use simulator::core::{Rendered, SLOT, rendered};
+use simulator::core::{Rendered, rendered};
 use simulator::provider::{Pace, Provider};
 
 use crate::Console;

@@ -136,7 +136,8 @@ impl Server {
     async fn bind(config: Config, access: &cli::Access, limits: Limits) -> Result<Self, Failure> {
         if access.impersonate.is_some() && matches!(config.auth, Auth::Oidc(_)) {
             return Err(Failure::Usage(
-                "--as: not allowed, because the portal acts as the signed-in user. Remove the flag".to_owned(),
+                "--as: not allowed, because the portal acts as the signed-in user. Remove the flag"
+                    .to_owned(),
             ));
         }
         config.warn();

@@ -115,14 +115,15 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::collections::BTreeSet;
 
-    use xtask::composed::{all, group};
+    use crossplane::api_version::group_of;
+    use xtask::composed::all;
     use xtask::providers::Package;
 
     use super::*;
 
     /// A provider's own, of which every package of it has the configs.
     fn is_composed(object: &serde_json::Value) -> bool {
-        Package::serving(group(object)).is_some() && object["kind"] != "ProviderConfig"
+        Package::serving(group_of(object)).is_some() && object["kind"] != "ProviderConfig"
     }
 
     #[test]
@@ -132,7 +133,9 @@ mod tests {
             let name = |kind: &Kind| (kind.group(scope(composed.flavour)), kind.kind.to_owned());
             let found = |objects: &[serde_json::Value]| -> BTreeSet<(String, String)> {
                 let theirs = objects.iter().filter(|object| is_composed(object));
-                theirs.map(|one| (group(one).to_owned(), one["kind"].as_str().unwrap().to_owned())).collect()
+                theirs
+                    .map(|one| (group_of(one).to_owned(), one["kind"].as_str().unwrap().to_owned()))
+                    .collect()
             };
             let (always, sometimes) = (found(&composed.always), found(&composed.sometimes));
             let api = composed.api.info().name;

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use crate::check::{Refused, nearest, quoted};
+use crate::check::{Refused, quoted};
 
 /// A machine type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,7 +148,7 @@ pub fn machine(name: &str) -> Result<&'static Machine, Refused> {
         let found = format!("{}, which has arm64 CPUs", quoted(name));
         return Err(Refused { found, allowed: format!("machine types with x86-64 CPUs: {all}") });
     }
-    let near = nearest(name, MACHINES.iter().map(|machine| machine.name), 3);
+    let near = crossplane::similar(name, MACHINES.iter().map(|machine| machine.name), 3);
     let hint = if near.is_empty() { String::new() } else { format!("{} (nearest); all: ", near.join(", ")) };
     Err(Refused::new(name, format!("{hint}{all}")))
 }

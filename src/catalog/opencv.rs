@@ -4,7 +4,7 @@
 //! the releases that both `opencv-python` and `opencv-contrib-python-headless` have. One wheel is ever installed, as
 //! all of them carry the module `cv2`; the last is the superset that needs no display.
 
-use crate::check::{Refused, nearest};
+use crate::check::Refused;
 
 /// The wheel that is installed.
 const PACKAGE: &str = "opencv-contrib-python-headless";
@@ -78,7 +78,7 @@ pub fn requirement(asked: &str) -> Result<Requirement, Refused> {
 
 fn unknown(asked: &str, allowed: &str) -> Refused {
     let versions = || RELEASES.iter().map(|release| release.version);
-    let near = nearest(asked, versions(), 2);
+    let near = crossplane::similar(asked, versions(), 2);
     let hint = if near.is_empty() { String::new() } else { format!(" (nearest: {})", near.join(", ")) };
     Refused::new(asked, format!("{allowed}{hint}; releases: {}", versions().collect::<Vec<_>>().join(", ")))
 }

@@ -219,7 +219,6 @@ fn a_name_that_is_almost_right_is_suggested() {
     let message = one_of("medum", &sizes).unwrap_err().to_string();
     assert_eq!(message, r#"found "medum"; allowed: small, medium, large (nearest: medium)"#);
     assert_eq!(one_of("xyz", &sizes).unwrap_err().allowed, "small, medium, large");
-    assert_eq!(nearest("Smal", sizes, 2), ["small"]);
 }
 
 #[test]

@@ -126,27 +126,10 @@ impl Composite {
     }
 }
 
-/// Fields of a composite's `spec` that Crossplane adds to every XRD, of v1 and of v2.
-const MACHINERY: [&str; 13] = [
-    "claimRef",
-    "compositeDeletePolicy",
-    "compositionRef",
-    "compositionRevisionRef",
-    "compositionRevisionSelector",
-    "compositionSelector",
-    "compositionUpdatePolicy",
-    "crossplane",
-    "environmentConfigRefs",
-    "publishConnectionDetailsTo",
-    "resourceRef",
-    "resourceRefs",
-    "writeConnectionSecretToRef",
-];
-
-/// What of a `spec` is the API's.
+/// The fields of a `spec` that are the API's.
 fn own_fields(mut spec: Value) -> Value {
     if let Some(fields) = spec.as_object_mut() {
-        fields.retain(|field, _| !MACHINERY.contains(&field.as_str()));
+        fields.retain(|field, _| !crossplane::spec::FIELDS.contains(&field.as_str()));
     }
     spec
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use crossplane::names::EXTERNAL_NAME;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::observed::EXTERNAL_NAME;
 use super::retire::is_orphan;
 use super::{Composition, Desired};
 use crate::models::Provider;

@@ -1,10 +1,11 @@
 //! `managed`: a managed resource in its slot.
 
+use crossplane::names::EXTERNAL_NAME;
 use serde_json::Value;
 
 use super::object::behind;
 use super::retire::is_orphan;
-use super::{CHOICE_PREFIX, Composition, EXTERNAL_NAME, Observed, Scope, SecretName, pin};
+use super::{CHOICE_PREFIX, Composition, Observed, Scope, SecretName, pin};
 use crate::catalog::tags;
 use crate::error::Error;
 use crate::models::{self, Provider};

@@ -1,4 +1,4 @@
-//! What was observed of one composed resource, as typed values.
+//! The observation of one composed resource, as typed values.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,6 @@ use serde_json::Value;
 use super::MARK;
 use super::health::{self, Health};
 use crate::value::{Object, at, text};
-
-/// The annotation that ties a managed resource to its counterpart in the cloud.
-pub const EXTERNAL_NAME: &str = "crossplane.io/external-name";
 
 /// One observed composed resource.
 #[derive(Debug, Default)]

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crossplane::api_version;
+use crossplane::names::EXTERNAL_NAME;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +12,7 @@ use serde_json::Value;
 
 use super::deletion::OnDeletion;
 use super::health::{Health, State};
-use super::observed::{EXTERNAL_NAME, lenient};
+use super::observed::lenient;
 use super::{Composition, Desired, Scope};
 use crate::diagnosis::{self, Cause, Code, Line};
 use crate::value::{Object, at, text};
@@ -136,7 +138,7 @@ impl Composition<'_> {
     fn unanswered(&self, leaf: &Leaf) -> Option<Cause> {
         const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
         let object = &self.observed.get(&leaf.status.slot)?.object;
-        let group = text(object, &["apiVersion"])?.split_once('/')?.0;
+        let group = api_version::group(text(object, &["apiVersion"])?);
         let family = group.strip_suffix(".upbound.io")?;
         let conditions = at(object, &["status", "conditions"]).and_then(Value::as_array);
         let is_silent = conditions.is_none_or(Vec::is_empty) && leaf.state == State::Creating;

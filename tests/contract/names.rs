@@ -8,7 +8,7 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 
 use crate::generate;
-use crate::support::world::{self, Mood, World, answers};
+use crate::support::world::{self, Mood, World};
 
 proptest! {
     #![proptest_config(generate::config())]
@@ -120,7 +120,7 @@ fn names_of(object: &Value, namespace: &str, configs: &BTreeSet<String>) -> Vec<
 
 /// The first label of a kind's group: `ec2`, `postgresql`, `apps`; empty for the core's.
 fn service(object: &Value) -> &str {
-    answers::group(object).split('.').next().unwrap_or_default()
+    crossplane::api_version::group_of(object).split('.').next().unwrap_or_default()
 }
 
 /// Where an external name, or the name of what is wrapped, must be the only one.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use function_paved_road::apis::{AnyApi, Flavour};
 use function_paved_road::function::{self, Outside};
-use function_paved_road::{manifests, settings};
+use function_paved_road::manifests;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use k8s_schema::Schemas;
 use serde_json::Value;
@@ -106,7 +106,7 @@ impl Case {
         let mut input = self.example.input().as_object().cloned().unwrap_or_default();
         let over = self.documents().into_iter().find(|document| document["kind"] == "Settings");
         if let Some(Value::Object(over)) = over {
-            settings::merge(&mut input, over);
+            crossplane::object::merge(&mut input, over);
         }
         input.into()
     }

@@ -5,8 +5,6 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::support::world::answers;
-
 /// `who` cannot be deleted properly once `what` is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
@@ -75,7 +73,7 @@ fn config<'r>(object: &Value, resources: &'r BTreeMap<String, Value>) -> Option<
 
 /// A group without the service: a provider config of `aws.upbound.io` is that of `ec2.aws.upbound.io`.
 fn family(object: &Value) -> &str {
-    let group = answers::group(object);
+    let group = crossplane::api_version::group_of(object);
     let labels = if group.contains(".m.") { 4 } else { 3 };
     group.rmatch_indices('.').nth(labels - 1).map_or(group, |(dot, _)| &group[dot + 1..])
 }
@@ -166,5 +164,5 @@ fn installs(release: &Value, chart: &str) -> bool {
 
 /// The first label of a kind's group.
 fn service(object: &Value) -> &str {
-    answers::group(object).split('.').next().unwrap_or_default()
+    crossplane::api_version::group_of(object).split('.').next().unwrap_or_default()
 }

@@ -1,9 +1,9 @@
 //! An environment between the function, Crossplane and the providers of the simulator.
 
+use crossplane::conditions::{find as condition, set as set_condition};
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use serde_json::{Map, Value};
 use simulator::core::World;
-use simulator::provider::model::{condition, set_condition};
 use simulator::provider::{Pace, Provider};
 
 use super::support::simulated::{self, Case};

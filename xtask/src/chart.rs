@@ -97,19 +97,8 @@ fn merged(name: &str) -> Result<Value> {
         yaml::documents(&text)?.pop().context("no values")
     };
     let mut all = read(chart::folder().join("values.yaml"))?;
-    lay(&mut all, read(values(name))?);
+    crossplane::json::overlay(&mut all, &read(values(name))?);
     Ok(all)
-}
-
-fn lay(below: &mut Value, above: Value) {
-    match (below, above) {
-        (Value::Object(below), Value::Object(above)) => {
-            for (key, value) in above {
-                lay(below.entry(key).or_insert(Value::Null), value);
-            }
-        }
-        (below, above) => *below = above,
-    }
 }
 
 impl Case {

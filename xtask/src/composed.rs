@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
+use crossplane::api_version;
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use function_paved_road::function::{self, Outside};
 use function_paved_road::{manifests, settings, value};
@@ -101,14 +102,8 @@ impl Composed {
     }
 }
 
-/// The API group of an object, empty for Kubernetes' core.
-pub fn group(object: &Value) -> &str {
-    let version = object["apiVersion"].as_str().unwrap_or_default();
-    version.split_once('/').map_or("", |(group, _)| group)
-}
-
 fn providers(objects: &[Value]) -> BTreeSet<Package> {
-    objects.iter().filter_map(|object| Package::serving(group(object))).collect()
+    objects.iter().filter_map(|object| Package::serving(api_version::group_of(object))).collect()
 }
 
 fn variants(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -174,7 +169,7 @@ impl Case<'_> {
         let mut input = input.cloned().unwrap_or_default();
         let over = self.documents.iter().find(|document| document["kind"] == settings::KIND);
         if let Some(over) = over.and_then(Value::as_object) {
-            settings::merge(&mut input, over.clone());
+            crossplane::object::merge(&mut input, over.clone());
         }
         input.into()
     }

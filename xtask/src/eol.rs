@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, bail};
+use crossplane::api_version;
 use jiff::{Timestamp, ToSpan as _, civil::Date, tz::TimeZone};
 use serde_json::Value;
 
@@ -201,7 +202,7 @@ fn defaults() -> Result<BTreeSet<Version>> {
     let mut found = BTreeSet::new();
     for object in composed::all()?.iter().flat_map(composed::Composed::objects) {
         let of = |path: &str| object["spec"]["forProvider"].pointer(path).and_then(Value::as_str);
-        let group = composed::group(object);
+        let group = api_version::group_of(object);
         let version = match object["kind"].as_str().unwrap_or_default() {
             "DatabaseInstance" => of("/databaseVersion").map(|version| (CLOUD_SQL, version)),
             "Instance" if group.starts_with("rds.") => of("/engineVersion").map(|version| (RDS, version)),

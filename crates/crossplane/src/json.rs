@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::object;
+
 /// The value below `path`, whose segments are object keys.
 pub fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, key| value.get(key))
@@ -14,12 +16,15 @@ pub fn text<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
 
 /// Writes `new` below `path`; whatever stands in the way and is no object is replaced by one.
 pub fn set(value: &mut Value, path: &[&str], new: Value) {
-    let Some((last, parents)) = path.split_last() else { return };
-    let mut here = value;
-    for key in parents {
-        here = object(here).entry(*key).or_insert_with(|| Value::Object(Map::new()));
+    if path.is_empty() {
+        return;
     }
-    object(here).insert((*last).to_owned(), new);
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    if let Value::Object(fields) = value {
+        object::put(fields, path, Some(new));
+    }
 }
 
 /// Removes what stands below `path`.
@@ -29,26 +34,31 @@ pub fn remove(value: &mut Value, path: &[&str]) -> Option<Value> {
     parent.as_object_mut()?.remove(*last)
 }
 
-/// The value as an object, made one if it is none.
-fn object(value: &mut Value) -> &mut Map<String, Value> {
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
-    }
-    match value {
-        Value::Object(map) => map,
-        _ => unreachable!("made an object above"),
+/// Lays `top` over `base`: objects merge deeply, everything else replaces. A null replaces too.
+pub fn overlay(base: &mut Value, top: &Value) {
+    match (base, top) {
+        (Value::Object(base), Value::Object(top)) => object::merge(base, top.clone()),
+        (base, top) => *base = top.clone(),
     }
 }
 
-/// Lays `top` over `base`: maps merge deeply, everything else is replaced.
-pub fn overlay(base: &mut Value, top: &Value) {
-    match (base, top) {
-        (Value::Object(base), Value::Object(top)) => {
-            for (key, value) in top {
-                overlay(base.entry(key.as_str()).or_insert(Value::Null), value);
-            }
+/// Applies a JSON merge patch (RFC 7386): objects merge deeply, a null removes, everything else
+/// replaces.
+pub fn merge_patch(target: &mut Value, patch: Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    let Value::Object(fields) = target else { return };
+    for (key, value) in patch {
+        if value.is_null() {
+            fields.remove(&key);
+        } else {
+            merge_patch(fields.entry(key).or_insert(Value::Null), value);
         }
-        (base, top) => *base = top.clone(),
     }
 }
 
@@ -64,5 +74,32 @@ pub fn quote(value: &Value) -> String {
     match text.char_indices().nth(80) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn null_in_a_merge_patch_removes_and_in_an_overlay_replaces() {
+        let (base, top) =
+            (json!({"a": {"b": 1, "c": 2}, "d": [1]}), json!({"a": {"b": null}, "d": {"e": null}}));
+        let mut patched = base.clone();
+        merge_patch(&mut patched, top.clone());
+        assert_eq!(patched, json!({"a": {"c": 2}, "d": {}}));
+        let mut laid = base;
+        overlay(&mut laid, &top);
+        assert_eq!(laid, json!({"a": {"b": null, "c": 2}, "d": {"e": null}}));
+    }
+
+    #[test]
+    fn value_is_set_through_whatever_is_in_the_way() {
+        let mut value = json!({"a": [1]});
+        set(&mut value, &["a", "b"], json!(2));
+        assert_eq!(value, json!({"a": {"b": 2}}));
+        assert_eq!(remove(&mut value, &["a", "b"]), Some(json!(2)));
+        assert_eq!(at(&value, &["a", "b"]), None);
     }
 }

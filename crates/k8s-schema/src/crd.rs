@@ -2,10 +2,11 @@
 //!
 //! The additions are those of `pkg/xcrd` of crossplane-runtime v2.3.3, which core 2.3.4 makes its CRDs with.
 
+use crossplane::Scope;
+use crossplane::json::{at, text};
 use serde_json::{Map, Value, json};
 
 use super::{Definition, Role, SchemaError};
-use crossplane::json::{at, text};
 
 /// The definitions one document gives, one per served version (and per role, for an XRD).
 pub(super) fn definitions(document: &Value) -> Result<Vec<Definition>, SchemaError> {
@@ -16,7 +17,7 @@ pub(super) fn definitions(document: &Value) -> Result<Vec<Definition>, SchemaErr
             Reader { document, name }.crd()
         }
         "CompositeResourceDefinition" if api_version.starts_with("apiextensions.crossplane.io/") => {
-            Reader { document, name }.xrd(api_version)
+            Reader { document, name }.xrd()
         }
         kind => Err(SchemaError::NotADefinition { kind: kind.to_owned(), name }),
     }
@@ -36,14 +37,14 @@ impl Reader<'_> {
         })
     }
 
-    fn xrd(&self, api_version: &str) -> Result<Vec<Definition>, SchemaError> {
+    fn xrd(&self) -> Result<Vec<Definition>, SchemaError> {
         let kind = self.text(&["spec", "names", "kind"])?;
         let claim = text(self.document, &["spec", "claimNames", "kind"]);
-        let scope = Scope::read(self.document, api_version);
+        let scope = Scope::of_xrd(self.document);
         let update_policy = at(self.document, &["spec", "defaultCompositionUpdatePolicy"]);
         let delete_policy = at(self.document, &["spec", "defaultCompositeDeletePolicy"]);
         self.versions(|api_version, schema| {
-            let composite = with_machinery(schema, scope.spec(update_policy), scope.status());
+            let composite = with_machinery(schema, composite_spec(scope, update_policy), status(scope));
             let namespaced = scope == Scope::Namespaced;
             let mut made = vec![Definition::new(
                 api_version.clone(),
@@ -53,7 +54,7 @@ impl Reader<'_> {
                 composite,
             )];
             if let (Some(claim), Scope::LegacyCluster) = (claim, scope) {
-                let schema = with_machinery(schema, claim_spec(delete_policy), Scope::LegacyCluster.status());
+                let schema = with_machinery(schema, claim_spec(delete_policy), status(Scope::LegacyCluster));
                 made.push(Definition::new(api_version, claim.to_owned(), Role::Claim, true, schema));
             }
             made
@@ -90,67 +91,47 @@ impl Reader<'_> {
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Scope {
-    LegacyCluster,
-    Cluster,
-    Namespaced,
+/// What core adds to a composite's spec: directly below it for legacy ones, else below `spec.crossplane`.
+fn composite_spec(scope: Scope, update_policy: Option<&Value>) -> Value {
+    let mut fields = composition_fields();
+    let mut policy = enumeration(&["Automatic", "Manual"]);
+    if let Some(default) = update_policy {
+        policy["default"] = default.clone();
+    }
+    fields["compositionUpdatePolicy"] = policy;
+    let ref_fields: &[&str] = match scope {
+        Scope::Namespaced => &["apiVersion", "kind", "name"],
+        _ => &["apiVersion", "kind", "name", "namespace"],
+    };
+    fields["resourceRefs"] = json!({
+        "type": "array", "x-kubernetes-list-type": "atomic", "items": strings(ref_fields, &["apiVersion", "kind"]),
+    });
+    if scope != Scope::LegacyCluster {
+        return json!({"crossplane": {"type": "object", "properties": fields}});
+    }
+    let claim = ["apiVersion", "kind", "name", "namespace"];
+    fields["claimRef"] = strings(&claim, &claim);
+    fields["writeConnectionSecretToRef"] = strings(&["name", "namespace"], &["name", "namespace"]);
+    fields
 }
 
-impl Scope {
-    /// v1 defaults to LegacyCluster, v2 to Namespaced; a LegacyCluster XRD may also be shown as v2.
-    fn read(xrd: &Value, api_version: &str) -> Self {
-        match text(xrd, &["spec", "scope"]) {
-            Some("Namespaced") => Self::Namespaced,
-            Some("Cluster") => Self::Cluster,
-            Some(_) => Self::LegacyCluster,
-            None if api_version.ends_with("/v1") => Self::LegacyCluster,
-            None => Self::Namespaced,
-        }
+fn status(scope: Scope) -> Value {
+    let mut condition = strings(
+        &["message", "reason", "status", "type"],
+        &["lastTransitionTime", "reason", "status", "type"],
+    );
+    condition["properties"]["lastTransitionTime"] = date_time();
+    condition["properties"]["observedGeneration"] = json!({"type": "integer", "format": "int64"});
+    let mut fields = json!({"conditions": {
+        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"], "items": condition,
+    }});
+    if scope == Scope::LegacyCluster {
+        fields["connectionDetails"] =
+            json!({"type": "object", "properties": {"lastPublishedTime": date_time()}});
+        fields["claimConditionTypes"] =
+            json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
     }
-
-    /// What core adds to a composite's spec: directly below it for legacy ones, else below `spec.crossplane`.
-    fn spec(self, update_policy: Option<&Value>) -> Value {
-        let mut fields = composition_fields();
-        let mut policy = enumeration(&["Automatic", "Manual"]);
-        if let Some(default) = update_policy {
-            policy["default"] = default.clone();
-        }
-        fields["compositionUpdatePolicy"] = policy;
-        let ref_fields: &[&str] = match self {
-            Self::Namespaced => &["apiVersion", "kind", "name"],
-            _ => &["apiVersion", "kind", "name", "namespace"],
-        };
-        fields["resourceRefs"] = json!({
-            "type": "array", "x-kubernetes-list-type": "atomic", "items": strings(ref_fields, &["apiVersion", "kind"]),
-        });
-        if self != Self::LegacyCluster {
-            return json!({"crossplane": {"type": "object", "properties": fields}});
-        }
-        let claim = ["apiVersion", "kind", "name", "namespace"];
-        fields["claimRef"] = strings(&claim, &claim);
-        fields["writeConnectionSecretToRef"] = strings(&["name", "namespace"], &["name", "namespace"]);
-        fields
-    }
-
-    fn status(self) -> Value {
-        let mut condition = strings(
-            &["message", "reason", "status", "type"],
-            &["lastTransitionTime", "reason", "status", "type"],
-        );
-        condition["properties"]["lastTransitionTime"] = date_time();
-        condition["properties"]["observedGeneration"] = json!({"type": "integer", "format": "int64"});
-        let mut fields = json!({"conditions": {
-            "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"], "items": condition,
-        }});
-        if self == Self::LegacyCluster {
-            fields["connectionDetails"] =
-                json!({"type": "object", "properties": {"lastPublishedTime": date_time()}});
-            fields["claimConditionTypes"] =
-                json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
-        }
-        fields
-    }
+    fields
 }
 
 /// What core adds to a claim's spec.

@@ -10,12 +10,12 @@ mod structure;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use crossplane::api_version;
+use crossplane::json::{at, quote, text};
 use kube_cel::{CompiledSchema, ErrorKind, RootContext, Validator};
 use serde_json::Value;
 
 pub use structure::child;
-
-use crossplane::json::{at, quote, text};
 
 /// The kinds an API server would serve, by apiVersion and kind.
 #[derive(Debug, Default)]
@@ -167,7 +167,7 @@ impl Definition {
         let compiled = self.compiled.get_or_init(|| kube_cel::compile_schema(&self.schema));
         let root = RootContext {
             api_version: self.api_version.clone(),
-            api_group: self.api_version.split_once('/').map_or("", |(group, _)| group).to_owned(),
+            api_group: api_version::group(&self.api_version).to_owned(),
             kind: self.kind.clone(),
         };
         let checked = Validator::new().validate_compiled_with_context(compiled, object, old, Some(&root));

@@ -1,6 +1,7 @@
 //! What an API server would say, on small schemas of our own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
+use crossplane::spec::{FIELDS, OF_CLAIMS};
 use k8s_schema::{Role, Schemas};
 use serde_json::{Value, json};
 
@@ -62,6 +63,21 @@ fn an_xrd_defines_a_composite_and_its_claim() {
     let schemas = Schemas::new([&xrd()]).unwrap();
     let kinds: Vec<_> = schemas.iter().map(|kind| (kind.kind(), kind.role(), kind.namespaced())).collect();
     assert_eq!(kinds, [("Demo", Role::Claim, true), ("XDemo", Role::Composite, false)]);
+}
+
+#[test]
+fn fields_that_crossplane_adds_are_in_its_lists() {
+    let schemas = Schemas::new([&xrd()]).unwrap();
+    let added = |kind: &str| -> Vec<String> {
+        let schema = schemas.get("acme.io/v1alpha1", kind).unwrap().schema();
+        let fields = schema["properties"]["spec"]["properties"].as_object().unwrap().keys();
+        let mut fields: Vec<String> = fields.filter(|field| *field != "parameters").cloned().collect();
+        fields.sort();
+        fields
+    };
+    assert_eq!(added("Demo"), OF_CLAIMS);
+    let of_composites = added("XDemo");
+    assert!(of_composites.iter().all(|field| FIELDS.contains(&field.as_str())), "{of_composites:?}");
 }
 
 #[test]
@@ -185,10 +201,4 @@ fn a_v2_definition_keeps_cores_fields_below_crossplane() {
 fn a_document_that_is_no_definition_is_named() {
     let error = Schemas::new([&json!({"kind": "Pod", "metadata": {"name": "x"}})]).unwrap_err();
     assert!(error.to_string().starts_with(r#"Pod "x" is no definition"#), "{error}");
-}
-
-#[test]
-fn the_nearest_name_is_near() {
-    assert_eq!(crossplane::nearest("g4dn.xlrge", ["g5.xlarge", "g4dn.xlarge"]), Some("g4dn.xlarge"));
-    assert_eq!(crossplane::nearest("banana", ["g5.xlarge", "g4dn.xlarge"]), None);
 }

@@ -16,6 +16,9 @@ mod status;
 use std::collections::BTreeMap;
 
 use base64::Engine;
+use crossplane::Scope;
+use crossplane::json::{at, set, text};
+use crossplane::names::{COMPOSITE, SLOT};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -26,25 +29,6 @@ pub use naming::uid;
 pub use render::{Rendered, rendered};
 pub use request::RunError;
 pub use status::{Event, Severity};
-
-use crossplane::json::{at, set, text};
-
-/// The annotation that says which slot of its XR a composed resource fills.
-pub const SLOT: &str = "crossplane.io/composition-resource-name";
-const COMPOSITE: &str = "crossplane.io/composite";
-const CLAIM_NAME: &str = "crossplane.io/claim-name";
-const CLAIM_NAMESPACE: &str = "crossplane.io/claim-namespace";
-
-/// Which of Crossplane's three shapes a composite resource has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// Of an XRD v1: cluster-scoped, may have a claim, publishes connection details.
-    LegacyCluster,
-    /// Of an XRD v2, cluster-scoped.
-    Cluster,
-    /// Of an XRD v2, in a namespace, as all it composes.
-    Namespaced,
-}
 
 /// What core knows of one composite resource.
 #[derive(Clone, Debug)]
@@ -78,7 +62,7 @@ impl World {
     /// A world where nothing but the composite resource exists. One without a uid gets the one that
     /// `composition render` gives it, one without an observed composition stays so until [`World::select`].
     pub fn new(composite: Value) -> Self {
-        let scope = Scope::of(&composite);
+        let scope = Scope::of_composite(&composite);
         let mut world = Self {
             given: composite.clone(),
             composite,
@@ -136,14 +120,7 @@ impl World {
 
     /// Takes what core takes from the XRD: the scope, and the keys it lets out of the connection details.
     pub fn defined_by(mut self, xrd: &Value) -> Self {
-        let is_v1 = text(xrd, &["apiVersion"]).is_some_and(|version| version.ends_with("/v1"));
-        self.scope = match text(xrd, &["spec", "scope"]) {
-            Some("Namespaced") => Scope::Namespaced,
-            Some("Cluster") => Scope::Cluster,
-            Some(_) => Scope::LegacyCluster,
-            None if is_v1 => Scope::LegacyCluster,
-            None => Scope::Namespaced,
-        };
+        self.scope = Scope::of_xrd(xrd);
         if !self.resources.is_empty() {
             self.refer_to_resources();
         }
@@ -260,19 +237,6 @@ impl World {
     fn refer_to_resources(&mut self) {
         let refs = compose::references(self.resources.values(), self.namespace().is_some());
         self.set_machinery("resourceRefs", refs);
-    }
-}
-
-impl Scope {
-    /// The scope that an XR's own fields show, where no XRD is at hand.
-    fn of(composite: &Value) -> Self {
-        if text(composite, &["metadata", "namespace"]).is_some() {
-            Self::Namespaced
-        } else if at(composite, &["spec", "crossplane"]).is_some() {
-            Self::Cluster
-        } else {
-            Self::LegacyCluster
-        }
     }
 }
 

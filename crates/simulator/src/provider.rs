@@ -29,7 +29,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::core::World;
-use ::crossplane::json::{at, remove, set, text};
+use ::crossplane::conditions::{find as condition, is_true, set as set_condition};
+use ::crossplane::json::{remove, text};
 use clouds::Clouds;
 use manner::{Id, Manner};
 use writes::{as_identified, finish, identify, name, write_secret};
@@ -271,32 +272,7 @@ fn unlabelled(object: &Value) -> Value {
 
 /// Whether a resource's Ready condition is True.
 fn is_ready(object: &Value) -> bool {
-    condition(object, "Ready").is_some_and(|condition| condition["status"] == "True")
-}
-
-fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
-    at(object, &["status", "conditions"])?.as_array()?.iter().find(|condition| condition["type"] == kind)
-}
-
-/// Sets a condition; its time changes only with its status.
-fn set_condition(object: &mut Value, now: &str, kind: &str, status: &str, reason: &str, message: &str) {
-    let before = condition(object, kind);
-    let since = before
-        .filter(|before| before["status"] == status)
-        .and_then(|before| text(before, &["lastTransitionTime"]));
-    let mut condition = json!({
-        "type": kind, "status": status, "reason": reason, "lastTransitionTime": since.unwrap_or(now),
-    });
-    if !message.is_empty() {
-        condition["message"] = json!(message);
-    }
-    let mut conditions =
-        at(object, &["status", "conditions"]).and_then(Value::as_array).cloned().unwrap_or_default();
-    match conditions.iter_mut().find(|condition| condition["type"] == kind) {
-        Some(existing) => *existing = condition,
-        None => conditions.push(condition),
-    }
-    set(object, &["status", "conditions"], Value::Array(conditions));
+    is_true(object, "Ready")
 }
 
 /// A kubeconfig without credentials.

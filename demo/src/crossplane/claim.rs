@@ -1,14 +1,13 @@
 //! What core writes into a claim, and into what goes.
 
+use crossplane::conditions;
+use fake_kube::json::{hold, list, remove, seconds, text};
+use fake_kube::store::Key;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use simulator::core::World;
-use simulator::provider::model::{condition, set_condition};
 
 use super::Around;
-use super::cloud::is_ready;
-use crate::json::{hold, list, remove, seconds, text};
-use crate::store::Key;
 
 /// What keeps a claim until its composite is gone.
 const FINALIZER: &str = "finalizer.apiextensions.crossplane.io";
@@ -39,10 +38,10 @@ pub fn told(claim: &Value, world: &World, published: bool, now: Timestamp) -> Va
     }
     claim["status"] = status;
     let date = seconds(now).to_string();
-    set_condition(&mut claim, &date, "Synced", "True", "ReconcileSuccess", "");
+    conditions::set(&mut claim, &date, "Synced", "True", "ReconcileSuccess", "");
     for kind in list(composite, "/status/claimConditionTypes").iter().filter_map(Value::as_str) {
-        if let Some(told) = condition(composite, kind) {
-            set_condition(
+        if let Some(told) = conditions::find(composite, kind) {
+            conditions::set(
                 &mut claim,
                 &date,
                 kind,
@@ -53,10 +52,10 @@ pub fn told(claim: &Value, world: &World, published: bool, now: Timestamp) -> Va
         }
     }
     let waiting = "Claim is waiting for composite resource to become Ready";
-    if is_ready(composite) {
-        set_condition(&mut claim, &date, "Ready", "True", "Available", "");
+    if conditions::is_true(composite, "Ready") {
+        conditions::set(&mut claim, &date, "Ready", "True", "Available", "");
     } else {
-        set_condition(&mut claim, &date, "Ready", "False", "Waiting", waiting);
+        conditions::set(&mut claim, &date, "Ready", "False", "Waiting", waiting);
     }
     date_conditions(&mut claim);
     claim
@@ -77,7 +76,8 @@ fn date_conditions(claim: &mut Value) {
 pub fn publish(world: &World, claim: &Key, around: &Around, now: Timestamp) -> bool {
     let reference = &world.composite()["spec"]["writeConnectionSecretToRef"];
     let source = world.secret(text(reference, "/namespace"), text(reference, "/name"));
-    let (Some(source), Some(key)) = (source.filter(|_| is_ready(world.composite())), secret(claim, around))
+    let (Some(source), Some(key)) =
+        (source.filter(|_| conditions::is_true(world.composite(), "Ready")), secret(claim, around))
     else {
         return false;
     };
@@ -116,8 +116,8 @@ pub fn leaving(object: &Value, now: Timestamp) -> Value {
     if text(&object, "/metadata/deletionTimestamp").is_empty() {
         object["metadata"]["deletionTimestamp"] = json!(date);
     }
-    set_condition(&mut object, &date, "Synced", "True", "ReconcileSuccess", "");
-    set_condition(&mut object, &date, "Ready", "False", "Deleting", "");
+    conditions::set(&mut object, &date, "Synced", "True", "ReconcileSuccess", "");
+    conditions::set(&mut object, &date, "Ready", "False", "Deleting", "");
     date_conditions(&mut object);
     object
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use anyhow::{Context, Result};
+use crossplane::conditions::{find, is_true};
+use fake_kube::json::text;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use simulator::core::World;
 use simulator::provider::State;
-use simulator::provider::model::{Model, condition};
+use simulator::provider::model::Model;
 use xtask::{workspace, yaml};
-
-use crate::json::{list, text};
 
 /// Seconds that the first round of anything takes, at least.
 const FIRST: f64 = 1.0;
@@ -41,7 +41,7 @@ impl Quota {
         let documents = yaml::read(&file)?;
         let refused = documents
             .iter()
-            .find_map(|one| condition(one, "LastAsyncOperation").filter(|told| told["status"] == "False"));
+            .find_map(|one| find(one, "LastAsyncOperation").filter(|told| told["status"] == "False"));
         let message = refused
             .map(|told| text(told, "/message"))
             .context("the example of a failing workspace has no refusal")?;
@@ -51,7 +51,7 @@ impl Quota {
     fn refuses(&self, object: &Value) -> Option<String> {
         let is_machine = text(object, "/apiVersion").starts_with("ec2.") && object["kind"] == "Instance";
         let is_beyond = text(object, "/spec/forProvider/instanceType").starts_with('p');
-        (is_machine && is_beyond && !is_ready(object)).then(|| self.words.clone())
+        (is_machine && is_beyond && !is_true(object, "Ready")).then(|| self.words.clone())
     }
 }
 
@@ -94,7 +94,7 @@ impl Cloud {
         }
         let begun = *self.begun.entry(slot.to_owned()).or_insert(now);
         if now < begun + lasting(self.pace, slot, FIRST + ROUND * f64::from(model.rounds() - 1))
-            && !is_ready(object)
+            && !is_true(object, "Ready")
         {
             if quota.refuses(object).is_none() {
                 model.name(object);
@@ -115,9 +115,4 @@ pub fn lasting(pace: f64, slot: &str, seconds: f64) -> SignedDuration {
     slot.hash(&mut hash);
     let share = f64::from(u8::try_from(hash.finish() % 256).unwrap_or_default()) / 256.0;
     SignedDuration::try_from_secs_f64(pace * (seconds + SPREAD * share)).unwrap_or_default()
-}
-
-/// Whether an object's Ready condition is True.
-pub fn is_ready(object: &Value) -> bool {
-    list(object, "/status/conditions").iter().any(|one| one["type"] == "Ready" && one["status"] == "True")
 }

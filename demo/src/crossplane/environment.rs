@@ -1,5 +1,8 @@
 //! One environment: core's part, in the order in which core plays it.
 
+use crossplane::spec::WRITTEN;
+use fake_kube::json::{hold, remove, seconds, text};
+use fake_kube::store::Key;
 use function_paved_road::function::{Outside, run};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -10,22 +13,10 @@ use super::claim;
 use super::cloud::Cloud;
 use super::leaving::Leaving;
 use super::mirror::Mirror;
-use crate::json::{hold, remove, seconds, text};
-use crate::kinds::Recipe;
-use crate::store::Key;
+use crate::recipes::Recipe;
 
 /// What keeps a composite until what it made is gone.
 const FINALIZER: &str = "composite.apiextensions.crossplane.io";
-
-/// What core writes into a composite's spec, beside what people ask for.
-const MACHINERY: [&str; 6] = [
-    "compositionRef",
-    "compositionUpdatePolicy",
-    "resourceRefs",
-    "claimRef",
-    "writeConnectionSecretToRef",
-    "crossplane",
-];
 
 /// An environment.
 pub struct Environment {
@@ -60,7 +51,7 @@ impl Environment {
         if self.asleep.as_ref() == Some(version) {
             return false;
         }
-        let recipe = &around.kinds.recipes()[self.recipe];
+        let recipe = &around.recipes.all[self.recipe];
         let goes = !text(object, "/metadata/deletionTimestamp").is_empty();
         let Some(mut alive) =
             self.alive.take().or_else(|| Alive::begin(recipe, &self.root, object, around, now))
@@ -102,7 +93,7 @@ impl Alive {
         // What the function has Crossplane look up: Settings, and whether a namespace exists.
         let namespaces = around.store.list("namespaces.", None).1.into_iter();
         let namespaces = namespaces.map(|(_, namespace)| Value::clone(&namespace));
-        let others = namespaces.chain([around.kinds.config.clone()]);
+        let others = namespaces.chain([around.recipes.config.clone()]);
         let world = World::new(given).defined_by(&recipe.xrd).select(&recipe.composition).with_others(others);
         let (cloud, mirror) = (Cloud::new(around.pace), Mirror::default());
         Some(Self { world, cloud, mirror, leaving: Leaving::new(around.pace), composite })
@@ -117,7 +108,8 @@ impl Alive {
         };
         let composite = self.world.composite_mut();
         let mut spec = wanted["spec"].clone();
-        for field in MACHINERY {
+        // What core writes there, beside what people ask for.
+        for field in WRITTEN.into_iter().chain(["writeConnectionSecretToRef", "crossplane"]) {
             if let Some(own) = composite["spec"].get(field) {
                 spec[field] = own.clone();
             }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crossplane::conditions;
+use fake_kube::json::{hold, text};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use simulator::core::World;
-use simulator::provider::model::set_condition;
 
 use super::cloud::lasting;
-use crate::json::{hold, text};
 
 /// What keeps a managed resource until its cloud has let go of it.
 const MANAGED: &str = "finalizer.managedresource.crossplane.io";
@@ -80,6 +80,6 @@ fn ask(object: &mut Value, date: &str) {
     object["metadata"]["deletionTimestamp"] = json!(date);
     if text(object, "/apiVersion").contains("upbound.io") || object["spec"]["forProvider"].is_object() {
         hold(object, MANAGED);
-        set_condition(object, date, "Ready", "False", "Deleting", "");
+        conditions::set(object, date, "Ready", "False", "Deleting", "");
     }
 }

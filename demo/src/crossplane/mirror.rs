@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use fake_kube::store::Key;
 use jiff::Timestamp;
 use serde_json::Value;
 use simulator::core::World;
 
 use super::Around;
-use crate::store::Key;
 
 /// The objects of one environment that the API shows.
 #[derive(Default)]

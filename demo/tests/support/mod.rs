@@ -35,7 +35,7 @@ pub fn api(
     kind: &str,
     plural: &str,
 ) -> Api<DynamicObject> {
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let (group, version) = crossplane::api_version::split(api_version);
     let resource = ApiResource {
         group: group.to_owned(),
         version: version.to_owned(),
@@ -63,8 +63,7 @@ pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>)
 
 /// A condition of an object.
 pub fn condition<'o>(object: &'o DynamicObject, kind: &str) -> &'o Value {
-    let conditions = object.data["status"]["conditions"].as_array();
-    conditions.into_iter().flatten().find(|one| one["type"] == kind).unwrap_or(&Value::Null)
+    crossplane::conditions::get(&object.data, kind)
 }
 
 pub fn is_ready(object: &DynamicObject) -> bool {

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use crossplane::names::IN_USE;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -103,8 +104,7 @@ fn is_overlooked(part: &Value, composite: &Value) -> bool {
         return false;
     };
     // A Usage goes with what uses.
-    let has_to_wait =
-        part["kind"] == "Usage" || !part["metadata"]["labels"]["crossplane.io/in-use"].is_null();
+    let has_to_wait = part["kind"] == "Usage" || !part["metadata"]["labels"][IN_USE].is_null();
     let is_told = !part["metadata"]["deletionTimestamp"].is_null();
     !has_to_wait && !is_told && deleted.duration_since(made) <= NEW
 }
@@ -114,7 +114,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::stage::merge;
+    use crossplane::json::merge_patch;
 
     #[test]
     fn only_what_was_just_made_is_overlooked() {
@@ -122,14 +122,14 @@ mod tests {
         let is_overlooked = |change: Value| {
             let mut part =
                 json!({"kind": "Bucket", "metadata": {"creationTimestamp": "2026-01-01T00:00:30Z"}});
-            merge(&mut part, change);
+            merge_patch(&mut part, change);
             is_overlooked(&part, &composite)
         };
         assert!(is_overlooked(json!({})));
         assert!(is_overlooked(json!({"metadata": {"creationTimestamp": "2026-01-01T00:02:00Z"}})));
         assert!(!is_overlooked(json!({"metadata": {"creationTimestamp": "2026-01-01T00:00:29Z"}})));
         assert!(!is_overlooked(json!({"metadata": {"deletionTimestamp": "2026-01-01T00:01:10Z"}})));
-        assert!(!is_overlooked(json!({"metadata": {"labels": {"crossplane.io/in-use": "true"}}})));
+        assert!(!is_overlooked(json!({"metadata": {"labels": {IN_USE: "true"}}})));
         assert!(!is_overlooked(json!({"kind": "Usage"})));
     }
 }

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
+use crossplane::conditions;
+use crossplane::names;
 use serde_json::Value;
 use xtask::package::image::sha256;
 
-use super::condition;
-
 /// Whether a provider has brought a part to what it asks for now. What has no provider says nothing of it.
 pub(super) fn is_in_sync(part: &Value) -> bool {
-    let synced = condition(part, "Synced");
+    let synced = conditions::get(part, "Synced");
     if part["spec"]["forProvider"].is_null() {
         return synced["status"] != "False";
     }
@@ -32,7 +32,7 @@ pub(super) fn written(object: &Value) -> String {
     };
     let notes = [&metadata["labels"], &metadata["annotations"]].into_iter().filter_map(Value::as_object);
     for (key, value) in notes.flatten() {
-        if !key.starts_with("crossplane.io/") || key == "crossplane.io/external-name" {
+        if !key.starts_with("crossplane.io/") || key == names::EXTERNAL_NAME {
             _ = write!(written, " {key}={value}");
         }
     }
@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(written(&secret("a")), written(&secret("a")));
         assert_ne!(written(&secret("a")), written(&secret("b")));
         let bucket = |key: &str| json!({"metadata": {"generation": 1, "annotations": {key: "x"}}});
-        assert_ne!(written(&bucket("crossplane.io/external-name")), "1");
+        assert_ne!(written(&bucket(names::EXTERNAL_NAME)), "1");
         assert_ne!(written(&bucket("paved-road.fn.crossplane.io/size")), "1");
         assert_eq!(written(&bucket("crossplane.io/external-create-pending")), "1");
     }

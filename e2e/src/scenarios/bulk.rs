@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use crossplane::json::merge_patch;
 use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use super::deletion;
 use crate::environment::{Environment, is_ready};
 use crate::eventually::eventually;
 use crate::examples;
-use crate::stage::{Stage, merge};
+use crate::stage::Stage;
 
 /// How many.
 const HUNDRED: usize = 100;
@@ -33,9 +34,9 @@ pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<(
             let mut own = deletion::named(api, flavour);
             if flavour == Flavour::Claims && !api.info().connection_keys.is_empty() {
                 let secret = json!({"name": format!("{name}-conn")});
-                merge(&mut own, json!({"spec": {"writeConnectionSecretToRef": secret}}));
+                merge_patch(&mut own, json!({"spec": {"writeConnectionSecretToRef": secret}}));
             }
-            merge(&mut own, json!({"metadata": {"name": name}}));
+            merge_patch(&mut own, json!({"metadata": {"name": name}}));
             stage.example(api.info().name, flavour, own)
         })
         .collect::<Result<_>>()?;

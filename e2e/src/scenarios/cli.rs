@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use crossplane::conditions;
+use crossplane::json::merge_patch;
+use crossplane::names;
 use function_paved_road::apis::Flavour;
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
@@ -11,7 +14,7 @@ use xtask::guide::{self, PIPELINES};
 
 use super::in_both_flavours;
 use crate::edge::Edge;
-use crate::environment::{Environment, condition};
+use crate::environment::Environment;
 use crate::eventually::eventually;
 use crate::paved::{Paved, address};
 use crate::stage::Stage;
@@ -28,7 +31,7 @@ fn workspace(stage: &Stage, flavour: Flavour, name: &str, change: Value) -> Resu
     if flavour == Flavour::Claims {
         own["spec"] = json!({"writeConnectionSecretToRef": {"name": format!("{name}-conn")}});
     }
-    crate::stage::merge(&mut own, change);
+    merge_patch(&mut own, change);
     stage.example(API, flavour, own)
 }
 
@@ -36,7 +39,7 @@ fn workspace(stage: &Stage, flavour: Flavour, name: &str, change: Value) -> Resu
 async fn rule(stage: &Stage, rule: Rule) -> Result<()> {
     let machines = Rule { kind: Some("Instance".to_owned()), ..rule };
     let mut claims = machines.clone();
-    claims.labels.insert("crossplane.io/claim-namespace".to_owned(), stage.namespace.clone());
+    claims.labels.insert(names::CLAIM_NAMESPACE.to_owned(), stage.namespace.clone());
     stage.rule("claims", &claims).await?;
     stage.rule("direct", &Rule { namespace: Some(stage.namespace.clone()), ..machines }).await
 }
@@ -188,7 +191,7 @@ pub(super) async fn an_invalid_spec_ends_the_wait_at_once(stage: Stage) -> Resul
         let words = ["InvalidSpec", "spec.parameters.instanceType", "p9.enormous"];
         let flags = ["--no-validate", "--wait", "--timeout", "8m"];
         paved.apply(&wrong, &flags).await?.is(3, &words)?;
-        let refused = condition(&wrong.object().await?, "Provisioned")["lastTransitionTime"].clone();
+        let refused = conditions::get(&wrong.object().await?, "Provisioned")["lastTransitionTime"].clone();
         let refused: Timestamp = serde_json::from_value(refused).context("when it was refused")?;
         let waited = Timestamp::now().duration_since(refused);
         ensure!(waited < SignedDuration::from_secs(30), "went on for {waited:#} when it was refused");

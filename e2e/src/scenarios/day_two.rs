@@ -7,6 +7,7 @@ mod settings;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use crossplane::names;
 use function_paved_road::apis::Flavour;
 use futures::future::{join, join_all, try_join, try_join_all};
 use serde_json::json;
@@ -92,8 +93,7 @@ pub(super) async fn what_vanished_from_a_cloud_comes_back(stage: Stage) -> Resul
             .await?;
         let machine = environment.slot("instance").await?;
         ensure!(
-            machine["metadata"]["annotations"]["crossplane.io/external-name"]
-                == after["status"]["instanceId"],
+            machine["metadata"]["annotations"][names::EXTERNAL_NAME] == after["status"]["instanceId"],
             "the environment names another machine than it has: {}",
             after["status"]
         );

@@ -6,6 +6,9 @@ mod traces;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use crossplane::conditions;
+use crossplane::json::merge_patch;
+use crossplane::names;
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use futures::future::{try_join, try_join_all};
 use serde_json::{Value, json};
@@ -15,12 +18,12 @@ use self::order::{Order, is_usage};
 pub(super) use self::traces::Traces;
 use super::claims::{self, Guest};
 use super::in_both_flavours;
-use crate::environment::{Environment, condition, slot};
+use crate::environment::{Environment, slot};
 use crate::eventually::eventually;
 use crate::examples;
 use crate::kubectl::Refusal;
 use crate::objects::{reference, resource};
-use crate::stage::{Stage, merge};
+use crate::stage::Stage;
 use crate::stand_in::behaviour::Rule;
 
 /// They have stood until now, and seen whatever happened. Some have all that can be inside a cluster.
@@ -84,7 +87,7 @@ async fn somebody_leaves_late(
         let namespace = database["metadata"]["namespace"].as_str().unwrap_or_default();
         let found = stage.objects.referred(&reference(&database), namespace).await?;
         let found = found.context("the database has gone, and somebody works in it")?;
-        let refused = condition(&found, "Synced")["message"].to_string();
+        let refused = conditions::get(&found, "Synced")["message"].to_string();
         Ok(refused.contains("is being accessed by other users").then_some(()))
     })
     .await?;
@@ -201,11 +204,11 @@ pub(super) async fn everything_goes_when_the_clouds_refuse(stage: Stage) -> Resu
         };
         stage.rule(name, &quota).await?;
         let mut of_claims = Rule { namespace: None, ..quota };
-        of_claims.labels.insert("crossplane.io/claim-namespace".to_owned(), stage.namespace.clone());
+        of_claims.labels.insert(names::CLAIM_NAMESPACE.to_owned(), stage.namespace.clone());
         stage.rule(&format!("{name}-of-claims"), &of_claims).await?;
     }
     let gone = every(&stage)?.into_iter().map(|(api, mut environment)| {
-        merge(&mut environment.manifest, impossible(api));
+        merge_patch(&mut environment.manifest, impossible(api));
         let stage = &stage;
         async move {
             environment.apply().await?;
@@ -340,7 +343,7 @@ async fn nothing_is_left(stage: &Stage, composite: &Value, composed: &[Value]) -
     if let Some(postgres) = &stage.plane.postgres {
         let there = postgres.names().await?;
         let external = |object: &Value| {
-            let name = object["metadata"]["annotations"]["crossplane.io/external-name"].as_str();
+            let name = object["metadata"]["annotations"][names::EXTERNAL_NAME].as_str();
             let group = object["apiVersion"].as_str().unwrap_or_default();
             name.filter(|name| group.starts_with("postgresql.sql") && there.contains(*name))
                 .map(str::to_owned)
@@ -392,7 +395,7 @@ pub(super) async fn held(stage: &Stage, environment: &Environment) -> Result<Vec
 pub(super) fn named(api: &dyn AnyApi, flavour: Flavour) -> Value {
     let mut change = examples::beside(api.info().name, flavour);
     if api.info().name == "unified-environment" {
-        merge(&mut change, json!({"spec": {"frontend": {"retainFiles": false}}}));
+        merge_patch(&mut change, json!({"spec": {"frontend": {"retainFiles": false}}}));
     }
     change
 }

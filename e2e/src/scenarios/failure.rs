@@ -1,6 +1,7 @@
 //! When a cloud refuses something, the owner is told which part and why, and need do nothing once the cloud takes it.
 
 use anyhow::{Context, Result, ensure};
+use crossplane::names::{CLAIM_NAME, CLAIM_NAMESPACE, COMPOSITE};
 use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::json;
@@ -9,9 +10,6 @@ use super::in_both_flavours;
 use crate::paved::Paved;
 use crate::stage::Stage;
 use crate::stand_in::behaviour::Rule;
-
-/// The label of a claim's resources that says where the claim is.
-const CLAIM_NAMESPACE: &str = "crossplane.io/claim-namespace";
 
 const REFUSAL: &str =
     "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
@@ -103,12 +101,12 @@ async fn told(stage: &Stage, flavour: Flavour, cause: &Cause) -> Result<()> {
     match flavour {
         Flavour::Claims => {
             own["spec"] = json!({"writeConnectionSecretToRef": {"name": format!("{name}-conn")}});
-            let claim = [(CLAIM_NAMESPACE, &stage.namespace), ("crossplane.io/claim-name", &name)];
+            let claim = [(CLAIM_NAMESPACE, &stage.namespace), (CLAIM_NAME, &name)];
             rule.labels.extend(claim.map(|(label, value)| (label.to_owned(), value.clone())));
         }
         Flavour::Namespaced => {
             rule.namespace = Some(stage.namespace.clone());
-            rule.labels.insert("crossplane.io/composite".to_owned(), name.clone());
+            rule.labels.insert(COMPOSITE.to_owned(), name.clone());
         }
     }
     stage.rule(&name, &rule).await?;

@@ -1,12 +1,13 @@
 //! What is asked for inside a virtual cluster is really in there.
 
 use anyhow::{Context, Result, ensure};
+use crossplane::conditions;
 use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
 use xtask::guide::{self, OPERATIONS};
 use xtask::workspace;
 
-use crate::environment::{Environment, condition};
+use crate::environment::Environment;
 use crate::eventually::eventually;
 use crate::objects::{reference, resource};
 use crate::stage::{AddOns, Stage};
@@ -107,7 +108,7 @@ async fn object_inside(stage: &Stage, environment: &Environment, flavour: Flavou
     stage.objects.apply(&object).await?;
     eventually("an Object is in the virtual cluster", async || {
         let found = stands(stage, &object).await?.unwrap_or_default();
-        Ok((condition(&found, "Ready")["status"] == "True").then_some(()))
+        Ok((conditions::get(&found, "Ready")["status"] == "True").then_some(()))
     })
     .await?;
     Ok(object)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
+use crossplane::conditions;
 use function_paved_road::apis::{APIS, Flavour};
 use futures::future::try_join_all;
 use serde_json::{Value, json};
@@ -204,7 +205,7 @@ pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) ->
     nobody.apply().await?;
     let object = nobody
         .until("refused for want of a Composition", |object| {
-            crate::environment::condition(object, "Synced")["status"] == "False"
+            conditions::get(object, "Synced")["status"] == "False"
         })
         .await?;
     ensure!(composition(&object).is_null(), "nobody's Composition was found: {object}");

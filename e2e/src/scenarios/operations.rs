@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use crossplane::conditions;
+use crossplane::names::PAUSED;
 use function_paved_road::apis::{APIS, Flavour, find};
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -17,7 +19,6 @@ use xtask::workspace;
 use super::portrayed;
 use super::upgrade::{self, NEXT};
 use crate::control_plane::{Breakers, ControlPlane, Function, NAMESPACE, Options, packages};
-use crate::environment::condition;
 use crate::eventually::eventually;
 use crate::objects::{Objects, reference};
 use crate::stage::Stage;
@@ -198,7 +199,7 @@ impl Team {
                 let found = self.objects.get("pkg.crossplane.io/v1", kind, "", &name).await?;
                 let found = found.with_context(|| format!("there is no {kind} {name}"))?;
                 let is_it = found["status"]["currentIdentifier"] == format!("{package}:{release}");
-                let is_healthy = condition(&found, "Healthy")["status"] == "True";
+                let is_healthy = conditions::get(&found, "Healthy")["status"] == "True";
                 ensure!(is_it, "it is of another release: {}", found["status"]);
                 Ok(is_healthy.then_some(()))
             })
@@ -213,8 +214,7 @@ impl Team {
         let mut composite = examples::example(info.name, Flavour::Claims, TEAM)?;
         composite["kind"] = info.composite.kind.into();
         // Nothing has to be made for it.
-        composite["metadata"] =
-            json!({"name": "without-claim", "annotations": {"crossplane.io/paused": "true"}});
+        composite["metadata"] = json!({"name": "without-claim", "annotations": {PAUSED: "true"}});
         self.objects.apply(&composite).await?;
         let printed = self.runs(block).await?;
         self.objects.delete(&composite).await?;
@@ -290,7 +290,7 @@ impl Team {
         let providers = self.objects.list("pkg.crossplane.io/v1", "Provider", "").await?;
         ensure!(!providers.is_empty(), "the providers are gone");
         for provider in providers {
-            let health = condition(&provider, "Healthy");
+            let health = conditions::get(&provider, "Healthy");
             ensure!(health["status"] == "True", "{}: {health}", provider["metadata"]["name"]);
         }
         Ok(())

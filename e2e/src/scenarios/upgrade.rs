@@ -6,6 +6,7 @@
 use std::{convert::Infallible, path::Path, time::Duration};
 
 use anyhow::{Context, Result, ensure};
+use crossplane::conditions;
 use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use xtask::package::{Args, names};
 use xtask::{tools, workspace};
 
 use crate::control_plane::{ControlPlane, Function, packages};
-use crate::environment::{Desired, Environment, condition, is_ready};
+use crate::environment::{Desired, Environment, is_ready};
 use crate::eventually::eventually;
 use crate::stage::Stage;
 use crate::{examples, later};
@@ -73,7 +74,7 @@ async fn stay_ready<'e>(environments: impl Iterator<Item = &'e Environment> + Cl
     loop {
         for environment in environments.clone() {
             let object = environment.object().await?;
-            let ready = condition(&object, "Ready");
+            let ready = conditions::get(&object, "Ready");
             ensure!(ready["status"] == "True", "{} is not ready meanwhile: {ready}", environment.resource());
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -203,7 +204,7 @@ async fn install(stage: &Stage, part: Part, release: Release, installed: &State)
         let is_held = object["kind"] == "Configuration" && installed.is_held();
         eventually("Crossplane takes the release, or says why not", async || {
             let package = stage.objects.referred(&reference(object), "").await?.unwrap_or_default();
-            let health = condition(&package, "Healthy");
+            let health = conditions::get(&package, "Healthy");
             let words = health["message"].as_str().unwrap_or_default();
             let is_refused = health["status"] == "False" && words.contains("incompatible dependencies");
             Ok((if is_held { is_refused } else { health["status"] == "True" }).then_some(()))

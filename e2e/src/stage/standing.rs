@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use anyhow::Result;
+use crossplane::json::merge_patch;
 use function_paved_road::apis::{AnyApi, Flavour};
 use futures::future::{try_join, try_join_all};
 
-use super::{Stage, is_part, merge};
+use super::{Stage, is_part};
 use crate::environment::Environment;
 use crate::examples;
 
@@ -31,7 +32,7 @@ impl Stage {
         let standing = examples::all().map(async |(api, flavour)| {
             let info = api.info();
             let mut change = examples::beside(info.name, flavour);
-            merge(&mut change, examples::selecting(flavour, info.provider));
+            merge_patch(&mut change, examples::selecting(flavour, info.provider));
             let environment = stage.example(info.name, flavour, change)?;
             anyhow::Ok((api, flavour, stage.stands(environment).await?))
         });

@@ -3,8 +3,9 @@
 use std::future::Future;
 use std::time::Duration;
 
+use crossplane::conditions;
 use simulator::provider::State;
-use simulator::provider::model::{Operation, condition};
+use simulator::provider::model::Operation;
 
 use super::configs::Configs;
 use super::policy::Policies;
@@ -214,7 +215,7 @@ async fn delete(
         return Ok(Next::Never);
     }
     resource.condition("Synced", "True", "ReconcileSuccess", "");
-    if condition(&resource.object, "LastAsyncOperation").is_some() {
+    if conditions::find(&resource.object, "LastAsyncOperation").is_some() {
         resource.condition("LastAsyncOperation", "True", "Success", "");
     }
     Ok(if let Seen::Going(left) = seen { Next::After(left) } else { Next::Retry })

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
+use crossplane::conditions;
+use crossplane::names::{CREATE_PENDING, CREATE_SUCCEEDED, EXTERNAL_NAME, PAUSED};
 use jiff::Timestamp;
 use kube::Api;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
 use simulator::core::World;
 use simulator::provider::State;
-use simulator::provider::model::{Model, Operation, set_condition};
+use simulator::provider::model::{Model, Operation};
 
 use super::policy::Policies;
 use super::schema::prune;
@@ -17,10 +19,6 @@ use super::{Trouble, written};
 
 /// The finalizer of every managed resource.
 pub const FINALIZER: &str = "finalizer.managedresource.crossplane.io";
-/// The annotation with the name in the cloud.
-pub const EXTERNAL_NAME: &str = "crossplane.io/external-name";
-const CREATE_PENDING: &str = "crossplane.io/external-create-pending";
-const CREATE_SUCCEEDED: &str = "crossplane.io/external-create-succeeded";
 
 /// A managed resource at work. What is changed in `object` reaches the API server by [`Resource::save`] and
 /// [`Resource::save_status`], which write nothing where nothing changed.
@@ -107,7 +105,7 @@ impl Resource {
 
     /// Whether its owner paused the resource.
     pub fn is_paused(&self) -> bool {
-        self.annotation("crossplane.io/paused") == "true"
+        self.annotation(PAUSED) == "true"
     }
 
     /// Notes that the external resource is about to be made.
@@ -164,7 +162,7 @@ impl Resource {
 
     /// Sets one condition.
     pub fn condition(&mut self, kind: &str, status: &str, reason: &str, message: &str) {
-        set_condition(&mut self.object, &now(), kind, status, reason, message);
+        conditions::set(&mut self.object, &now(), kind, status, reason, message);
     }
 
     /// Writes metadata and spec, where they changed; the object's status stays as it is being worked on.

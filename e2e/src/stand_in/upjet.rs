@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crossplane::names;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use simulator::provider::model::{Existing, differs, parameters};
 
 use super::cloud::{Cloud, External, Owner, key};
 use super::reconcile::{Outside, Seen};
-use super::resource::{EXTERNAL_NAME, Resource, seconds, until};
+use super::resource::{Resource, seconds, until};
 use super::{Rule, Trouble};
 
 /// The clouds as a provider sees them.
@@ -57,7 +58,7 @@ impl Outside for Upjet {
         let (name, parameters) = as_identified(&identity, resource, |resource| {
             let mut made = resource.object.clone();
             resource.model.identify(&mut made);
-            let name = made["metadata"]["annotations"][EXTERNAL_NAME].as_str().unwrap_or_default();
+            let name = made["metadata"]["annotations"][names::EXTERNAL_NAME].as_str().unwrap_or_default();
             (name.to_owned(), resource.model.completed(&made, &resource.world))
         });
         if let Some(why) = resource.model.forbids_creation(&wanted) {
@@ -146,7 +147,7 @@ impl Upjet {
                 namespace: resource.text("/metadata/namespace").to_owned(),
                 name: resource.name().to_owned(),
                 uid: resource.uid().to_owned(),
-                composite: resource.object["metadata"]["labels"]["crossplane.io/composite"]
+                composite: resource.object["metadata"]["labels"][names::COMPOSITE]
                     .as_str()
                     .unwrap_or_default()
                     .to_owned(),

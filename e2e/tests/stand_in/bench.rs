@@ -167,11 +167,7 @@ impl Bench {
     }
 
     fn api(&self, object: &Value) -> Api<DynamicObject> {
-        let (group, version) = object["apiVersion"]
-            .as_str()
-            .unwrap()
-            .split_once('/')
-            .unwrap_or(("", object["apiVersion"].as_str().unwrap()));
+        let (group, version) = crossplane::api_version::split(object["apiVersion"].as_str().unwrap());
         let gvk = GroupVersionKind::gvk(group, version, object["kind"].as_str().unwrap());
         let plural = self.plurals.get(&(gvk.group.clone(), gvk.kind.clone()));
         let resource = plural.map_or_else(
@@ -215,8 +211,7 @@ impl Composite<'_> {
 }
 
 pub fn condition(object: &Value, kind: &str) -> Value {
-    let all = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    all.into_iter().find(|one| one["type"] == kind).unwrap_or_default()
+    crossplane::conditions::get(object, kind).clone()
 }
 
 pub fn external_name(object: &Value) -> String {

@@ -24,7 +24,7 @@ impl Composition {
     /// Whether it composes what this kind, which may be a claim, stands for.
     pub(crate) fn serves(&self, kind: &Kind) -> bool {
         let text = |path: &str| self.0.data.pointer(path).and_then(Value::as_str).unwrap_or_default();
-        let (group, _) = text("/spec/compositeTypeRef/apiVersion").split_once('/').unwrap_or_default();
+        let group = crossplane::api_version::group(text("/spec/compositeTypeRef/apiVersion"));
         let composite = text("/spec/compositeTypeRef/kind");
         let is_ours = kind.paved_api().is_some_and(|api| {
             let info = api.info();

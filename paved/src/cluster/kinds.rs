@@ -171,7 +171,7 @@ impl Kinds {
 
     /// The kind of a document; where it is not ours, what is wrong with `kind` or `apiVersion`: the field and what to write.
     pub(crate) fn of_document(&self, api_version: &str, kind: &str) -> Result<&Kind, (&'static str, String)> {
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let (group, version) = crossplane::api_version::split(api_version);
         let same: Vec<&Kind> = self.0.iter().filter(|one| one.name() == kind).collect();
         if same.is_empty() {
             return Err(("kind", suggest::names("kind", kind, &self.names())));
@@ -186,7 +186,7 @@ impl Kinds {
 
     /// Whether a document was meant to be an environment: its kind is one of ours or nearly so, or its group is.
     pub(crate) fn may_be_meant(&self, api_version: &str, kind: &str) -> bool {
-        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let group = crossplane::api_version::group(api_version);
         let is_ours = self.0.iter().any(|one| one.name() == kind || one.resource.group == group);
         is_ours || crossplane::nearest(kind, self.names()).is_some()
     }
@@ -223,7 +223,7 @@ async fn one_by_one(client: &Client) -> kube::Result<Kinds> {
             let marked = |resource: &&APIResource| {
                 resource.categories.iter().flatten().any(|one| one == MARK) && !resource.name.contains('/')
             };
-            let (group, version) = version.split_once('/').unwrap_or(("", &version));
+            let (group, version) = crossplane::api_version::split(&version);
             let kind = |resource: &APIResource| Kind {
                 resource: api_resource(group, version, &resource.kind, &resource.name),
                 singular: resource.singular_name.clone(),

@@ -35,7 +35,7 @@ impl Reference {
 
     /// Group, empty for the core one, and version.
     pub(super) fn group_and_version(&self) -> (&str, &str) {
-        self.api_version.split_once('/').unwrap_or(("", &self.api_version))
+        crossplane::api_version::split(&self.api_version)
     }
 
     /// Where its kind is served; in `namespace`, if the kind lives in one.

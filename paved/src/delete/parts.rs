@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use crossplane::api_version;
+use crossplane::names::{IN_USE, SLOT};
 use function_paved_road::compose::ResourceStatus;
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
@@ -20,14 +22,8 @@ const AT_ONCE: usize = 8;
 /// How many parts are looked at, more than any environment has: users can write references, too.
 const MOST: usize = 200;
 
-/// The slot of a composed resource.
-const SLOT: &str = "crossplane.io/composition-resource-name";
-
 /// What stands in the place of a slot for the composite itself, which has none.
 const COMPOSITE: &str = "composite";
-
-/// Crossplane's mark of what a Usage protects.
-const IN_USE: &str = "crossplane.io/in-use";
 
 /// Crossplane's mark of a resource whose deletion a Usage refused. Crossplane repeats the deletion
 /// once the Usage is gone, and Kubernetes repeats it, too.
@@ -314,7 +310,7 @@ async fn read(cluster: &Cluster, served: &Served, bound: &Reference) -> kube::Re
 fn is_composite_of(composite: &DynamicObject, claim: &Found) -> bool {
     let claimed = &composite.data["spec"]["claimRef"];
     let of = |key: &str| claimed[key].as_str();
-    let group = of("apiVersion").map(|version| version.split_once('/').map_or("", |(group, _)| group));
+    let group = of("apiVersion").map(api_version::group);
     let metadata = &claim.object.metadata;
     group == Some(&claim.kind.resource.group)
         && of("kind") == Some(&claim.kind.resource.kind)

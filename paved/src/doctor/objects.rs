@@ -1,7 +1,7 @@
 //! Fields of objects that several checks need.
 
+use crossplane::{api_version, conditions};
 use kube::api::DynamicObject;
-use serde_json::Value;
 
 use crate::cluster::MARK;
 use crate::paint::harmless;
@@ -10,19 +10,14 @@ pub(super) fn name(object: &DynamicObject) -> &str {
     object.metadata.name.as_deref().unwrap_or_default()
 }
 
-fn condition<'o>(object: &'o DynamicObject, kind: &str) -> &'o Value {
-    let conditions = object.data["status"]["conditions"].as_array().into_iter().flatten();
-    conditions.into_iter().find(|one| one["type"] == kind).unwrap_or(&Value::Null)
-}
-
 /// Whether a condition is `True`.
 pub(super) fn holds(object: &DynamicObject, kind: &str) -> bool {
-    condition(object, kind)["status"] == "True"
+    conditions::is_true(&object.data, kind)
 }
 
 /// A condition's message behind a colon.
 pub(super) fn message(object: &DynamicObject, kind: &str) -> String {
-    match condition(object, kind)["message"].as_str() {
+    match conditions::get(&object.data, kind)["message"].as_str() {
         Some(message) if !message.is_empty() => format!(": {}", harmless(message)),
         _ => String::new(),
     }
@@ -37,7 +32,6 @@ pub(super) fn is_ours(definition: &DynamicObject) -> bool {
 /// Whether a Composition composes the kind of an XRD.
 pub(super) fn composes(composition: &DynamicObject, definition: &DynamicObject) -> bool {
     let of = &composition.data["spec"]["compositeTypeRef"];
-    let (spec, version) = (&definition.data["spec"], of["apiVersion"].as_str().unwrap_or_default());
-    let group = version.split_once('/').map_or("", |(group, _)| group);
-    of["kind"] == spec["names"]["kind"] && spec["group"] == group
+    let spec = &definition.data["spec"];
+    of["kind"] == spec["names"]["kind"] && spec["group"] == api_version::group_of(of)
 }

@@ -1,7 +1,7 @@
 //! What the cluster's Compositions make with steps of ours, and the Settings that they make it with.
 
 use function_paved_road::apis::{self, AnyApi, Flavour};
-use function_paved_road::settings::{self, KIND as SETTINGS};
+use function_paved_road::settings::KIND as SETTINGS;
 use kube::api::DynamicObject;
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ impl Used<'_> {
             (None, _) | (_, Seen::NoSuchKind) => None,
         };
         if let Some(data) = over.and_then(|config| config.data["data"].as_object()) {
-            settings::merge(&mut all, data.clone());
+            crossplane::object::merge(&mut all, data.clone());
         }
         Some(Value::Object(all))
     }

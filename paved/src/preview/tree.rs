@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use crossplane::names::SLOT;
 use function_paved_road::function::CONDITION;
 use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
 use serde_json::Value;
-use simulator::core::{Rendered, SLOT};
+use simulator::core::Rendered;
 
 use crate::paint::{self, BOLD, DIM, Mark, YELLOW, harmless_name, one_line};
 use crate::subject::Subject;

@@ -1,23 +1,13 @@
 //! Which API a document asks for, in which flavour, as claim or composite.
 
+use crossplane::api_version;
+use crossplane::spec::OF_CLAIMS;
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use function_paved_road::manifests;
 use k8s_schema::Violation;
 use serde_json::Value;
 
 use crate::suggest;
-
-/// Fields that Crossplane adds to the spec of a claim, and not to that of a composite in a namespace: there they stand below
-/// `crossplane`.
-const OF_CLAIMS: [&str; 7] = [
-    "compositeDeletePolicy",
-    "compositionRef",
-    "compositionRevisionRef",
-    "compositionSelector",
-    "compositionUpdatePolicy",
-    "resourceRef",
-    "writeConnectionSecretToRef",
-];
 
 /// What a document asks for.
 pub(crate) struct Target {
@@ -94,8 +84,7 @@ pub(crate) fn as_meant(document: &Value) -> Option<Value> {
 /// What a document asks for by its kind, in the group that it can be in.
 fn of_kind(document: &Value, told: Option<Flavour>) -> Result<Target, Violation> {
     let kind = document["kind"].as_str().unwrap_or_default();
-    let api_version = document["apiVersion"].as_str().unwrap_or_default();
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let group = api_version::group_of(document);
     let claim = APIS.iter().find(|api| api.info().claim.kind == kind).copied();
     let composite = function_paved_road::apis::find(kind);
     let is_claim = claim.is_some() && (composite.is_none() || !is_namespaced(document, group, told));

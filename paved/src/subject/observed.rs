@@ -7,10 +7,11 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use crossplane::api_version;
+use crossplane::names::{CLAIM_NAME, CLAIM_NAMESPACE, COMPOSITE, SLOT};
 use function_paved_road::apis::Flavour;
 use function_paved_road::models::{KINDS, Scope};
 use serde_json::{Value, json};
-use simulator::core::SLOT;
 
 use super::kind::{self, Target};
 use crate::Console;
@@ -18,9 +19,6 @@ use crate::failure::Failure;
 use crate::files::Inputs;
 use crate::providers;
 
-const COMPOSITE: &str = "crossplane.io/composite";
-const CLAIM_NAME: &str = "crossplane.io/claim-name";
-const CLAIM_NAMESPACE: &str = "crossplane.io/claim-namespace";
 const CONNECTION: &str = "connection.crossplane.io/v1alpha1";
 
 /// So many documents are named in a note.
@@ -293,8 +291,7 @@ fn controller(document: &Value) -> Option<&Value> {
 
 /// Whether an object, or a reference to one, is of a kind, in whichever version.
 fn is(object: &Value, group: &str, kind: &str) -> bool {
-    let api_version = object["apiVersion"].as_str().unwrap_or_default();
-    object["kind"] == kind && api_version.split_once('/').map_or("", |(group, _)| group) == group
+    object["kind"] == kind && api_version::group_of(object) == group
 }
 
 /// Namespace and name of a Secret.

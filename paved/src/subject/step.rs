@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crossplane::api_version::{group, group_of};
+use crossplane::object::merge;
 use function_paved_road::apis::{self, Flavour};
 use function_paved_road::manifests::{self, ENVIRONMENT_CONFIG, FUNCTION};
-use function_paved_road::settings::{API_VERSION, KIND, merge};
+use function_paved_road::settings::{API_VERSION, KIND};
 use serde_json::{Value, json};
 
 use super::kind::{self, Target};
@@ -79,7 +81,7 @@ pub(crate) fn has_ours(composition: &Value) -> bool {
 
 /// Whether a document is Settings, or an EnvironmentConfig with our data.
 pub(crate) fn is_settings(document: &Value) -> bool {
-    document["kind"] == KIND && group(document) == group_of(API_VERSION) || is_our_config(document)
+    document["kind"] == KIND && group_of(document) == group(API_VERSION) || is_our_config(document)
 }
 
 /// An EnvironmentConfig of ours has our name, or a section of one of our APIs in its data.
@@ -87,17 +89,9 @@ pub(crate) fn is_our_config(document: &Value) -> bool {
     let sections = apis::sections();
     let is_ours = |key: &String| sections.contains(&key.as_str()) || key == "providerConfigs";
     document["kind"] == CONFIG
-        && group(document) == group_of(CONFIG_VERSION)
+        && group_of(document) == group(CONFIG_VERSION)
         && (document["metadata"]["name"] == ENVIRONMENT_CONFIG
             || document["data"].as_object().is_some_and(|data| data.keys().any(is_ours)))
-}
-
-fn group(document: &Value) -> &str {
-    group_of(document["apiVersion"].as_str().unwrap_or_default())
-}
-
-fn group_of(api_version: &str) -> &str {
-    api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 impl Step {

@@ -44,7 +44,7 @@ pub(super) fn of(document: &Located, in_folder: bool) -> Sort {
     }
     let text = |key: &str| value[key].as_str().unwrap_or_default();
     let (kind, api_version) = (text("kind"), text("apiVersion"));
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let (group, version) = crossplane::api_version::split(api_version);
     if kind == "Composition" && group == "apiextensions.crossplane.io" {
         return input(value).map_or(Sort::Foreign, |index| Sort::Settings(Part::Input(index)));
     }

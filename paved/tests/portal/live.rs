@@ -343,22 +343,6 @@ fn deletions() -> Limits {
 
 const COMPOSITE: &str = "/apis/platform.acme.io/v1alpha1/xstockpools/one-x";
 
-/// What a cluster serves beside environments.
-fn serve_parts(cluster: &ApiServer) {
-    let resource = |kind: &str, plural: &str, namespaced: bool| {
-        json!({"name": plural, "singularName": "", "namespaced": namespaced, "kind": kind,
-            "verbs": ["get"]})
-    };
-    let discovered = |group: &str, resources: Value| {
-        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group,
-            "resources": resources})
-    };
-    let composites = json!([resource("XStockPool", "xstockpools", false)]);
-    cluster.put_as_is("/apis/platform.acme.io/v1alpha1", discovered("platform.acme.io/v1alpha1", composites));
-    let core = json!([resource("ConfigMap", "configmaps", true), resource("Secret", "secrets", true)]);
-    cluster.put_as_is("/api/v1", discovered("v1", core));
-}
-
 fn reference(kind: &str, name: &str) -> Value {
     let version = if kind == "XStockPool" { "platform.acme.io/v1alpha1" } else { "v1" };
     json!({"apiVersion": version, "kind": kind, "name": name})
@@ -385,23 +369,20 @@ fn part(cluster: &ApiServer, name: &str, owner: &str) -> String {
 
 /// Deletes a pool, which refers to something.
 fn goes(cluster: &ApiServer, name: &str, field: &str, references: Value) {
-    cluster.change(&pool(name), |object| {
-        object["spec"][field] = references;
-        object["metadata"]["deletionTimestamp"] = json!("2026-01-01T11:00:00Z");
-    });
+    cluster.change(&pool(name), |object| object["spec"][field] = references);
+    cluster.begin_deletion(&pool(name));
 }
 
 #[tokio::test]
 async fn what_is_left_of_an_environment_is_shown_while_it_goes() {
     let (cluster, portal) = limited(deletions()).await;
-    serve_parts(&cluster);
     cluster.grant("portal", "get /api/v1/namespaces/team-vision/secrets/hidden", false);
     let references = [
         reference("ConfigMap", "usage"),
         reference("ConfigMap", "deployment"),
         reference("Secret", "hidden"),
     ];
-    cluster.put_as_is(COMPOSITE, composite("one", &references));
+    cluster.put(COMPOSITE, composite("one", &references));
     let path = part(&cluster, "deployment", "uid-x");
     // As Kubernetes leaves what has another owner than the composite, which waits for it.
     let user = cluster.get(&path).unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
@@ -428,10 +409,9 @@ async fn what_is_left_of_an_environment_is_shown_while_it_goes() {
 #[tokio::test]
 async fn nothing_is_shown_of_what_an_environment_refers_to_and_does_not_own() {
     let (cluster, portal) = limited(deletions()).await;
-    serve_parts(&cluster);
     part(&cluster, "theirs", "uid-x");
     // Of a claim: somebody else's composite. Of a composite in a namespace: somebody else's part.
-    cluster.put_as_is(COMPOSITE, composite("bobs", &[reference("ConfigMap", "theirs")]));
+    cluster.put(COMPOSITE, composite("bobs", &[reference("ConfigMap", "theirs")]));
     goes(&cluster, "one", "resourceRef", reference("XStockPool", "one-x"));
     cluster.put(&pool("two"), environment("StockPool", "ada"));
     let uid = cluster.get(&pool("two")).unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();

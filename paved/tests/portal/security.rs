@@ -481,7 +481,6 @@ async fn name_in_an_object_leads_to_no_other_path() {
         assert!(asked.iter().all(|(.., path)| !path.contains("secrets")), "{name}: {asked:?}");
     }
     cluster.change(&path, |object| {
-        object["metadata"]["deletionTimestamp"] = json!("2026-01-01T10:00:00Z");
         object["spec"]["resourceRefs"] = json!([
             {"apiVersion": "../../api/v1", "kind": "Secret", "name": "a"},
             {"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "name": "../../v1/secrets?x="},
@@ -489,6 +488,7 @@ async fn name_in_an_object_leads_to_no_other_path() {
         object["spec"]["resourceRef"] =
             json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "name": "../x"});
     });
+    cluster.begin_deletion(&path);
     // The portal reads an environment that is being deleted at most twice before it follows the
     // names in it.
     let mut asked = Vec::new();

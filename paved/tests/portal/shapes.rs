@@ -270,7 +270,7 @@ async fn a_websocket_tells_what_becomes_of_mine() {
         cluster.change(&path, |object| object["metadata"]["labels"]["owner"] = json!(owner));
         assert_eq!(told(&mut socket).await["eventType"], event, "it is {owner}'s now");
     }
-    cluster.change(&path, |object| object["metadata"]["deletionTimestamp"] = json!("2026-01-01T11:00:00Z"));
+    cluster.begin_deletion(&path);
     assert_eq!(told(&mut socket).await["status"], "Deleting");
     cluster.remove(&path);
     let last = json!({"requestId": "r-1", "name": "shop", "status": "Deleting", "eventType": "DELETED"});

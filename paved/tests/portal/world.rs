@@ -1,4 +1,4 @@
-//! What the portal lives among: an API server, an OpenID provider, and clients.
+//! The portal's surroundings: an API server, an OpenID provider, and clients.
 
 pub mod api_server;
 pub mod oidc;

@@ -1,8 +1,9 @@
-//! What a kind looks like in a mood: its status, and the connection details that it writes.
+//! Status and connection details of a kind in a mood.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use crossplane::api_version::group_of;
 use function_paved_road::models::{KINDS, Scope};
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use super::Mood;
 
 /// Gives an object the status, and what else its cluster adds, that its kind has in a mood.
 pub fn answer(object: &mut Value, mood: Mood) {
-    let (group, kind) = (group(object).to_owned(), object["kind"].as_str().unwrap_or_default().to_owned());
+    let (group, kind) = (group_of(object).to_owned(), object["kind"].as_str().unwrap_or_default().to_owned());
     match (group.as_str(), kind.as_str()) {
         ("", "Namespace") => phase(object, mood),
         ("", "Service") => service(object, mood),
@@ -24,12 +25,7 @@ pub fn answer(object: &mut Value, mood: Mood) {
     }
 }
 
-/// The group of an object's kind; empty for the core's.
-pub fn group(object: &Value) -> &str {
-    object["apiVersion"].as_str().and_then(|version| version.split_once('/')).map_or("", |(group, _)| group)
-}
-
-/// The keys that a resource writes to its connection secret; `usual` are those of a kind about which nothing is known.
+/// The keys that a resource writes to its connection secret; `usual` are those of a kind without known ones.
 pub fn connection_keys(object: &Value, usual: &[&str]) -> Vec<String> {
     if object["spec"].get("writeConnectionSecretToRef").is_none() {
         return Vec::new();
@@ -38,7 +34,7 @@ pub fn connection_keys(object: &Value, usual: &[&str]) -> Vec<String> {
         let key = |entry: &Value| entry["toConnectionSecretKey"].as_str().map(str::to_owned);
         return entries.iter().filter_map(key).collect();
     }
-    let service = group(object).split('.').next().unwrap_or_default();
+    let service = group_of(object).split('.').next().unwrap_or_default();
     let keys: &[&str] = match (service, object["kind"].as_str().unwrap_or_default()) {
         ("postgresql", "Role") => &["username", "password", "endpoint", "port"],
         ("rds", "Instance") => &["endpoint", "address", "host", "username", "port", "password"],
@@ -74,7 +70,8 @@ fn managed(object: &mut Value, mood: Mood) {
     let Some(conditions) = conditions(mood) else { return };
     object["status"] = json!({"conditions": conditions});
     if mood.is_made() {
-        let known = AT_PROVIDER.get(&(group(object).to_owned(), object["kind"].as_str().unwrap().to_owned()));
+        let known =
+            AT_PROVIDER.get(&(group_of(object).to_owned(), object["kind"].as_str().unwrap().to_owned()));
         if let Some(seen) = known {
             object["status"]["atProvider"] = seen.clone();
         }

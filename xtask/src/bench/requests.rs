@@ -4,12 +4,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
+use crossplane::names::SLOT;
 use function_paved_road::apis::APIS;
 use function_paved_road::server;
 use function_sdk_rust::proto::v1::{Resource, RunFunctionRequest, RunFunctionResponse, Severity, State};
 use prost::Message as _;
 use serde_json::{Value, json};
-use simulator::core::{SLOT, World};
+use simulator::core::World;
 
 use crate::{workspace, yaml};
 

@@ -2,17 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crossplane::names::SLOT;
 use jiff::Timestamp;
 use serde_json::Value;
 
 /// A field: the document it stands in (a composed resource by its slot), and the path in there.
 type Leaf = (String, String);
 
-/// What is compared: its name, and its documents.
+/// One side of a comparison: its name, and its documents.
 pub type Side<'a> = (&'a str, &'a [Value]);
-
-/// Core's annotation with a composed resource's slot.
-const SLOT: &str = "/metadata/annotations/crossplane.io~1composition-resource-name";
 
 /// The values of Secrets that two runs of one program fill differently: passwords and the like.
 pub fn generated(once: &[Value], again: &[Value]) -> BTreeSet<Leaf> {
@@ -65,7 +63,7 @@ fn leaves(documents: &[Value]) -> BTreeMap<Leaf, &Value> {
 
 /// What a document is called: by its slot or its kind; a result by what it says, as core tells them in any order.
 fn title(document: &Value) -> String {
-    let slot = document.pointer(SLOT).and_then(Value::as_str);
+    let slot = document["metadata"]["annotations"][SLOT].as_str();
     match (slot, document["kind"].as_str(), document["message"].as_str()) {
         (Some(slot), ..) => slot.to_owned(),
         (None, Some("Result"), Some(message)) => format!("result {message:?}"),
@@ -97,7 +95,7 @@ mod tests {
     use super::*;
 
     fn resource(spec: &Value) -> Value {
-        let annotations = json!({ "crossplane.io/composition-resource-name": "instance" });
+        let annotations = json!({ SLOT: "instance" });
         json!({ "metadata": { "annotations": annotations }, "spec": spec })
     }
 
@@ -118,7 +116,7 @@ mod tests {
     #[test]
     fn what_two_runs_fill_differently_in_a_secret_needs_only_exist() {
         let run = |password: &str| {
-            let slot = json!({ "crossplane.io/composition-resource-name": "connection" });
+            let slot = json!({ SLOT: "connection" });
             [
                 json!({ "metadata": { "annotations": slot }, "data": { "password": password }, "spec": password }),
             ]

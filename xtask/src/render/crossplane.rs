@@ -93,8 +93,8 @@ impl Crossplane {
     /// Kubernetes' own kinds have no CRD and are left out, as are results.
     pub fn validate(&self, rendered: &[Value]) -> Result<Vec<String>> {
         let has_crd = |document: &&Value| {
-            let group = document["apiVersion"].as_str().and_then(|version| version.split_once('/'));
-            group.is_some_and(|(group, _)| group.contains('.') && group != "render.crossplane.io")
+            let group = crossplane::api_version::group_of(document);
+            group.contains('.') && group != "render.crossplane.io"
         };
         let documents: Vec<_> = rendered.iter().filter(has_crd).cloned().collect();
         let file = self.scratch.path().join("rendered.yaml");

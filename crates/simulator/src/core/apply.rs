@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crossplane::Scope;
+use crossplane::json::{at, remove, set};
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use serde_json::{Value, json};
 
 use super::compose::{self, ComposeError, Prepared};
-use super::{ConnectionDetails, Event, Scope, World, connection_secret, naming, secret_ref, ssa, status};
-use crossplane::json::{at, remove, set, text};
+use super::{ConnectionDetails, Event, World, connection_secret, naming, secret_ref, ssa, status};
 
 /// What applying a response changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -161,9 +162,6 @@ fn without_metadata(object: &Value) -> Value {
 impl World {
     /// The XR's Ready condition.
     pub fn is_ready(&self) -> bool {
-        let conditions = at(&self.composite, &["status", "conditions"]).and_then(Value::as_array);
-        conditions.into_iter().flatten().any(|condition| {
-            text(condition, &["type"]) == Some("Ready") && text(condition, &["status"]) == Some("True")
-        })
+        crossplane::conditions::is_true(&self.composite, "Ready")
     }
 }

@@ -1,9 +1,11 @@
 //! What core makes of a claim.
 
+use crossplane::json::{at, text};
+use crossplane::names::{CLAIM_NAME, CLAIM_NAMESPACE};
+use crossplane::spec::KEPT_BY_CLAIMS;
 use serde_json::{Map, Value, json};
 
-use super::{CLAIM_NAME, CLAIM_NAMESPACE, naming};
-use crossplane::json::{at, text};
+use super::naming;
 
 /// A claim no XR can be made of.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,11 +24,6 @@ pub enum ClaimError {
         allowed: String,
     },
 }
-
-/// A claim's fields that are not copied to the XR's spec (core's `CompositeResourceClaimSpecProps` without those it
-/// propagates).
-const OF_THE_CLAIM: [&str; 4] =
-    ["compositeDeletePolicy", "compositionRevisionRef", "resourceRef", "writeConnectionSecretToRef"];
 
 /// The composite resource that core makes of a claim: its spec without what is the claim's own, claimRef, labels and
 /// annotations. The name is that of `spec.resourceRef` where the claim is bound, else it is derived from the claim's
@@ -56,7 +53,7 @@ pub fn composite_from_claim(claim: &Value, xrd: &Value) -> Result<Value, ClaimEr
         metadata["annotations"] = Value::Object(annotations);
     }
     let mut spec = at(claim, &["spec"]).and_then(Value::as_object).cloned().unwrap_or_default();
-    spec.retain(|field, _| !OF_THE_CLAIM.contains(&field.as_str()));
+    spec.retain(|field, _| !KEPT_BY_CLAIMS.contains(&field.as_str()));
     let claim_ref = json!({"apiVersion": api_version, "kind": kind, "name": name, "namespace": namespace});
     spec.insert("claimRef".to_owned(), claim_ref);
     Ok(json!({"apiVersion": api_version, "kind": composite, "metadata": metadata, "spec": spec}))

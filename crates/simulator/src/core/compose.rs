@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crossplane::json::{at, remove, set, text};
+use crossplane::names::{CLAIM_NAME, CLAIM_NAMESPACE, COMPOSITE, SLOT};
+use crossplane::{Scope, api_version};
 use function_sdk_rust::proto::v1::{Ready, Resource, RunFunctionResponse};
 use function_sdk_rust::resource::struct_to_json;
 use serde_json::{Map, Value, json};
 
-use super::{CLAIM_NAME, CLAIM_NAMESPACE, COMPOSITE, SLOT, Scope, World, naming};
-use crossplane::json::{at, remove, set, text};
+use super::{World, naming};
 
 /// Why core would compose nothing of a response.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -169,9 +171,7 @@ fn check(slot: &str, object: &Value) -> Result<(), ComposeError> {
 /// Whether a kind lives outside namespaces: the cluster-scoped managed resources of the Upbound and contrib providers,
 /// and the built-in kinds that a composition may hold.
 fn is_cluster_scoped(object: &Value) -> bool {
-    let group = text(object, &["apiVersion"])
-        .and_then(|version| version.split_once('/'))
-        .map_or("", |(group, _)| group);
+    let group = api_version::group_of(object);
     let kind = text(object, &["kind"]).unwrap_or_default();
     let of_provider = [".upbound.io", ".crossplane.io"].iter().any(|domain| group.ends_with(domain));
     let core = group.starts_with("protection.") || group.starts_with("apiextensions.");

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use crossplane::Scope;
+use crossplane::json::{at, set, text};
 use function_sdk_rust::proto::v1::{
     Ready, Resource, Result as FunctionResult, RunFunctionResponse, Severity as Grade, Status, Target,
 };
 use function_sdk_rust::resource::struct_to_json;
 use serde_json::{Value, json};
 
+use super::World;
 use super::compose::Prepared;
-use super::{Scope, World};
-use crossplane::json::{at, set, text};
 
 /// Conditions that are Crossplane's own: a function's are dropped.
 const SYSTEM: [&str; 5] = ["Ready", "Synced", "Healthy", "UpToDate", "Responsive"];

@@ -152,14 +152,3 @@ fn filled(reference: &Reference) -> Value {
     }
     reference.within.map_or(fields.clone(), |list| json!({list: [fields]}))
 }
-
-/// A condition of an object.
-pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
-    super::condition(object, kind)
-}
-
-/// Sets a condition of an object; `now`, as RFC 3339, becomes its time only where its status
-/// changes.
-pub fn set_condition(object: &mut Value, now: &str, kind: &str, status: &str, reason: &str, message: &str) {
-    super::set_condition(object, now, kind, status, reason, message);
-}

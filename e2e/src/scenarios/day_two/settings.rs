@@ -280,10 +280,9 @@ async fn says(environments: &[Environment], wanted: bool) -> Result<()> {
 fn tag(part: &Value) -> Option<&str> {
     let is_its = |kind: &&Kind| {
         part["kind"] == kind.kind
-            && [Scope::LegacyCluster, Scope::Namespaced].iter().any(|scope| {
-                let group = part["apiVersion"].as_str().and_then(|version| version.split_once('/'));
-                group.is_some_and(|(group, _)| group == kind.group(*scope))
-            })
+            && [Scope::LegacyCluster, Scope::Namespaced]
+                .iter()
+                .any(|scope| crossplane::api_version::group_of(part) == kind.group(*scope))
     };
     let path = KINDS.iter().map(|info| &info.kind).find(is_its)?.tags?.replace('.', "/");
     let tag = part.pointer(&format!("/spec/forProvider/{path}/{TAG_KEY}"));
@@ -417,7 +416,7 @@ mod tests {
 
     use super::*;
     use crate::control_plane::settings::environment_config;
-    use crate::stage::merge;
+    use crossplane::json::merge_patch;
 
     /// What is not the platform team's to change: it comes with the Compositions.
     const OF_COMPOSITIONS: [&str; 5] =
@@ -454,8 +453,8 @@ mod tests {
         let schema = &input["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         let old = environment_config().unwrap()["data"].clone();
         let mut changed = other_settings("team", "new");
-        merge(&mut changed, followed_settings());
-        merge(&mut changed, networks());
+        merge_patch(&mut changed, followed_settings());
+        merge_patch(&mut changed, networks());
         assert_eq!(unchanged(schema, &old, &changed, ""), [""; 0]);
         // It would be seen.
         changed["stockPool"] = json!({});

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use crossplane::conditions;
 use function_paved_road::apis::Flavour;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::environment::{Environment, condition, slot};
+use crate::environment::{Environment, slot};
 use crate::objects::{End, Objects, reference, resource};
 
 /// How long news of what has gone may take.
@@ -91,7 +92,7 @@ impl Order {
     pub async fn of_half_made(objects: &Objects, environment: &Environment) -> Result<Self> {
         let composed = environment.composed().await?;
         let is_in_force =
-            |object: &&Value| is_usage(object) && condition(object, "Ready")["status"] == "True";
+            |object: &&Value| is_usage(object) && conditions::get(object, "Ready")["status"] == "True";
         let mut usages: Vec<_> = composed.iter().filter(is_in_force).map(Usage::read).collect();
         let names: BTreeSet<_> = composed.iter().map(|object| named(&reference(object))).collect();
         usages.retain(|usage| names.contains(&usage.of) && names.contains(&usage.by));

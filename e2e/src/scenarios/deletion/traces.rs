@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
+use crossplane::names::COMPOSITE;
 use kube::core::ObjectMeta;
 use serde_json::Value;
 
 use crate::environment::Environment;
 use crate::eventually::eventually;
 use crate::objects::Objects;
-
-/// The label by which Crossplane marks what it composes.
-const COMPOSITE: &str = "crossplane.io/composite";
 
 /// By what an environment's objects are known.
 pub(in crate::scenarios) struct Traces {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
+use crossplane::names::SLOT;
 use function_paved_road::function::Outside;
 use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
@@ -15,7 +16,7 @@ use kube::api::DynamicObject;
 use kube::core::ApiResource;
 use serde::Serialize;
 use serde_json::Value;
-use simulator::core::{SLOT, rendered};
+use simulator::core::rendered;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use utoipa::ToSchema;
 
@@ -251,7 +252,7 @@ fn no_composition(kind: &Kind) -> Problem {
 
 /// The EnvironmentConfigs with Settings of ours.
 async fn configs(cluster: &Cluster) -> Result<Vec<Value>, Problem> {
-    let (group, version) = CONFIG_VERSION.split_once('/').unwrap_or_default();
+    let (group, version) = crossplane::api_version::split(CONFIG_VERSION);
     let resource = ApiResource {
         group: group.to_owned(),
         version: version.to_owned(),

@@ -1,5 +1,7 @@
 //! Writing environments: under the person's own rights, with their name on it.
 
+use crossplane::json::merge_patch;
+use crossplane::spec::WRITTEN;
 use kube::api::{DeleteParams, DynamicObject, PostParams, Preconditions, PropagationPolicy};
 use serde_json::{Map, Value, json};
 
@@ -196,16 +198,9 @@ fn unbind(spec: &mut Value) {
 /// What Crossplane has written into the spec, where a document says nothing of it: without it Crossplane would take the claim for a new one,
 /// and make everything a second time.
 fn rebind(spec: &mut Value, before: &Value) {
-    const BOUND: [&str; 5] = [
-        "resourceRef",
-        "resourceRefs",
-        "compositionRef",
-        "compositionRevisionRef",
-        "compositionUpdatePolicy",
-    ];
     for group in ["", "/crossplane"] {
         let Some(before) = before.pointer(group).and_then(Value::as_object) else { continue };
-        let bound = before.iter().filter(|(field, _)| BOUND.contains(&field.as_str()));
+        let bound = before.iter().filter(|(field, _)| WRITTEN.contains(&field.as_str()));
         for (field, value) in bound {
             let place = if group.is_empty() { Some(&mut *spec) } else { below(spec, &group[1..]) };
             if let Some(place) = place.and_then(Value::as_object_mut) {
@@ -237,7 +232,9 @@ fn is_bound_as_before(spec: &Value, before: &Value) -> Result<(), Problem> {
 
 /// Rejects a merge patch of a spec that would bind otherwise than `before` does.
 pub(in crate::portal) fn keeps_binding(patch: &Value, before: &Value) -> Result<(), Problem> {
-    is_bound_as_before(&merged(before, patch), before)
+    let mut after = before.clone();
+    merge_patch(&mut after, patch.clone());
+    is_bound_as_before(&after, before)
 }
 
 /// Whether a merge patch of a spec may write a binding.
@@ -245,21 +242,6 @@ pub(in crate::portal) fn writes_binding(patch: &Value) -> bool {
     let group =
         |(group, field): (&str, &'static str)| group.strip_prefix('/').map_or(field, |_| "crossplane");
     BINDINGS.into_iter().any(|binding| patch.get(group(binding)).is_some())
-}
-
-/// What a merge patch (RFC 7386) makes of a value.
-fn merged(before: &Value, patch: &Value) -> Value {
-    let Value::Object(patch) = patch else { return patch.clone() };
-    let mut fields = before.as_object().cloned().unwrap_or_default();
-    for (field, patch) in patch {
-        if patch.is_null() {
-            fields.remove(field);
-        } else {
-            let value = merged(&fields.remove(field).unwrap_or_default(), patch);
-            fields.insert(field.clone(), value);
-        }
-    }
-    Value::Object(fields)
 }
 
 /// A group of a spec, made where there is none.

@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
+use crossplane::api_version;
 use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
 
 use super::rule::{Plurals, READ, Rights, WRITE, is_native};
-use crate::composed::{self, Composed};
+use crate::composed::Composed;
 use crate::workspace;
 
 /// What Crossplane composes natively, which its own role covers in part, and what the function has it
@@ -17,7 +18,7 @@ pub fn crossplane(composed: &[Composed]) -> Result<Value> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Rights::default();
     for object in composed.iter().flat_map(Composed::objects).filter(|object| is_native(object)) {
-        rights.allow(composed::group(object), &plurals.of(object)?, &WRITE);
+        rights.allow(api_version::group_of(object), &plurals.of(object)?, &WRITE);
     }
     rights.allow("", "namespaces", &READ);
     let mut role = rights.role(
@@ -76,7 +77,7 @@ fn objects(api: &Composed, plurals: &Plurals) -> Result<Rights> {
         if object["spec"]["managementPolicies"] != json!(["Observe"]) {
             verbs.extend(["create", "delete"]);
         }
-        rights.allow(composed::group(wrapped), &plurals.of(wrapped)?, &verbs);
+        rights.allow(api_version::group_of(wrapped), &plurals.of(wrapped)?, &verbs);
     }
     Ok(rights)
 }

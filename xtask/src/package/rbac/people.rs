@@ -1,11 +1,12 @@
 //! Roles for people: who looks, who asks for environments, who looks after them.
 
 use anyhow::Result;
+use crossplane::api_version;
 use function_paved_road::apis::{APIS, Flavour};
 use serde_json::Value;
 
 use super::rule::{Plurals, READ, Rights, WRITE, is_native};
-use crate::composed::{self, Composed};
+use crate::composed::Composed;
 
 /// What is done with something that exists.
 const TEND: [&str; 6] = ["get", "list", "watch", "update", "patch", "delete"];
@@ -121,7 +122,7 @@ fn parts(composed: &[Composed], plurals: &Plurals) -> Result<Rights> {
     let mut rights = Rights::default();
     for object in composed.iter().flat_map(Composed::objects).filter(|object| object["kind"] != "Secret") {
         let verbs: &[&str] = if is_native(object) { &TIDY } else { &TEND };
-        rights.allow(composed::group(object), &plurals.of(object)?, verbs);
+        rights.allow(api_version::group_of(object), &plurals.of(object)?, verbs);
     }
     Ok(rights)
 }

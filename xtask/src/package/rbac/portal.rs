@@ -2,11 +2,12 @@
 //! signed in; and it reads no Secret as itself.
 
 use anyhow::Result;
+use crossplane::api_version;
 use function_paved_road::apis::{APIS, Flavour};
 use serde_json::{Map, Value, json};
 
 use super::rule::{Plurals, READ, Rights};
-use crate::composed::{self, Composed};
+use crate::composed::Composed;
 use crate::workspace;
 
 /// To look at what has a name already.
@@ -65,7 +66,7 @@ fn parts(flavour: Flavour, composed: &[Composed], plurals: &Plurals) -> Result<R
     let mut rights = Rights::default();
     let of_flavour = composed.iter().filter(|api| api.flavour == flavour);
     for object in of_flavour.flat_map(Composed::objects).filter(|object| object["kind"] != "Secret") {
-        rights.allow(composed::group(object), &plurals.of(object)?, &GET);
+        rights.allow(api_version::group_of(object), &plurals.of(object)?, &GET);
     }
     Ok(rights)
 }
@@ -83,6 +84,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::composed;
 
     fn both() -> Vec<(Flavour, String)> {
         Flavour::ALL.map(|flavour| (flavour, format!("{flavour}.example.org"))).to_vec()

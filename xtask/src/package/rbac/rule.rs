@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
+use crossplane::api_version;
 use serde_json::{Value, json};
 
-use crate::composed;
 use crate::providers::Package;
 
 /// To look.
@@ -83,7 +83,7 @@ impl Plurals {
 
     /// The resource of an object: `deployments`. A kind that a provider or Crossplane defines must be known.
     pub fn of(&self, object: &Value) -> Result<String> {
-        let (group, kind) = (composed::group(object), object["kind"].as_str().unwrap_or_default());
+        let (group, kind) = (api_version::group_of(object), object["kind"].as_str().unwrap_or_default());
         if let Some(plural) = self.0.get(&(group.to_owned(), kind.to_owned())) {
             return Ok(plural.clone());
         }
@@ -93,7 +93,7 @@ impl Plurals {
 
 /// Whether Kubernetes itself serves an object's kind: nobody's provider, and not Crossplane.
 pub fn is_native(object: &Value) -> bool {
-    let group = composed::group(object);
+    let group = api_version::group_of(object);
     let is_kubernetes = !group.contains('.') || group.ends_with(".k8s.io");
     is_kubernetes && Package::serving(group).is_none()
 }

@@ -1,4 +1,5 @@
-//! Objects, as etcd and the API server keep them: each write is a version of the whole, and a watch sees all of them in order.
+//! Objects, as etcd and the API server keep them: each write is a version of the whole, and a watch
+//! sees all of them in order.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,7 +40,7 @@ pub struct Event {
 /// All objects.
 pub struct Store {
     inner: Mutex<Inner>,
-    /// The newest version, for whoever waits.
+    /// The newest version, for watches.
     newest: watch::Sender<u64>,
 }
 
@@ -50,7 +51,7 @@ struct Inner {
     version: u64,
 }
 
-/// What a change comes to.
+/// The result of a change.
 pub struct Changed {
     /// The object as it is now, or was last.
     pub object: Arc<Value>,
@@ -84,7 +85,36 @@ impl Store {
         (inner.version, found.map(|(key, object)| (key.clone(), Arc::clone(object))).collect())
     }
 
-    /// What has happened since a version, or `None` where that is forgotten.
+    /// The objects of a resource as they were at a version. `None` where changes since then, or
+    /// before it, are forgotten.
+    pub fn list_at(&self, resource: &str, version: u64) -> Option<Vec<(Key, Arc<Value>)>> {
+        let inner = self.inner();
+        let oldest = inner.events.front().map_or(inner.version + 1, |event| event.version);
+        if oldest > 1 || version > inner.version {
+            return None;
+        }
+        let mut objects = BTreeMap::new();
+        for event in inner.events.iter().take_while(|event| event.version <= version) {
+            if event.key.resource == resource && event.verb == "DELETED" {
+                objects.remove(&event.key);
+            } else if event.key.resource == resource {
+                objects.insert(event.key.clone(), Arc::clone(&event.object));
+            }
+        }
+        Some(objects.into_iter().collect())
+    }
+
+    /// Where all objects are.
+    pub fn keys(&self) -> Vec<Key> {
+        self.inner().objects.keys().cloned().collect()
+    }
+
+    /// Forgets all changes: only watches from the newest version can continue.
+    pub fn forget(&self) {
+        self.inner().events.clear();
+    }
+
+    /// The changes since a version. `None` if some of them are forgotten.
     pub fn since(&self, version: u64) -> Option<Vec<Event>> {
         let inner = self.inner();
         let oldest = inner.events.front().map_or(inner.version + 1, |event| event.version);
@@ -98,8 +128,9 @@ impl Store {
         self.newest.subscribe()
     }
 
-    /// Changes, makes or removes an object: `change` says what becomes of what is there. Nobody writes meanwhile. What the API
-    /// server keeps for itself in metadata is kept here: an object that waits for its last finalizer goes with it.
+    /// Creates, changes or removes an object: `change` gets the present object and returns the new
+    /// one. No other write happens meanwhile. The store sets the metadata that an API server sets,
+    /// and removes an object that is being deleted with its last finalizer.
     pub fn change<E>(
         &self,
         key: &Key,
@@ -140,7 +171,7 @@ impl Store {
         Ok(Some(Changed { object, gone: verb == "DELETED" }))
     }
 
-    /// The same for whoever cannot fail.
+    /// The same for a change that cannot fail.
     pub fn put(
         &self,
         key: &Key,
@@ -185,7 +216,7 @@ fn wanted(object: &Value) -> Value {
 
 fn unique() -> String {
     let mut bytes = [0; 16];
-    // Without random numbers all are alike: nothing here could go on then.
+    // Without random numbers all uids are equal, and no test or demo could continue.
     let _ = getrandom::fill(&mut bytes);
     uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
 }

@@ -1,5 +1,5 @@
-//! Whose field is whose: server-side apply, and the `metadata.managedFields` that remember it. Lists are atomic, as they are in
-//! custom resources unless their schema says otherwise.
+//! Field ownership: server-side apply, and `metadata.managedFields`. Lists are atomic, which is the
+//! default in custom resources.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use crate::json::{list, remove, seconds};
 /// Fields by their paths.
 type Set = BTreeSet<Vec<String>>;
 
-/// Who writes, and how: `Apply` or `Update`.
+/// The field manager of a write, and its operation: `Apply` or `Update`.
 pub struct Writer<'a> {
     /// The field manager's name.
     pub manager: &'a str,
     operation: &'static str,
 }
 
-/// A field that somebody else has set otherwise.
+/// A field that another manager has set to another value.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// The other manager.
@@ -28,12 +28,12 @@ pub struct Conflict {
 }
 
 impl<'a> Writer<'a> {
-    /// Whoever applies.
+    /// The writer of an apply.
     pub fn applying(manager: &'a str) -> Self {
         Self { manager, operation: "Apply" }
     }
 
-    /// Whoever writes otherwise.
+    /// The writer of any other write.
     pub fn updating(manager: &'a str) -> Self {
         Self { manager, operation: "Update" }
     }
@@ -50,7 +50,7 @@ struct Entry {
     fields: Set,
 }
 
-/// Notes in a new object what an update has changed.
+/// Records the fields that an update has changed in the new object.
 pub fn note(before: Option<&Value>, after: &mut Value, writer: &Writer<'_>, now: Timestamp) {
     let none = json!({});
     let before = before.unwrap_or(&none);
@@ -68,7 +68,8 @@ pub fn note(before: Option<&Value>, after: &mut Value, writer: &Writer<'_>, now:
     write(after, entries);
 }
 
-/// Lays what somebody applies over what is there. What they applied before and no longer do goes, unless others hold it too.
+/// Merges an applied object into the live one. A field that the writer applied before and leaves
+/// out now is removed, unless another manager owns it too.
 pub fn apply(
     live: &Value,
     intent: &Value,
@@ -78,7 +79,7 @@ pub fn apply(
 ) -> Result<Value, Vec<Conflict>> {
     let wanted = leaves(intent);
     let mut entries = read(live);
-    // Whoever asks for an empty map asks for nothing in it.
+    // An empty map asks for no field in it.
     let differs = |path: &[String]| {
         let (own, found) = (at(intent, path), at(live, path));
         let is_empty = own.is_some_and(|own| own.as_object().is_some_and(Map::is_empty));
@@ -129,7 +130,7 @@ fn own<'e>(entries: &'e mut Vec<Entry>, writer: &Writer<'_>) -> &'e mut Entry {
     &mut entries[index]
 }
 
-/// The fields of an object that somebody can set: values that are no maps, and empty maps.
+/// The fields of an object that a manager can own: values that are not maps, and empty maps.
 fn leaves(object: &Value) -> Set {
     let mut all = Set::new();
     for (key, value) in object.as_object().into_iter().flatten() {
@@ -167,7 +168,7 @@ fn at<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
 
 fn put(value: &mut Value, path: &[String], new: Value) {
     let Some((key, rest)) = path.split_first() else {
-        // Whoever asks for an empty map takes nothing away from one that is not.
+        // An empty map removes no field of the present map.
         if !(new.as_object().is_some_and(Map::is_empty) && value.is_object()) {
             *value = new;
         }
@@ -179,7 +180,7 @@ fn put(value: &mut Value, path: &[String], new: Value) {
     put(&mut value[key], rest, new);
 }
 
-/// Removes a field, and the maps around it that hold nothing else.
+/// Removes a field, and the maps around it that are empty then.
 fn take_away(value: &mut Value, path: &[String]) {
     let Some((key, rest)) = path.split_first() else { return };
     if !rest.is_empty()

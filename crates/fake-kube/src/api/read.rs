@@ -9,39 +9,54 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
+use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Query, Refused, Request, shown, versioned};
+use super::{Query, Request, versioned};
+use crate::Cluster;
+use crate::answer::{Refused, respond};
 use crate::json::text;
 use crate::kinds::Kind;
 use crate::store::{Event, Key, Store};
 
-/// How often a watch says up to which version it has seen everything.
+/// How often a watch sends a bookmark with the version that it has reached.
 const BOOKMARK: Duration = Duration::from_secs(30);
 
-/// How long a watch lasts where nobody says.
+/// The default duration of a watch, in seconds.
 const LAST: u64 = 30 * 60;
 
 /// One object.
 pub fn get(store: &Store, request: &Request<'_>) -> Result<Response, Refused> {
     let key = request.kind.key(request.namespace, request.name);
     let object = store.get(&key).ok_or_else(|| Refused::absent(request.kind, request.name))?;
-    Ok(shown(StatusCode::OK, &versioned(&object, request.kind)))
+    Ok(respond(StatusCode::OK, &versioned(&object, request.kind)))
 }
 
-/// All objects that were asked for, in one page.
-pub fn list(store: &Store, request: &Request<'_>) -> Response {
+/// All objects that were asked for, in one page; with `resourceVersionMatch=Exact`, as they were at
+/// that version.
+pub fn list(store: &Store, request: &Request<'_>) -> Result<Response, Refused> {
     let wanted = Wanted::of(request);
-    let (version, found) = store.list(&wanted.resource, None);
+    let (version, found) = if request.query.get("resourceVersionMatch") == "Exact" {
+        let version = version(request)?;
+        (version, store.list_at(&wanted.resource, version).ok_or_else(|| Refused::expired(version))?)
+    } else {
+        store.list(&wanted.resource, None)
+    };
     let fits = |(key, object): &&(Key, Arc<Value>)| wanted.fits(key, object);
     let items: Vec<Value> =
         found.iter().filter(fits).map(|(_, object)| versioned(object, request.kind)).collect();
     let (kind, api_version) = (format!("{}List", request.kind.name), request.kind.api_version());
     let metadata = json!({"resourceVersion": version.to_string()});
-    shown(
-        StatusCode::OK,
-        &json!({"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items}),
-    )
+    let list = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items});
+    Ok(respond(StatusCode::OK, &list))
+}
+
+/// The version that a request names.
+fn version(request: &Request<'_>) -> Result<u64, Refused> {
+    let text = request.query.get("resourceVersion");
+    text.parse().map_err(|_| {
+        Refused::new(400, "BadRequest", format!("resourceVersion: found {text:?}; a version is allowed"))
+    })
 }
 
 /// Which objects.
@@ -80,7 +95,8 @@ struct Watching {
     store: Arc<Store>,
     kind: Kind,
     wanted: Wanted,
-    newest: tokio::sync::watch::Receiver<u64>,
+    newest: Receiver<u64>,
+    cuts: Receiver<u64>,
     seen: u64,
     ready: VecDeque<Value>,
     bookmarks: bool,
@@ -88,10 +104,11 @@ struct Watching {
     end: Instant,
 }
 
-/// Everything that happens from a version on, or from now, where everything that there is comes first.
-pub fn watch(store: &Arc<Store>, request: &Request<'_>) -> Result<Response, Refused> {
+/// All changes since a version. Without a version, the watch begins with all objects.
+pub fn watch(cluster: &Cluster, request: &Request<'_>) -> Result<Response, Refused> {
     let (query, wanted) = (&request.query, Wanted::of(request));
-    let newest = store.follow();
+    let store = &cluster.store;
+    let (newest, cuts) = (store.follow(), cluster.faults.cuts());
     let mut ready = VecDeque::new();
     let seen = match query.get("resourceVersion") {
         "" | "0" => {
@@ -100,13 +117,7 @@ pub fn watch(store: &Arc<Store>, request: &Request<'_>) -> Result<Response, Refu
             ready.extend(there.map(|(_, object)| event("ADDED", &versioned(object, request.kind))));
             version
         }
-        version => version.parse().map_err(|_| {
-            Refused::new(
-                400,
-                "BadRequest",
-                format!("resourceVersion: found {version:?}; a version is allowed"),
-            )
-        })?,
+        _ => version(request)?,
     };
     let last = query.get("timeoutSeconds").parse().unwrap_or(LAST);
     let watching = Watching {
@@ -114,6 +125,7 @@ pub fn watch(store: &Arc<Store>, request: &Request<'_>) -> Result<Response, Refu
         kind: request.kind.clone(),
         wanted,
         newest,
+        cuts,
         seen,
         ready,
         bookmarks: query.is("allowWatchBookmarks"),
@@ -137,22 +149,31 @@ impl Watching {
             }
             self.newest.borrow_and_update();
             let Some(events) = self.store.since(self.seen) else {
-                let gone = Refused::new(410, "Expired", format!("too old resource version: {}", self.seen));
-                return Some(event("ERROR", &gone.status()));
+                return Some(event("ERROR", &Refused::expired(self.seen).status()));
             };
             self.take(&events);
             if !self.ready.is_empty() {
                 continue;
             }
             let until = self.beat.min(self.end);
-            if timeout_at(until, self.newest.changed()).await.is_err() {
-                if Instant::now() >= self.end {
-                    return None;
+            let changed = async {
+                tokio::select! {
+                    biased;
+                    _ = self.cuts.changed() => false,
+                    changed = self.newest.changed() => changed.is_ok(),
                 }
-                self.beat = Instant::now() + BOOKMARK;
-                if self.bookmarks {
-                    let metadata = json!({"resourceVersion": self.seen.to_string()});
-                    return Some(event("BOOKMARK", &versioned(&json!({"metadata": metadata}), &self.kind)));
+            };
+            match timeout_at(until, changed).await {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(_) if Instant::now() >= self.end => return None,
+                Err(_) => {
+                    self.beat = Instant::now() + BOOKMARK;
+                    if self.bookmarks {
+                        let metadata = json!({"resourceVersion": self.seen.to_string()});
+                        let object = versioned(&json!({"metadata": metadata}), &self.kind);
+                        return Some(event("BOOKMARK", &object));
+                    }
                 }
             }
         }

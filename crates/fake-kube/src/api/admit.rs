@@ -1,19 +1,19 @@
-//! What the API server takes: the right place, the schema's fields, its defaults and its rules.
+//! Admission: place, fields, defaults and rules of a written object.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_schema::policy::{Write, rejections};
 use serde_json::{Value, json};
 
-use super::{Api, Refused, Request, versioned};
+use super::{Request, versioned};
+use crate::Cluster;
+use crate::answer::Refused;
 use crate::json::{remove, text};
 use crate::kinds::{Kind, Kinds};
 use crate::store::Key;
 
-/// Who writes by way of the API, to policies. Crossplane has a way of its own here.
-const USER: &str = "demo";
-
-/// What the API server makes of an object that a user writes.
+/// The object that the API server stores for a user's write.
 pub fn admit(
-    api: &Api,
+    cluster: &Cluster,
     request: &Request<'_>,
     key: &Key,
     mut object: Value,
@@ -29,9 +29,10 @@ pub fn admit(
         );
         Err(Refused::new(400, "BadRequest", message))
     };
+    decode(&object)?;
     named("name", &key.name)?;
     named("namespace", &key.namespace)?;
-    prune(api, request, &mut object)?;
+    prune(cluster, request, &mut object)?;
     let strange =
         object["apiVersion"].is_string() && text(&object, "/apiVersion") != request.kind.api_version();
     if strange {
@@ -42,21 +43,30 @@ pub fn admit(
         );
         return Err(Refused::new(400, "BadRequest", message));
     }
-    let admitted = admitted(&api.kinds, request.kind, key, &object, before)?;
+    let admitted = admitted(&cluster.kinds, request.kind, key, &object, before)?;
     let write = Write {
         object: &admitted,
         before,
         group: &request.kind.group,
         resource: &request.kind.plural,
-        user: USER,
+        user: request.user,
     };
-    match rejections(api.kinds.policies(), write).first() {
+    match rejections(cluster.kinds.policies(), write).first() {
         None => Ok(admitted),
         Some(message) => Err(Refused::denied(request.kind, &key.name, message)),
     }
 }
 
-/// The same of an object whose place is known: with defaults, checked by its schema, and without what others keep there.
+/// Refuses metadata whose fields have other types than ObjectMeta's.
+fn decode(object: &Value) -> Result<(), Refused> {
+    let metadata = serde_json::from_value::<ObjectMeta>(object["metadata"].clone());
+    metadata.map(drop).map_err(|error| {
+        Refused::new(400, "BadRequest", format!("the object cannot be decoded: metadata: {error}"))
+    })
+}
+
+/// The same for an object at a known place: with defaults, checked by its schema, and without the
+/// fields that the API server keeps for itself.
 pub fn admitted(
     kinds: &Kinds,
     kind: &Kind,
@@ -69,7 +79,7 @@ pub fn admitted(
     if kind.namespaced {
         object["metadata"]["namespace"] = json!(key.namespace);
     }
-    // Of what is deleted nobody takes that back.
+    // A deletion cannot be taken back.
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"] {
         let kept = before.map(|before| before["metadata"][field].clone()).filter(|kept| !kept.is_null());
         match kept {
@@ -88,8 +98,9 @@ pub fn admitted(
 }
 
 /// Drops the fields that the schema does not know, or refuses them where the writer asks for it.
-pub fn prune(api: &Api, request: &Request<'_>, object: &mut Value) -> Result<(), Refused> {
-    let Some(definition) = api.kinds.schemas().get(&request.kind.api_version(), &request.kind.name) else {
+pub fn prune(cluster: &Cluster, request: &Request<'_>, object: &mut Value) -> Result<(), Refused> {
+    let Some(definition) = cluster.kinds.schemas().get(&request.kind.api_version(), &request.kind.name)
+    else {
         return Ok(());
     };
     let mut dropped = Vec::new();

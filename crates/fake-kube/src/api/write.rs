@@ -1,66 +1,86 @@
-//! Writing: create, replace, patch, apply, delete. What is written is checked as the API server checks it.
+//! Writing: create, replace, patch, apply, delete. All writes are checked as an API server checks
+//! them.
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::admit::{admit, prune};
-use super::{Api, Refused, Request, shown, versioned};
+use super::{Request, versioned};
+use crate::Cluster;
+use crate::answer::{Refused, respond};
 use crate::fields::{self, Writer};
 use crate::json::{hold, list, random, remove, seconds, text};
 use crate::kinds::Kind;
 use crate::store::{self, Changed, Key};
 
-/// What keeps an object until what it owns is gone.
+/// The finalizer that keeps an object until its dependents are gone.
 const FOREGROUND: &str = "foregroundDeletion";
 
 /// Makes an object.
-pub fn create(api: &Api, request: &Request<'_>, body: &[u8]) -> Result<Response, Refused> {
+pub fn create(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<Response, Refused> {
     let mut object = document(body)?;
+    if !text(&object, "/metadata/resourceVersion").is_empty() {
+        let message = "resourceVersion should not be set on objects to be created";
+        return Err(Refused::new(500, "InternalError", message));
+    }
+    // The API server sets these itself.
+    for field in ["uid", "creationTimestamp", "generation"] {
+        remove(&mut object["metadata"], field);
+    }
     if text(&object, "/metadata/name").is_empty() && !text(&object, "/metadata/generateName").is_empty() {
         object["metadata"]["name"] =
             json!(format!("{}{}", text(&object, "/metadata/generateName"), &random(3)[..5]));
     }
     let name = text(&object, "/metadata/name").to_owned();
     let key = request.kind.key(request.namespace, &name);
-    known_namespace(api, &key)?;
-    remove(&mut object["metadata"], "resourceVersion");
-    let made = write(api, request, &key, |before| {
+    known_namespace(cluster, &key)?;
+    if name.is_empty() {
+        return Err(Refused::new(422, "Invalid", "metadata.name: name or generateName is required"));
+    }
+    if let Some(message) = cluster.faults.exceeded_quota(&name) {
+        return Err(Refused::new(403, "Forbidden", message));
+    }
+    let made = write(cluster, request, &key, |before| {
         if before.is_some() {
             let message = format!("{} {name:?} already exists", request.kind.resource());
             return Err(Refused::new(409, "AlreadyExists", message));
         }
-        let mut object = admit(api, request, &key, object, None)?;
-        fields::note(None, &mut object, &Writer::updating(manager(request)), Timestamp::now());
+        let mut object = admit(cluster, request, &key, object, None)?;
+        fields::note(None, &mut object, &Writer::updating(manager(request)), cluster.now());
         Ok(object)
     })?;
-    Ok(shown(StatusCode::CREATED, &versioned(&made, request.kind)))
+    Ok(respond(StatusCode::CREATED, &versioned(&made, request.kind)))
 }
 
 /// Puts an object in place of another that the writer has seen.
-pub fn replace(api: &Api, request: &Request<'_>, body: &[u8]) -> Result<Response, Refused> {
+pub fn replace(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<Response, Refused> {
     let object = document(body)?;
-    update(api, request, |_| Ok(object))
+    update(cluster, request, |_| Ok(object))
 }
 
 /// Changes some of an object.
-pub fn patch(api: &Api, request: &Request<'_>, media_type: &str, body: &[u8]) -> Result<Response, Refused> {
+pub fn patch(
+    cluster: &Cluster,
+    request: &Request<'_>,
+    media_type: &str,
+    body: &[u8],
+) -> Result<Response, Refused> {
     match media_type.split(';').next().unwrap_or_default().trim() {
-        "application/apply-patch+yaml" => apply(api, request, body),
+        "application/apply-patch+yaml" => apply(cluster, request, body),
         "application/json-patch+json" => {
             let patch: json_patch::Patch =
                 serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
-            update(api, request, |live| {
+            update(cluster, request, |live| {
                 let mut object = live.clone();
                 json_patch::patch(&mut object, &patch).map_err(|error| unreadable(&error))?;
                 Ok(object)
             })
         }
-        // Nothing here has lists that a strategic patch would merge.
+        // No kind here has lists that a strategic patch would merge.
         "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
             let patch = document(body)?;
-            update(api, request, |live| {
+            update(cluster, request, |live| {
                 let mut object = live.clone();
                 json_patch::merge(&mut object, &patch);
                 Ok(object)
@@ -74,61 +94,60 @@ pub fn patch(api: &Api, request: &Request<'_>, media_type: &str, body: &[u8]) ->
     }
 }
 
-fn apply(api: &Api, request: &Request<'_>, body: &[u8]) -> Result<Response, Refused> {
+fn apply(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<Response, Refused> {
     let mut intent: Value = serde_saphyr::from_slice(body).map_err(|error| unreadable(&error))?;
     let key = request.kind.key(request.namespace, request.name);
-    known_namespace(api, &key)?;
-    let asked = text(&intent, "/metadata/resourceVersion").to_owned();
+    known_namespace(cluster, &key)?;
+    let asked = intent["metadata"]["resourceVersion"].clone();
     let writer = Writer::applying(manager(request));
-    // What a schema would refuse is told before what it adds is taken for somebody's.
-    prune(api, request, &mut intent)?;
+    // Unknown fields are refused before defaults add fields that the writer does not own.
+    prune(cluster, request, &mut intent)?;
     let mut is_new = false;
-    let made = write(api, request, &key, |before| {
+    let made = write(cluster, request, &key, |before| {
         is_new = before.is_none();
         let live = before
             .cloned()
             .unwrap_or_else(|| versioned(&json!({"metadata": {"name": request.name}}), request.kind));
-        if !asked.is_empty() && asked != text(&live, "/metadata/resourceVersion") {
+        if !same_version(&asked, &live) {
             return Err(Refused::outdated(request.kind, request.name));
         }
-        let merged = fields::apply(&live, &intent, &writer, request.query.is("force"), Timestamp::now())
+        let merged = fields::apply(&live, &intent, &writer, request.query.is("force"), cluster.now())
             .map_err(|conflicts| Refused::conflicts(request.kind, request.name, &conflicts))?;
         let managed = merged["metadata"]["managedFields"].clone();
-        let mut object = admit(api, request, &key, merged, before)?;
+        let mut object = admit(cluster, request, &key, merged, before)?;
         object["metadata"]["managedFields"] = managed;
         Ok(object)
     })?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(shown(status, &versioned(&made, request.kind)))
+    Ok(respond(status, &versioned(&made, request.kind)))
 }
 
 fn update(
-    api: &Api,
+    cluster: &Cluster,
     request: &Request<'_>,
     change: impl FnOnce(&Value) -> Result<Value, Refused>,
 ) -> Result<Response, Refused> {
     let key = request.kind.key(request.namespace, request.name);
-    let made = write(api, request, &key, |before| {
+    let made = write(cluster, request, &key, |before| {
         let before = before.ok_or_else(|| Refused::absent(request.kind, request.name))?;
         let object = change(before)?;
-        let asked = text(&object, "/metadata/resourceVersion");
-        if !asked.is_empty() && asked != text(before, "/metadata/resourceVersion") {
+        if !same_version(&object["metadata"]["resourceVersion"], before) {
             return Err(Refused::outdated(request.kind, request.name));
         }
-        let mut object = admit(api, request, &key, object, Some(before))?;
-        fields::note(Some(before), &mut object, &Writer::updating(manager(request)), Timestamp::now());
+        let mut object = admit(cluster, request, &key, object, Some(before))?;
+        fields::note(Some(before), &mut object, &Writer::updating(manager(request)), cluster.now());
         Ok(object)
     })?;
-    Ok(shown(StatusCode::OK, &versioned(&made, request.kind)))
+    Ok(respond(StatusCode::OK, &versioned(&made, request.kind)))
 }
 
 /// Deletes an object, or begins to: it goes with its last finalizer.
-pub fn delete(api: &Api, request: &Request<'_>, body: &[u8]) -> Result<Response, Refused> {
+pub fn delete(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<Response, Refused> {
     let options: Value = serde_json::from_slice(body).unwrap_or_default();
     let key = request.kind.key(request.namespace, request.name);
     let policy = [text(&options, "/propagationPolicy"), request.query.get("propagationPolicy")];
     let dry_run = is_dry_run(request) || !list(&options, "/dryRun").is_empty();
-    let deleted = api.store.change(&key, Timestamp::now(), |before| {
+    let deleted = cluster.store.change(&key, cluster.now(), |before| {
         let before = before.ok_or_else(|| Refused::absent(request.kind, request.name))?;
         for field in ["uid", "resourceVersion"] {
             let asked = &options["preconditions"][field];
@@ -140,12 +159,10 @@ pub fn delete(api: &Api, request: &Request<'_>, body: &[u8]) -> Result<Response,
         }
         let mut object = before.clone();
         if text(before, "/metadata/deletionTimestamp").is_empty() && !dry_run {
-            if policy.contains(&"Foreground")
-                && api.kinds.recipes().iter().any(|one| one.kind.resource() == key.resource)
-            {
+            if policy.contains(&"Foreground") && request.kind.foreground {
                 hold(&mut object, FOREGROUND);
             }
-            object["metadata"]["deletionTimestamp"] = json!(seconds(Timestamp::now()).to_string());
+            object["metadata"]["deletionTimestamp"] = json!(seconds(cluster.now()).to_string());
             object["metadata"]["deletionGracePeriodSeconds"] = json!(0);
         }
         Ok(Some(object))
@@ -153,22 +170,22 @@ pub fn delete(api: &Api, request: &Request<'_>, body: &[u8]) -> Result<Response,
     let Some(Changed { object, .. }) = deleted else {
         return Err(Refused::absent(request.kind, request.name));
     };
-    Ok(shown(StatusCode::OK, &versioned(&object, request.kind)))
+    Ok(respond(StatusCode::OK, &versioned(&object, request.kind)))
 }
 
-/// Keeps what `change` makes, or only shows it.
+/// Stores the result of `change`, or only returns it.
 fn write(
-    api: &Api,
+    cluster: &Cluster,
     request: &Request<'_>,
     key: &Key,
     change: impl FnOnce(Option<&Value>) -> Result<Value, Refused>,
 ) -> Result<Value, Refused> {
-    let now = Timestamp::now();
+    let now = cluster.now();
     if is_dry_run(request) {
-        let before = api.store.get(key);
+        let before = cluster.store.get(key);
         return Ok(store::kept(change(before.as_deref())?, before.as_deref(), now));
     }
-    let changed = api.store.change(key, now, |before| change(before).map(Some))?;
+    let changed = cluster.store.change(key, now, |before| change(before).map(Some))?;
     changed
         .map(|changed| Value::clone(&changed.object))
         .ok_or_else(|| Refused::absent(request.kind, &key.name))
@@ -191,11 +208,22 @@ fn unreadable(error: &dyn std::fmt::Display) -> Refused {
     Refused::new(400, "BadRequest", format!("the body cannot be read: {error}"))
 }
 
-fn known_namespace(api: &Api, key: &Key) -> Result<(), Refused> {
+/// Whether a write is based on the object that is there; a write without a version always is.
+/// Versions are numbers to an API server: `07` and `7` are the same.
+fn same_version(asked: &Value, live: &Value) -> bool {
+    let number = |version: &Value| version.as_str().and_then(|text| text.parse::<u64>().ok());
+    let is_given = asked.as_str().is_some_and(|text| !text.is_empty());
+    !is_given || number(asked) == number(&live["metadata"]["resourceVersion"])
+}
+
+/// Refuses an object in a namespace that does not exist. A cluster without any Namespace object
+/// accepts all of them.
+fn known_namespace(cluster: &Cluster, key: &Key) -> Result<(), Refused> {
     let namespace = |kind: &&Kind| kind.name == "Namespace";
-    let Some(kind) = api.kinds.all().iter().find(namespace).filter(|_| !key.namespace.is_empty()) else {
+    let Some(kind) = cluster.kinds.all().iter().find(namespace).filter(|_| !key.namespace.is_empty()) else {
         return Ok(());
     };
-    let found = api.store.get(&kind.key("", &key.namespace));
-    found.map(drop).ok_or_else(|| Refused::absent(kind, &key.namespace))
+    let (_, all) = cluster.store.list(&kind.resource(), None);
+    let is_known = all.is_empty() || all.iter().any(|(one, _)| one.name == key.namespace);
+    if is_known { Ok(()) } else { Err(Refused::absent(kind, &key.namespace)) }
 }

@@ -1,20 +1,24 @@
-//! Refusals, in Kubernetes' shape.
+//! Answers in JSON, and refusals in Kubernetes' shape.
 
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use k8s_schema::Violation;
 use serde_json::{Value, json};
 
-use super::shown;
 use crate::fields::Conflict;
 use crate::kinds::Kind;
+
+/// An answer in JSON.
+pub fn respond(status: StatusCode, value: &Value) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+}
 
 /// A refusal.
 #[derive(Debug)]
 pub struct Refused {
     code: u16,
     reason: &'static str,
-    /// What is wrong, in a sentence.
+    /// The error in a sentence.
     pub message: String,
     details: Value,
 }
@@ -35,13 +39,33 @@ impl Refused {
         Self::new(404, "NotFound", format!("{} {name:?} not found", full(kind))).about(kind, name, &[])
     }
 
-    /// Somebody else has written meanwhile.
+    /// The user may not do this.
+    pub fn forbidden(user: &str, verb: &str, kind: &Kind, namespace: &str, name: &str) -> Self {
+        let place = if namespace.is_empty() {
+            "at the cluster scope".to_owned()
+        } else {
+            format!("in the namespace {namespace:?}")
+        };
+        let subject = if name.is_empty() { full(kind) } else { format!("{} {name:?}", full(kind)) };
+        let message = format!(
+            "{subject} is forbidden: User {user:?} cannot {verb} resource {:?} in API group {:?} {place}",
+            kind.plural, kind.group
+        );
+        Self::new(403, "Forbidden", message).about(kind, name, &[])
+    }
+
+    /// The object has changed since the writer read it.
     pub fn outdated(kind: &Kind, name: &str) -> Self {
         let message = format!(
             "Operation cannot be fulfilled on {} {name:?}: the object has been modified; please apply your changes to the latest version and try again",
             full(kind)
         );
         Self::new(409, "Conflict", message).about(kind, name, &[])
+    }
+
+    /// The version is older than the changes that are kept.
+    pub fn expired(version: u64) -> Self {
+        Self::new(410, "Expired", format!("too old resource version: {version}"))
     }
 
     /// The schema takes it not.
@@ -102,6 +126,6 @@ fn full(kind: &Kind) -> String {
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        shown(StatusCode::from_u16(self.code).unwrap_or_default(), &self.status())
+        respond(StatusCode::from_u16(self.code).unwrap_or_default(), &self.status())
     }
 }

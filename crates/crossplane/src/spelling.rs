@@ -1,0 +1,50 @@
+//! Names that a user may have meant.
+
+/// The name of which `wanted` is a misspelling: equal but for case, or at most a third of its
+/// letters away.
+pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // The distance takes time and memory in proportion to the length, and no name of ours is
+    // longer.
+    const LONGEST: usize = 100;
+    if wanted.len() > LONGEST {
+        return None;
+    }
+    let lower = wanted.to_lowercase();
+    let distance = |name: &str| strsim::damerau_levenshtein(&lower, &name.to_lowercase());
+    let (distance, name) = names.into_iter().map(|name| (distance(name), name)).min()?;
+    (distance <= wanted.chars().count().max(3) / 3).then_some(name)
+}
+
+/// The names that are like `wanted`, the most similar one first, at most `count`. More names are
+/// similar than are [`nearest`]: names that begin alike are.
+pub fn similar<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
+    /// Below this similarity (0 to 1) a name is no help.
+    const ALIKE: f64 = 0.75;
+    /// How much of a name is compared, in characters. The longest name of a catalogue is far
+    /// shorter.
+    const COMPARED: usize = 64;
+    let wanted: String = wanted.chars().take(COMPARED).flat_map(char::to_lowercase).collect();
+    let mut alike: Vec<(f64, &str)> = names
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .collect();
+    alike.sort_by(|a, b| b.0.total_cmp(&a.0));
+    alike.into_iter().take(count).map(|(_, name)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspelled_name_has_a_nearest_one() {
+        assert_eq!(nearest("g4dn.xlrge", ["g5.xlarge", "g4dn.xlarge"]), Some("g4dn.xlarge"));
+        assert_eq!(nearest("banana", ["g5.xlarge", "g4dn.xlarge"]), None);
+    }
+
+    #[test]
+    fn similar_names_ignore_case() {
+        assert_eq!(similar("Smal", ["small", "medium", "large"], 2), ["small"]);
+    }
+}

@@ -1,0 +1,158 @@
+//! The Kubernetes API over HTTP, as far as the portal, `paved` and `kubectl` use it: discovery,
+//! reads and watches, writes, and reviews of access.
+
+mod admit;
+mod discovery;
+mod read;
+mod review;
+mod write;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use url::form_urlencoded;
+
+use crate::Cluster;
+use crate::answer::{Refused, respond};
+use crate::kinds::{Kind, Place};
+pub use admit::admitted;
+
+/// The whole API.
+pub fn router(cluster: Arc<Cluster>) -> Router {
+    Router::new().fallback(answer).layer(DefaultBodyLimit::max(3 << 20)).with_state(cluster)
+}
+
+/// A request for objects of a kind.
+struct Request<'a> {
+    kind: &'a Kind,
+    /// Empty for all namespaces, or where the kind lives in none.
+    namespace: &'a str,
+    /// Empty for the collection.
+    name: &'a str,
+    /// Name of the user.
+    user: &'a str,
+    query: Query,
+}
+
+/// The parameters of the query.
+struct Query(Vec<(String, String)>);
+
+impl Query {
+    fn of(uri: &Uri) -> Self {
+        Self(form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).into_owned().collect())
+    }
+
+    fn get(&self, key: &str) -> &str {
+        self.0.iter().find(|(name, _)| name == key).map_or("", |(_, value)| value)
+    }
+
+    fn is(&self, key: &str) -> bool {
+        ["true", "1"].contains(&self.get(key))
+    }
+}
+
+async fn answer(
+    State(cluster): State<Arc<Cluster>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    if cluster.faults.is_down() {
+        return Refused::new(503, "ServiceUnavailable", "the API server is down").into_response();
+    }
+    let user = cluster.access.identify(&headers);
+    cluster.note(crate::Request {
+        user: user.as_ref().ok().map(|user| user.name.clone()),
+        method: method.to_string(),
+        path: uri.path().to_owned(),
+        query: uri.query().unwrap_or_default().to_owned(),
+    });
+    let user = match user {
+        Ok(user) => user,
+        Err(refused) => return refused.into_response(),
+    };
+    if cluster.faults.is_silent() {
+        std::future::pending::<()>().await;
+    }
+    let path: Vec<&str> = uri.path().split('/').filter(|part| !part.is_empty()).collect();
+    match path.as_slice() {
+        ["livez" | "readyz" | "healthz"] => return "ok".into_response(),
+        ["api", _, _, ..] | ["apis", _, _, _, ..] => {}
+        _ => return discovery::answer(&cluster, &path, &headers),
+    }
+    if let [.., subject] = path.as_slice()
+        && method == Method::POST
+        && let Some(review) = review::answer(&cluster.access, &user, subject, &body)
+    {
+        return respond(StatusCode::CREATED, &review);
+    }
+    let place = cluster.kinds.locate(uri.path());
+    let Some(place) = place.filter(|place| !cluster.faults.is_withdrawn(&place.kind.group)) else {
+        return Refused::unknown(uri.path()).into_response();
+    };
+    let Place { kind, namespace, name } = place;
+    let request = Request { kind, namespace, name, user: &user.name, query: Query::of(&uri) };
+    let done = match request.verb(&method) {
+        None => Err(Refused::new(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        )),
+        Some(verb) if !cluster.access.may(&user.name, verb, &[namespace, uri.path()]) => {
+            Err(Refused::forbidden(&user.name, verb, kind, namespace, name))
+        }
+        Some(verb) => request.run(&cluster, verb, &headers, &body),
+    };
+    done.unwrap_or_else(IntoResponse::into_response)
+}
+
+impl Request<'_> {
+    /// The verb of Kubernetes' authorization.
+    fn verb(&self, method: &Method) -> Option<&'static str> {
+        match (method.as_str(), self.name.is_empty()) {
+            ("GET", true) if self.query.is("watch") => Some("watch"),
+            ("GET", true) => Some("list"),
+            ("GET", false) => Some("get"),
+            ("POST", true) => Some("create"),
+            ("PUT", false) => Some("update"),
+            ("PATCH", false) => Some("patch"),
+            ("DELETE", false) => Some("delete"),
+            _ => None,
+        }
+    }
+
+    fn run(
+        &self,
+        cluster: &Arc<Cluster>,
+        verb: &str,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<Response, Refused> {
+        match verb {
+            "watch" => read::watch(cluster, self),
+            "list" => read::list(&cluster.store, self),
+            "get" => read::get(&cluster.store, self),
+            "create" => write::create(cluster, self, body),
+            "update" => write::replace(cluster, self, body),
+            "patch" => {
+                let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+                write::patch(cluster, self, media_type.unwrap_or_default(), body)
+            }
+            _ => write::delete(cluster, self, body),
+        }
+    }
+}
+
+/// An object under the version that was asked for.
+fn versioned(object: &Value, kind: &Kind) -> Value {
+    let mut object = object.clone();
+    object["apiVersion"] = json!(kind.api_version());
+    object["kind"] = json!(kind.name);
+    object
+}

@@ -1,0 +1,96 @@
+//! Faults of the API server that tests turn on.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+/// Faults. There are none at first.
+pub struct Faults {
+    inner: Mutex<Inner>,
+    /// How often watches were cut.
+    cuts: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Inner {
+    down: bool,
+    silent: bool,
+    unlisted: BTreeSet<String>,
+    withdrawn: BTreeSet<String>,
+    quotas: Vec<(String, String)>,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self { inner: Mutex::default(), cuts: watch::channel(0).0 }
+    }
+}
+
+impl Faults {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers every request with 503 and ends all watches, or answers again.
+    pub fn set_down(&self, down: bool) {
+        self.inner().down = down;
+        if down {
+            self.cut_watches();
+        }
+    }
+
+    pub(crate) fn is_down(&self) -> bool {
+        self.inner().down
+    }
+
+    /// Accepts requests and answers none of them. Watches that are open continue.
+    pub fn fall_silent(&self) {
+        self.inner().silent = true;
+    }
+
+    pub(crate) fn is_silent(&self) -> bool {
+        self.inner().silent
+    }
+
+    /// Leaves a group out of discovery, as an API server does that has just started. The group is
+    /// still served.
+    pub fn unlist(&self, group: &str) {
+        self.inner().unlisted.insert(group.to_owned());
+    }
+
+    /// Serves a group no longer.
+    pub fn withdraw(&self, group: &str) {
+        self.inner().withdrawn.insert(group.to_owned());
+    }
+
+    pub(crate) fn is_withdrawn(&self, group: &str) -> bool {
+        self.inner().withdrawn.contains(group)
+    }
+
+    pub(crate) fn is_listed(&self, group: &str) -> bool {
+        let inner = self.inner();
+        !(inner.unlisted.contains(group) || inner.withdrawn.contains(group))
+    }
+
+    /// Rejects new objects whose name begins with `prefix`, with the message of a quota.
+    pub fn exceed_quota(&self, prefix: &str, message: &str) {
+        self.inner().quotas.push((prefix.to_owned(), message.to_owned()));
+    }
+
+    pub(crate) fn exceeded_quota(&self, name: &str) -> Option<String> {
+        let inner = self.inner();
+        let exceeded = inner.quotas.iter().find(|(prefix, _)| name.starts_with(prefix));
+        exceeded.map(|(_, message)| message.clone())
+    }
+
+    /// Ends all watches.
+    pub fn cut_watches(&self) {
+        self.cuts.send_modify(|cuts| *cuts += 1);
+    }
+
+    /// Changes when watches are cut.
+    pub(crate) fn cuts(&self) -> watch::Receiver<u64> {
+        self.cuts.subscribe()
+    }
+}

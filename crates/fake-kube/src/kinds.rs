@@ -1,0 +1,212 @@
+//! The kinds that a cluster serves: Kubernetes' and Crossplane's own, as far as tests need them,
+//! and kinds of CRDs and XRDs.
+
+use k8s_schema::Schemas;
+use serde_json::{Value, json};
+
+use crate::json::{list, text};
+use crate::store::Key;
+
+/// Group, version, kind, plural, and whether its objects live in a namespace.
+const BUILT_IN: [(&str, &str, &str, &str, bool); 21] = [
+    ("", "v1", "Namespace", "namespaces", false),
+    ("", "v1", "ConfigMap", "configmaps", true),
+    ("", "v1", "Secret", "secrets", true),
+    ("", "v1", "Service", "services", true),
+    ("", "v1", "ServiceAccount", "serviceaccounts", true),
+    ("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", true),
+    ("", "v1", "Pod", "pods", true),
+    ("", "v1", "Event", "events", true),
+    ("apps", "v1", "Deployment", "deployments", true),
+    ("apps", "v1", "StatefulSet", "statefulsets", true),
+    ("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true),
+    ("networking.k8s.io", "v1", "Ingress", "ingresses", true),
+    ("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", true),
+    ("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", true),
+    (
+        "apiextensions.crossplane.io",
+        "v1",
+        "CompositeResourceDefinition",
+        "compositeresourcedefinitions",
+        false,
+    ),
+    ("apiextensions.crossplane.io", "v1", "Composition", "compositions", false),
+    ("apiextensions.crossplane.io", "v1beta1", "EnvironmentConfig", "environmentconfigs", false),
+    (
+        "apiextensions.crossplane.io",
+        "v2",
+        "CompositeResourceDefinition",
+        "compositeresourcedefinitions",
+        false,
+    ),
+    ("pkg.crossplane.io", "v1", "Function", "functions", false),
+    ("pkg.crossplane.io", "v1", "Provider", "providers", false),
+    ("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", false),
+];
+
+/// A kind that is served.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// Its group, empty for the core.
+    pub group: String,
+    /// Its version.
+    pub version: String,
+    /// Its name.
+    pub name: String,
+    /// Its name in paths.
+    pub plural: String,
+    singular: String,
+    short: Vec<String>,
+    /// The categories that it is in.
+    pub categories: Vec<String>,
+    /// Whether its objects live in a namespace.
+    pub namespaced: bool,
+    /// Whether a controller behind the API finishes deletions in the foreground. Other objects are
+    /// deleted at once.
+    pub foreground: bool,
+}
+
+/// The objects that a path names.
+#[derive(Clone, Copy)]
+pub struct Place<'k, 'p> {
+    /// Their kind.
+    pub kind: &'k Kind,
+    /// Empty for all namespaces, and for kinds without a namespace.
+    pub namespace: &'p str,
+    /// Empty for a collection.
+    pub name: &'p str,
+}
+
+/// All kinds, and the checks of writes.
+pub struct Kinds {
+    all: Vec<Kind>,
+    schemas: Schemas,
+    policies: Vec<Value>,
+}
+
+impl Kind {
+    /// `group/version`, or the version alone for the core.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// Where an object of it is.
+    pub fn key(&self, namespace: &str, name: &str) -> Key {
+        let namespace = if self.namespaced { namespace } else { "" };
+        Key { resource: self.resource(), namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// `plural.group`.
+    pub fn resource(&self) -> String {
+        format!("{}.{}", self.plural, self.group)
+    }
+
+    /// Its entry in the discovery of one group and version.
+    pub fn line(&self) -> Value {
+        json!({"name": self.plural, "singularName": self.singular, "namespaced": self.namespaced, "kind": self.name,
+            "verbs": VERBS, "shortNames": self.short, "categories": self.categories})
+    }
+
+    /// Its entry in the discovery of all groups.
+    pub fn aggregated(&self) -> Value {
+        json!({"resource": self.plural, "responseKind": {"group": self.group, "version": self.version, "kind": self.name},
+            "scope": if self.namespaced { "Namespaced" } else { "Cluster" }, "singularResource": self.singular,
+            "verbs": VERBS, "shortNames": self.short, "categories": self.categories})
+    }
+
+    /// A kind with the names that a CRD or an XRD gives it: `kind`, `plural`, `shortNames`,
+    /// `categories`.
+    pub fn of(group: &str, version: &str, names: &Value, namespaced: bool) -> Self {
+        let texts =
+            |pointer| list(names, pointer).iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let name = text(names, "/kind").to_owned();
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            plural: text(names, "/plural").to_owned(),
+            singular: name.to_lowercase(),
+            short: texts("/shortNames"),
+            categories: texts("/categories"),
+            name,
+            namespaced,
+            foreground: false,
+        }
+    }
+
+    /// The kinds that a CRD defines, one for each version.
+    pub fn of_crd(crd: &Value) -> Vec<Self> {
+        let namespaced = crd["spec"]["scope"] == "Namespaced";
+        let kind = |version: &Value| {
+            Self::of(text(crd, "/spec/group"), text(version, "/name"), &crd["spec"]["names"], namespaced)
+        };
+        list(crd, "/spec/versions").iter().map(kind).collect()
+    }
+}
+
+const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
+
+impl Kinds {
+    /// Kubernetes' and Crossplane's own kinds, and these. Objects whose kind has a schema are
+    /// checked by it, and all objects by the policies.
+    pub fn new(more: impl IntoIterator<Item = Kind>, schemas: Schemas, policies: Vec<Value>) -> Self {
+        let built_in = BUILT_IN.iter().map(|(group, version, kind, plural, namespaced)| {
+            Kind::of(group, version, &json!({"kind": kind, "plural": plural}), *namespaced)
+        });
+        Self { all: built_in.chain(more).collect(), schemas, policies }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Kind] {
+        &self.all
+    }
+
+    /// The schemas by which objects are checked.
+    pub fn schemas(&self) -> &Schemas {
+        &self.schemas
+    }
+
+    /// The admission policies that are installed.
+    pub fn policies(&self) -> &[Value] {
+        &self.policies
+    }
+
+    /// The kind that a path means.
+    pub fn called(&self, group: &str, version: &str, plural: &str) -> Option<&Kind> {
+        self.all.iter().find(|one| one.group == group && one.version == version && one.plural == plural)
+    }
+
+    /// The objects that a path names: `/api/v1/namespaces/default/secrets/a`.
+    pub fn locate<'p>(&self, path: &'p str) -> Option<Place<'_, 'p>> {
+        let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let (group, version, rest) = match path.as_slice() {
+            ["api", version, rest @ ..] => ("", *version, rest),
+            ["apis", group, version, rest @ ..] => (*group, *version, rest),
+            _ => return None,
+        };
+        let (namespace, plural, name) = match rest {
+            ["namespaces", namespace, plural, name @ ..] => (*namespace, *plural, name),
+            [plural, name @ ..] => ("", *plural, name),
+            [] => return None,
+        };
+        let ([] | [_]) = name else { return None };
+        let name = name.first().copied().unwrap_or_default();
+        Some(Place { kind: self.called(group, version, plural)?, namespace, name })
+    }
+
+    /// The path of an object, under the first version of its kind.
+    pub fn path(&self, key: &Key) -> Option<String> {
+        let kind = self.all.iter().find(|kind| kind.resource() == key.resource)?;
+        let api = if kind.group.is_empty() { "api" } else { "apis" };
+        let namespace = match key.namespace.as_str() {
+            "" => String::new(),
+            namespace => format!("/namespaces/{namespace}"),
+        };
+        Some(format!("/{api}/{}{namespace}/{}/{}", kind.api_version(), kind.plural, key.name))
+    }
+
+    /// The kind of an object.
+    pub fn of(&self, object: &Value) -> Option<&Kind> {
+        let version = text(object, "/apiVersion");
+        self.all.iter().find(|one| one.name == text(object, "/kind") && one.api_version() == version)
+    }
+}

@@ -1,0 +1,92 @@
+//! Faults and the request log, as a client of the API sees them.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::sync::Arc;
+
+use fake_kube::access::{Access, User};
+use fake_kube::kinds::Kinds;
+use fake_kube::{Cluster, Server};
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_schema::Schemas;
+use kube::api::{Api, ListParams, PostParams, VersionMatch, WatchEvent, WatchParams};
+use kube::core::ObjectMeta;
+use kube::{Client, Config, Error};
+
+/// A cluster, its server, and the ConfigMaps of a namespace.
+async fn start() -> (Arc<Cluster>, Server, Api<ConfigMap>) {
+    let kinds = Kinds::new([], Schemas::new([].iter()).unwrap(), Vec::new());
+    let cluster = Arc::new(Cluster::new(kinds, Access::open(User::new("ada", &[]))));
+    let server = Server::start(Arc::clone(&cluster)).await.unwrap();
+    let config = Config::new(format!("http://{}", server.address).parse().unwrap());
+    let maps = Api::namespaced(Client::try_from(config).unwrap(), "default");
+    (cluster, server, maps)
+}
+
+async fn create(maps: &Api<ConfigMap>, name: &str) -> String {
+    let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+    let map = ConfigMap { metadata, ..ConfigMap::default() };
+    maps.create(&PostParams::default(), &map).await.unwrap().metadata.resource_version.unwrap()
+}
+
+#[tokio::test]
+async fn watch_that_is_cut_ends_and_earlier_versions_are_expired() {
+    let (cluster, _server, maps) = start().await;
+    let (first, second) = (create(&maps, "a").await, create(&maps, "b").await);
+    let mut events = Box::pin(maps.watch(&WatchParams::default(), &second).await.unwrap());
+    cluster.cut_watches();
+    assert!(events.next().await.is_none());
+    let mut events = Box::pin(maps.watch(&WatchParams::default(), &first).await.unwrap());
+    let event = events.next().await.unwrap().unwrap();
+    assert!(matches!(&event, WatchEvent::Error(status) if status.code == 410), "{event:?}");
+    let mut events = Box::pin(maps.watch(&WatchParams::default(), &second).await.unwrap());
+    create(&maps, "c").await;
+    assert!(matches!(events.next().await.unwrap().unwrap(), WatchEvent::Added(_)));
+}
+
+#[tokio::test]
+async fn list_of_an_exact_version_has_the_objects_of_that_time() {
+    let (cluster, _server, maps) = start().await;
+    let first = create(&maps, "a").await;
+    create(&maps, "b").await;
+    let params = ListParams::default().at(&first).matching(VersionMatch::Exact);
+    let names = maps.list(&params).await.unwrap().items.into_iter().map(|map| map.metadata.name.unwrap());
+    assert_eq!(names.collect::<Vec<_>>(), ["a"]);
+    cluster.cut_watches();
+    let expired = maps.list(&params).await.unwrap_err();
+    assert!(matches!(&expired, Error::Api(status) if status.code == 410), "{expired}");
+}
+
+#[tokio::test]
+async fn server_that_is_down_answers_503_until_it_is_back() {
+    let (cluster, _server, maps) = start().await;
+    cluster.faults.set_down(true);
+    let refused = maps.list(&ListParams::default()).await.unwrap_err();
+    assert!(matches!(&refused, Error::Api(status) if status.code == 503), "{refused}");
+    cluster.faults.set_down(false);
+    assert!(maps.list(&ListParams::default()).await.unwrap().items.is_empty());
+    let requests = cluster.requests();
+    let logged: Vec<_> = requests.iter().map(|one| (one.user.as_deref(), one.path.as_str())).collect();
+    assert_eq!(logged, [(Some("ada"), "/api/v1/namespaces/default/configmaps")]);
+    assert_eq!(cluster.requests(), []);
+}
+
+#[tokio::test]
+async fn group_that_is_withdrawn_is_neither_listed_nor_served() {
+    let (cluster, _server, maps) = start().await;
+    let client = maps.into_client();
+    let listed = async || {
+        let groups = client.list_api_groups().await.unwrap().groups;
+        groups.iter().any(|group| group.name == "apps")
+    };
+    assert!(listed().await);
+    cluster.faults.unlist("apps");
+    assert!(!listed().await);
+    assert_eq!(client.list_api_group_resources("apps/v1").await.unwrap().resources.len(), 2);
+    cluster.faults.withdraw("apps");
+    let deployments: Api<k8s_openapi::api::apps::v1::Deployment> = Api::default_namespaced(client.clone());
+    assert_eq!(deployments.get_opt("a").await.unwrap(), None);
+    let refused = deployments.list(&ListParams::default()).await.unwrap_err();
+    assert!(matches!(&refused, Error::Api(status) if status.code == 404), "{refused}");
+}

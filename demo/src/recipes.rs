@@ -1,0 +1,106 @@
+//! What environments are made by: both flavours of every API, with the Settings of all examples.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use fake_kube::kinds::{Kind, Kinds};
+use function_paved_road::apis::{APIS, Flavour};
+use function_paved_road::manifests;
+use k8s_schema::Schemas;
+use serde_json::{Map, Value, json};
+use xtask::{workspace, yaml};
+
+/// What an environment's own object is made by.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// The kind of the claim, or of the composite that people apply.
+    pub kind: Kind,
+    /// The kind of the composite.
+    pub composite: Kind,
+    /// Its definition.
+    pub xrd: Value,
+    /// What composes it.
+    pub composition: Value,
+}
+
+impl Recipe {
+    /// Whether people apply a claim.
+    pub fn is_claim(&self) -> bool {
+        self.kind.name != self.composite.name || self.kind.group != self.composite.group
+    }
+}
+
+/// The recipes of all environments.
+pub struct Recipes {
+    /// One for each API and flavour.
+    pub all: Vec<Recipe>,
+    /// What the platform team has decided: that which the examples need.
+    pub config: Value,
+}
+
+impl Recipes {
+    /// Reads them from the types and the examples.
+    pub fn load() -> Result<Self> {
+        Ok(Self { all: Flavour::ALL.into_iter().flat_map(recipes).collect(), config: config()? })
+    }
+
+    /// The kinds of environments, and those of the slices of the providers' CRDs.
+    pub fn kinds(&self) -> Result<Kinds> {
+        let mut more = Vec::new();
+        let folder = workspace::root().join("tests/schemas");
+        for file in fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
+            for crd in yaml::read(&file?.path())? {
+                more.extend(Kind::of_crd(&crd));
+            }
+        }
+        for recipe in &self.all {
+            more.push(recipe.kind.clone());
+            more.extend(Some(recipe.composite.clone()).filter(|_| recipe.is_claim()));
+        }
+        let schemas = Schemas::new(self.all.iter().map(|recipe| &recipe.xrd))?;
+        let groups = Flavour::ALL.map(|flavour| (flavour, flavour.default_group()));
+        let policies = manifests::policy::policies(&groups, manifests::policy::CROSSPLANE);
+        Ok(Kinds::new(more, schemas, policies))
+    }
+}
+
+fn recipes(flavour: Flavour) -> impl Iterator<Item = Recipe> {
+    let group = flavour.default_group();
+    APIS.iter().map(move |api| {
+        let xrd = manifests::xrd(*api, flavour, group);
+        let kind =
+            |names: &str, namespaced| Kind::of(group, manifests::VERSION, &xrd["spec"][names], namespaced);
+        let composite = kind("names", flavour == Flavour::Namespaced);
+        let mut kind = if flavour == Flavour::Claims {
+            // As Crossplane says of every claim.
+            let mut claim = kind("claimNames", true);
+            claim.categories.push("claim".to_owned());
+            claim
+        } else {
+            composite.clone()
+        };
+        kind.foreground = true;
+        let composition = manifests::composition(*api, flavour, group);
+        Recipe { kind, composite, xrd, composition }
+    })
+}
+
+/// The EnvironmentConfig that the Compositions name, with the settings of all examples, and
+/// machines of the p family on offer.
+fn config() -> Result<Value> {
+    let mut data = Map::new();
+    for api in APIS {
+        let file = workspace::root().join("examples").join(api.info().name).join("composition.yaml");
+        for composition in yaml::read(&file)? {
+            let input = composition["spec"]["pipeline"][0]["input"].as_object().cloned().unwrap_or_default();
+            data.extend(input.into_iter().filter(|(key, value)| value.is_object() && key != "settingsFrom"));
+        }
+    }
+    // A GPU workspace with all defaults can be reached by SSH.
+    data["gpuWorkspace"]["allowedCidrs"] = json!(["203.0.113.0/24"]);
+    // Machines that cost more than those on offer by default: the account's quota refuses them, as
+    // the demo shows.
+    data["gpuWorkspace"]["instanceTypes"] =
+        json!(["g4dn.xlarge", "g4dn.2xlarge", "g5.xlarge", "g5.2xlarge", "p5.4xlarge"]);
+    Ok(manifests::environment_config(data))
+}
