@@ -36,11 +36,12 @@ pub(crate) struct Cli {
 impl Cli {
     /// All flags. Of `apply`, the flags `--timeout` and `--patience` require `--wait`.
     pub(crate) fn whole() -> clap::Command {
-        let apply = |apply: clap::Command| {
-            let waits = |flag: Arg| flag.requires("wait");
-            apply.mut_arg("timeout", waits).mut_arg("patience", waits)
+        let waits = |flag: Arg| match flag.get_id().as_str() {
+            "timeout" | "patience" => flag.requires("wait"),
+            _ => flag,
         };
-        Self::command().mut_subcommand("apply", apply)
+        Self::command()
+            .mut_subcommands(|one| if one.get_name() == "apply" { one.mut_args(waits) } else { one })
     }
 }
 

@@ -468,7 +468,7 @@ export interface components {
             /** @description What to do about it. */
             remediation: string;
         };
-        /** @description A field that changes. Long values are cut. */
+        /** @description A changed field. Long values are truncated. */
         ChangedField: {
             /** @description The new value, if any. */
             after?: string | null;
@@ -543,7 +543,10 @@ export interface components {
             /** @description Optional if the kind is unique. */
             apiVersion?: string | null;
             kind: string;
-            /** @description The name, and optionally namespace, labels and annotations. An update needs the resourceVersion. */
+            /**
+             * @description The name, and optionally namespace, labels and annotations. An update needs the
+             *     resourceVersion.
+             */
             metadata: Record<string, unknown>;
             spec: Record<string, unknown>;
         };
@@ -557,7 +560,7 @@ export interface components {
             /** @description Time in RFC 3339 at which the deletion was requested. */
             deletedAt?: string | null;
             diagnosis?: components["schemas"]["Diagnosis"] | null;
-            /** @description Where people reach it. */
+            /** @description The address for users. */
             endpoint?: string | null;
             /**
              * @description Whether a resource failed or the spec is rejected. Such an environment needs a change to
@@ -654,7 +657,7 @@ export interface components {
             claim: boolean;
             /** @description The keys of its connection details. */
             connectionKeys?: string[] | null;
-            /** @description What it is, as its schema says. */
+            /** @description The description in the schema. */
             description: string;
             /**
              * @description The status fields with the address of an environment, the best one first. Empty: no
@@ -780,7 +783,7 @@ export interface components {
         /** @description A resource of an environment. */
         Part: {
             cause?: components["schemas"]["Cause"] | null;
-            /** @description Its name or id in the cloud. */
+            /** @description Name or id of the resource in the cloud. */
             externalName?: string | null;
             kind: string;
             /** @description The provider's message, if the provider rejected a request. */

@@ -82,7 +82,9 @@ fn flags(command: &clap::Command) -> String {
         let usage: Vec<&str> = usage.trim_start_matches("Usage:").split_whitespace().collect();
         let own =
             |flag: &&clap::Arg| !flag.is_hide_set() && !["help", "version"].contains(&flag.get_id().as_str());
-        let rows = one.get_arguments().filter(own).map(|flag| vec![name(flag), meaning(flag)]);
+        let (values, flags): (Vec<_>, Vec<_>) =
+            one.get_arguments().filter(own).partition(|flag| flag.is_positional());
+        let rows = values.into_iter().chain(flags).map(|flag| vec![name(flag), meaning(flag)]);
         format!(
             "### Flags of `paved {}`\n\nUsage: `{}`\n\n{}\n",
             one.get_name(),
