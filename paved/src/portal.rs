@@ -38,6 +38,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::config::AuthInfo;
+use paved_client::cluster::{Cluster, configure};
 use tokio::task::JoinSet;
 use tracing::Level;
 use tracing_subscriber::filter::Targets;
@@ -47,7 +48,6 @@ use url::Url;
 
 use crate::Console;
 use crate::cli;
-use crate::cluster::{Cluster, configure};
 use crate::failure::Failure;
 use access::Access;
 use acting::Acting;
@@ -106,13 +106,13 @@ pub(crate) async fn run(args: &cli::Portal, console: &mut Console<'_>) -> Result
     config.warn();
     // Several crates bring a provider of their own: this one is meant.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let mut kubernetes = configure(&args.access).await?;
+    let mut kubernetes = configure(&(&args.access).into()).await?;
     // Whoever waits for an answer is told at once, and may ask again; watches have a patience of their own.
     kubernetes.default_retry = false;
     if matches!(config.auth, Auth::Oidc(_)) {
         not_impersonating(&kubernetes.auth_info)?;
     }
-    let cluster = Cluster::of(kubernetes.clone(), &args.access)?;
+    let cluster = Cluster::of(kubernetes.clone(), &(&args.access).into())?;
     let clients = Clients::new(&cluster, kubernetes).map_err(|error| cluster.explain(&error, "connect"))?;
     let only = args.access.namespace.clone().filter(|_| matches!(config.auth, Auth::None));
     let listener = Listener::bind(&config).await?;

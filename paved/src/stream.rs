@@ -15,6 +15,8 @@ use std::io;
 use std::mem;
 use std::str;
 
+pub(crate) use crossplane::text::is_harmful;
+
 /// Bytes of the longest style that is waited for until it is complete.
 const LONGEST_STYLE: usize = 16;
 
@@ -45,16 +47,6 @@ enum Line {
 enum Form {
     Text,
     Json,
-}
-
-/// Whether a terminal could obey a character: a control character, or one that changes the direction
-/// of text or ends a line. Line feeds are not harmful by themselves.
-pub(crate) fn is_harmful(c: char) -> bool {
-    match c {
-        '\n' => false,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        other => other.is_control(),
-    }
 }
 
 /// Whether a CI system could read a workflow command in a text.

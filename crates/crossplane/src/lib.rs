@@ -1,6 +1,9 @@
 //! The leaf of the workspace: helpers that every crate may use.
 
 pub mod json;
+pub mod secrets;
+pub mod suggest;
+pub mod text;
 
 /// The name nearest to `wanted`, if any is near: equal but for case, or at most a third of its letters away.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -6,12 +6,12 @@ use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
 use k8s_schema::Violation;
 use kube::api::DynamicObject;
+use paved_client::cluster::{Cluster, Composition, Reference, compositions, is_denied};
 use serde_json::{Value, json};
 
 use super::plan::Step;
 use crate::Console;
 use crate::cli::Apply;
-use crate::cluster::{Cluster, Composition, Reference, compositions, is_denied};
 use crate::failure::Failure;
 use crate::files::Inputs;
 use crate::function;

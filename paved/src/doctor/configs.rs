@@ -163,7 +163,7 @@ mod tests {
         }
         check(&world)
             .iter()
-            .map(|check| format!("{} {}  {}", check.mark.sign(), check.what, check.found))
+            .map(|check| format!("{} {}  {}", crate::paint::sign_of(check.mark), check.what, check.found))
             .collect()
     }
 

@@ -1,9 +1,9 @@
 //! Fields of objects that several checks need.
 
 use kube::api::DynamicObject;
+use paved_client::cluster::MARK;
 use serde_json::Value;
 
-use crate::cluster::MARK;
 use crate::paint::harmless;
 
 pub(super) fn name(object: &DynamicObject) -> &str {

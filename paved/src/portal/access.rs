@@ -10,6 +10,7 @@ use k8s_openapi::api::authorization::v1::{
     SelfSubjectRulesReview, SelfSubjectRulesReviewSpec,
 };
 use kube::api::PostParams;
+use paved_client::cluster::{Api, Kind};
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -19,7 +20,6 @@ use super::clients::Clients;
 use super::kinds::Catalog;
 use super::problem::Problem;
 use super::who::{Credential, Naming, Person};
-use crate::cluster::{Api, Kind};
 
 /// How long an answer counts.
 pub(super) const TTL: Duration = Duration::from_secs(20);
@@ -300,8 +300,9 @@ fn lists(rule: &ResourceRule, kind: &Kind) -> bool {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use paved_client::samples::kinds;
+
     use super::*;
-    use crate::cluster::tests::kinds;
 
     #[test]
     fn a_rule_counts_for_what_it_names() {

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use kube::Client;
 use kube::api::PostParams;
+use paved_client::cluster::Api;
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -16,7 +17,6 @@ use super::answers::{Answers, PATIENCE};
 use super::clients::Clients;
 use super::problem::Problem;
 use super::who::{Credential, Naming, Person, Token};
-use crate::cluster::Api;
 
 /// How long an answer counts: a token that is taken back goes on for so long, as far as what it sees is concerned. Writes are
 /// made with the token itself.

@@ -4,11 +4,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, header};
 use kube::client::{Body, ClientBuilder};
 use kube::config::AuthInfo;
 use kube::{Client, Config};
+use paved_client::cluster::Cluster;
 use tower::service_fn;
 
 use super::problem::Problem;
 use super::who::{Credential, Person};
-use crate::cluster::Cluster;
 
 const USER: HeaderName = HeaderName::from_static("impersonate-user");
 const GROUP: HeaderName = HeaderName::from_static("impersonate-group");

@@ -5,10 +5,10 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use bytes::Bytes;
+use paved_client::cluster::Segment;
 use serde::de::DeserializeOwned;
 
 use super::problem::Problem;
-use crate::cluster::Segment;
 
 /// The largest body, in bytes.
 pub(super) const LARGEST: usize = 1 << 20;

@@ -7,12 +7,12 @@ use std::time::Duration;
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use kube::api::{DynamicObject, ListParams};
 use kube::core::ApiResource;
+use paved_client::Failure;
+use paved_client::cluster::{Api, Kind, Kinds, is_denied};
 use serde_json::Value;
 
 use super::clients::Clients;
 use super::problem::Problem;
-use crate::cluster::{Api, Kind, Kinds, is_denied};
-use crate::failure::Failure;
 
 /// How often the cluster is asked what kinds there are: an API that is installed shows within so long.
 pub(super) const LOOK: Duration = Duration::from_secs(30);

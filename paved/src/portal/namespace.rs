@@ -1,10 +1,11 @@
 //! Where new environments go: where the user says, or where the platform's template leads.
 
+use paved_client::cluster::Kind;
+
 use super::access::Access;
 use super::problem::Problem;
 use super::template::{LONGEST, Template, slug};
 use super::who::Person;
-use crate::cluster::Kind;
 
 /// Where a person's environments may go, as far as is known without asking for every namespace that there is.
 #[derive(Clone)]

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 
-use crate::cluster::invalid_name;
+use paved_client::cluster::invalid_name;
 
 /// How many violations a problem names.
 const TOLD: usize = 50;

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use paved_client::owner::{KUBERNETES, Owner};
 use sha2::{Digest, Sha256};
 
 /// What Kubernetes keeps for itself: nobody outside may be given such a name or group.
 const RESERVED: &str = "system:";
-
-/// Who says who people are where no OpenID provider does.
-const KUBERNETES: &str = "kubernetes";
 
 /// How Kubernetes calls the people of the OpenID provider. One person is one owner, by session and by token.
 #[derive(Clone, Debug)]
@@ -175,6 +173,11 @@ impl Person {
     /// By what they are known.
     pub(super) fn credential(&self) -> &Credential {
         &self.credential
+    }
+
+    /// The owner that this person's environments have.
+    pub(super) fn owner(&self) -> Owner {
+        Owner::new(&self.login, &self.issuer, &self.username)
     }
 
     /// What tells apart whoever may have different rights: whatever is remembered of somebody is remembered under it.

@@ -8,7 +8,7 @@ use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
 use serde_json::Value;
 use simulator::core::{Rendered, SLOT};
 
-use crate::paint::{self, BOLD, DIM, Mark, YELLOW, harmless_name, one_line};
+use crate::paint::{self, BOLD, DIM, Mark, YELLOW, harmless_name, one_line, style_of};
 use crate::subject::Subject;
 
 /// Status fields that have their own place in the tree.
@@ -47,7 +47,7 @@ fn head(subject: &Subject, composite: &Value, out: &mut dyn Write) -> io::Result
     }
     let phase = text(&composite["status"]["phase"]);
     if !phase.is_empty() {
-        let style = mark_of(&phase).style();
+        let style = style_of(mark_of(&phase));
         write!(out, "  {style}{phase}{style:#} {}", text(&composite["status"]["progress"]))?;
     }
     writeln!(out)?;

@@ -5,7 +5,7 @@ use function_paved_road::manifests;
 use k8s_schema::Violation;
 use serde_json::Value;
 
-use crate::suggest;
+use crossplane::suggest;
 
 /// Fields that Crossplane adds to the spec of a claim, and not to that of a composite in a namespace: there they stand below
 /// `crossplane`.

@@ -6,13 +6,13 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use kube::api::{DynamicObject, Patch, PatchParams};
+use paved_client::cluster::Kind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use super::environments::{Place, Whole, whole};
 use super::write::{self, Draft};
-use crate::cluster::Kind;
 use crate::portal::Portal;
 use crate::portal::answer::Answer;
 use crate::portal::extract::{Json, Path, Query, location};

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use k8s_openapi::api::core::v1::Secret;
+use paved_client::cluster::{Api, Kind, Segment};
+use paved_client::connection::secret_of;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::environments::Place;
-use crate::cluster::{Api, Kind, Segment};
-use crate::connect;
 use crate::portal::answer::Answer;
 use crate::portal::extract::Path;
 use crate::portal::live::View;
@@ -71,7 +71,7 @@ async fn read(
     let client = portal.clients.of(person)?;
     let object = kind.api(&client, Some(namespace)).get(name).await?;
     let view = View::of(&object, &kind.resource.plural);
-    let secret = connect::secret_of(&object, kind.name(), &view.name).ok_or_else(|| {
+    let secret = secret_of(&object, kind.name(), &view.name).ok_or_else(|| {
         Problem::not_found("This environment names no Secret for its connection details: set spec.writeConnectionSecretToRef.name.")
     })?;
     Segment::of(&secret)

@@ -7,17 +7,16 @@ use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kube::api::{DynamicObject, ListParams};
+use paved_client::cluster::{Kind, is_denied};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::cluster::{Kind, is_denied};
 use crate::documents::tidy;
 use crate::portal::Portal;
 use crate::portal::answer::Answer;
 use crate::portal::extract::{Path, Query, name};
 use crate::portal::live::{Entry, Key, View};
-use crate::portal::owner::Owner;
 use crate::portal::problem::{Absent, Problem, Refusals};
 use crate::portal::signed_in::SignedIn;
 use crate::portal::who::Person;
@@ -168,7 +167,7 @@ pub(in crate::portal) async fn list(
         wanted.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(found))
     };
     // `paved apply` does not know the portal's OpenID provider: it writes the username.
-    let is_mine = |owner: &String| *owner == Owner::of(&person).label();
+    let is_mine = |owner: &String| *owner == person.owner().label();
     let fits = |entry: &Entry| {
         let owner = which.owner.as_ref().is_none_or(|owner| {
             entry.owner.as_ref() == Some(owner)

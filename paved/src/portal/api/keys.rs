@@ -9,11 +9,11 @@ use function_paved_road::apis::gpu_workspace::MOST_KEYS;
 use function_paved_road::check::ssh_public_key;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
+use paved_client::cluster::Api;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::cluster::Api;
 use crate::portal::Portal;
 use crate::portal::answer::Answer;
 use crate::portal::extract::Json;
@@ -47,7 +47,7 @@ pub(in crate::portal) async fn get(
     State(portal): State<Arc<Portal>>,
     SignedIn(person): SignedIn,
 ) -> Result<Answer<Keys>, Problem> {
-    Ok(Answer(Keys { keys: of(&portal, &Owner::of(&person)).await? }))
+    Ok(Answer(Keys { keys: of(&portal, &person.owner()).await? }))
 }
 
 /// My keys are these, and no others.
@@ -77,7 +77,7 @@ pub(in crate::portal) async fn put(
         let message = format!("found {length} bytes; at most {LONGEST} are allowed in all");
         return Err(Problem::field("keys", message));
     }
-    let owner = Owner::of(&person);
+    let owner = person.owner();
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": name(&owner), "labels": {"app.kubernetes.io/managed-by": "paved-portal"}, "annotations": {ANNOTATION: owner.login}},
         "data": {DATA: lines.join("\n")}});

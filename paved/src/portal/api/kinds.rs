@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use paved_client::cluster;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::cluster;
 use crate::portal::Portal;
 use crate::portal::answer::Answer;
 use crate::portal::extract::{Path, Query, name};

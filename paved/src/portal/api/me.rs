@@ -9,7 +9,6 @@ use utoipa::ToSchema;
 use crate::portal::Portal;
 use crate::portal::address::PublicAddress;
 use crate::portal::answer::Answer;
-use crate::portal::owner::Owner;
 use crate::portal::problem::Refusals;
 use crate::portal::signed_in::SignedIn;
 use crate::portal::who::Credential;
@@ -54,7 +53,7 @@ pub(in crate::portal) async fn get(
         username: person.username().to_owned(),
         login: person.login().to_owned(),
         groups: person.groups().to_vec(),
-        owner: Owner::of(&person).label(),
+        owner: person.owner().label(),
         credential,
         expires,
         address: address.map(|Extension(PublicAddress(address))| address.to_string()),

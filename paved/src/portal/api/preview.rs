@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use k8s_schema::Violation;
 use kube::api::DynamicObject;
 use kube::core::ApiResource;
+use paved_client::cluster::{Api, Cluster, Kind, compositions};
 use serde::Serialize;
 use serde_json::Value;
 use simulator::core::{SLOT, rendered};
@@ -22,9 +23,7 @@ use utoipa::ToSchema;
 use super::changes::{Document, drafted};
 use super::environments::Place;
 use super::write::Draft;
-use crate::cluster::{Api, Cluster, Kind, compositions};
 use crate::discreet::without_secrets;
-use crate::failure::Failure;
 use crate::function;
 use crate::portal::Portal;
 use crate::portal::answer::Answer;
@@ -270,7 +269,7 @@ async fn configs(cluster: &Cluster) -> Result<Vec<Value>, Problem> {
     Ok(list.into_iter().map(complete).filter(is_our_config).collect())
 }
 
-fn unreadable(failure: &Failure) -> Problem {
+fn unreadable(failure: &impl std::fmt::Display) -> Problem {
     tracing::warn!(%failure, "a claim cannot be previewed");
     Problem::new(http::StatusCode::BAD_GATEWAY, "The cluster's Compositions cannot be read just now.")
 }

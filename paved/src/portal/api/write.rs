@@ -1,14 +1,14 @@
 //! Writing environments: under the person's own rights, with their name on it.
 
 use kube::api::{DeleteParams, DynamicObject, PostParams, Preconditions, PropagationPolicy};
+use paved_client::cluster::Kind;
 use serde_json::{Map, Value, json};
 
-use crate::cluster::Kind;
 use crate::portal::Portal;
 use crate::portal::extract::name;
 use crate::portal::kinds::{SECRET, connection_keys};
 use crate::portal::live::Key;
-use crate::portal::owner::{ANNOTATION, LABEL, Owner};
+use crate::portal::owner::{self, ANNOTATION, LABEL, Owner};
 use crate::portal::problem::Problem;
 use crate::portal::request::{BODY, REQUEST};
 use crate::portal::who::Person;
@@ -306,10 +306,10 @@ pub(in crate::portal) async fn owner(
     person: &Person,
     named: Option<&str>,
 ) -> Result<Owner, Problem> {
-    let own = Owner::of(person);
+    let own = person.owner();
     match named {
         Some(named) if named == own.label() => Ok(own),
-        named => Owner::named(portal, person, named).await,
+        named => owner::named(portal, person, named).await,
     }
 }
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::{StreamExt, stream};
+use paved_client::cluster::{Cluster, Found, Served};
+use paved_client::delete::Parts;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::{Entry, Left, Live, Part};
-use crate::cluster::{Cluster, Found, Served};
-use crate::delete::Parts;
 
 /// How often there is a round, and the first pause.
 const LOOK: Duration = Duration::from_secs(3);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use kube::api::DynamicObject;
+use paved_client::cluster::Kind;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use serde_json::Value;
@@ -15,7 +16,6 @@ use tokio::time::timeout;
 
 use super::known::Known;
 use super::{Left, View};
-use crate::cluster::Kind;
 use crate::portal::problem::Problem;
 
 /// How many changes a reader may be behind before it is dropped.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::environment::Environment;
+use paved_client::environment::Environment;
 
 /// An environment: what it is, and how it fares.
 #[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
@@ -172,7 +172,7 @@ impl View {
             labels: metadata.labels.clone().unwrap_or_default(),
             phase: seen.word().to_owned(),
             ready: seen.is_ready() && seen.is_current(),
-            failed: seen.mark() == crate::paint::Mark::Bad,
+            failed: seen.mark() == paved_client::environment::Mark::Bad,
             message: seen.sentence().to_owned(),
             progress: progress(&seen),
             endpoint: seen.endpoint(),

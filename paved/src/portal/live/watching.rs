@@ -6,11 +6,11 @@ use std::sync::Arc;
 use futures::StreamExt;
 use kube::api::{DynamicObject, TypeMeta};
 use kube::runtime::watcher::Event;
+use paved_client::cluster::{Cluster, Kind, cause, is_denied, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Key, Live};
-use crate::cluster::{Cluster, Kind, cause, is_denied, watch};
 use crate::portal::kinds::{Catalog, LOOK};
 
 /// Watches every kind, in a namespace or in all, for ever. Kinds that are installed later are watched within [`LOOK`].

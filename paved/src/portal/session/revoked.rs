@@ -12,10 +12,10 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::runtime::watcher::{Config, Event};
+use paved_client::cluster::{Api, Cluster, anew};
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::cluster::{Api, Cluster, anew};
 use crate::portal::problem::Problem;
 
 /// The ConfigMap.

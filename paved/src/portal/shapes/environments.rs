@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use paved_client::cluster::Kind;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{only, text};
-use crate::cluster::Kind;
 use crate::portal::Portal;
 use crate::portal::answer::Answer;
 use crate::portal::api::write::{Draft, name_fits};
@@ -72,7 +72,7 @@ async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Creating
     only(body, &["name", "nodeSize"])?;
     let asked = text(body, "name")?.ok_or_else(|| Problem::bad_request("Environment name is required."))?;
     let size = text(body, "nodeSize")?.unwrap_or("small");
-    let owner = Owner::of(person);
+    let owner = person.owner();
     let name = environment_name(asked, &owner)?;
     let kind = kinds(portal).into_iter().next();
     let kind = kind.ok_or_else(|| Problem::not_found("This cluster makes no application environments."))?;
@@ -119,8 +119,7 @@ mod tests {
 
     #[test]
     fn a_name_ends_in_whose_it_is() {
-        let name =
-            |asked: &str, login: &str| environment_name(asked, &Owner::of(&Person::for_tests(login, &[])));
+        let name = |asked: &str, login: &str| environment_name(asked, &Person::for_tests(login, &[]).owner());
         assert_eq!(name("shop", "ada").unwrap(), "shop-ada");
         assert_eq!(name("shop", "Ada@acme.io").unwrap(), "shop-ada-acme-io");
         for asked in ["Shop", "shop/../x", "a--b", "-a", &"a".repeat(63)] {

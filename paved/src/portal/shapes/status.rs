@@ -9,15 +9,15 @@ use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use paved_client::cluster::Kind;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tracing::{Instrument as _, Span};
 
 use super::environments::kinds;
-use crate::cluster::Kind;
 use crate::portal::Portal;
 use crate::portal::live::{Action, Entry, Next, Reader};
-use crate::portal::owner::{LABEL, Owner};
+use crate::portal::owner::LABEL;
 use crate::portal::problem::{Problem, Refusals};
 use crate::portal::request::REQUEST;
 use crate::portal::signed_in::person;
@@ -109,7 +109,7 @@ async fn introduced(portal: &Portal, socket: &mut WebSocket) -> Result<Arc<Perso
 }
 
 async fn follow(portal: &Portal, person: &Person, mut reader: Reader, mut socket: WebSocket) {
-    let owner = Owner::of(person).label();
+    let owner = person.owner().label();
     // Those that the client knows of, by their uid.
     let mut known = BTreeSet::new();
     let end = loop {

@@ -7,12 +7,12 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use function_paved_road::check::kubernetes;
 use kube::api::{DynamicObject, ListParams, VersionMatch};
+use paved_client::cluster::Kind;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{only, phase, text};
-use crate::cluster::Kind;
 use crate::portal::Portal;
 use crate::portal::answer::Answer;
 use crate::portal::api::environments::{find, visible};
@@ -20,7 +20,7 @@ use crate::portal::api::write::{self, Draft, name_fits};
 use crate::portal::extract::{Json, Path, location};
 use crate::portal::kinds::api;
 use crate::portal::live::Entry;
-use crate::portal::owner::{LABEL, Owner, hash, unique};
+use crate::portal::owner::{LABEL, hash, unique};
 use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
 use crate::portal::request::{BODY, REQUEST};
 use crate::portal::signed_in::SignedIn;
@@ -220,7 +220,7 @@ impl<'b> Wanted<'b> {
 
 async fn make(portal: &Portal, person: &Person, headers: &HeaderMap, body: &Value) -> Result<Job, Problem> {
     let wanted = Wanted::of(body)?;
-    let owner = Owner::of(person);
+    let owner = person.owner();
     let key = key(headers)?;
     let job_id = match &key {
         Some(key) => hash(&[&owner.hash(), key], 16),
@@ -326,7 +326,7 @@ pub(in crate::portal) async fn job_of(
     let claims = ListParams::default().labels(&format!("{REQUEST}={job_id}"));
     let found = find(&portal, &person, &kinds(&portal), &claims).await?;
     // Whoever can write where I see could put a job of mine on a claim of theirs.
-    let own = Owner::of(&person).label();
+    let own = person.owner().label();
     let is_mine = |object: &DynamicObject| label(object, LABEL) == Some(&own);
     let mine = found.iter().find(|(_, object)| is_mine(object)).or_else(|| found.first());
     mine.map(|(_, object)| Answer(job(&job_id, object))).ok_or_else(absent)

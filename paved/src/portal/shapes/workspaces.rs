@@ -5,12 +5,12 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use kube::api::ListParams;
+use paved_client::cluster::Kind;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{only, phase, text};
-use crate::cluster::Kind;
 use crate::portal::Portal;
 use crate::portal::answer::Answer;
 use crate::portal::api::environments::{find, visible};
@@ -18,7 +18,7 @@ use crate::portal::api::keys;
 use crate::portal::api::write::{self, Draft};
 use crate::portal::extract::{Json, Path, name};
 use crate::portal::live::Entry;
-use crate::portal::owner::{LABEL, Owner, unique};
+use crate::portal::owner::{self, LABEL, Owner, unique};
 use crate::portal::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
 use crate::portal::signed_in::SignedIn;
 use crate::portal::who::Person;
@@ -107,7 +107,7 @@ async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Value, P
     let body = body.as_object().unwrap_or(&none);
     only(body, &["owner", "instanceType", "opencvVersion"])?;
     let named = text(body, "owner")?.ok_or_else(|| Problem::bad_request("Owner field is required."))?;
-    let owner = Owner::named(portal, person, Some(named)).await?;
+    let owner = owner::named(portal, person, Some(named)).await?;
     let kind = kinds(portal).into_iter().next();
     let kind = kind.ok_or_else(|| Problem::not_found("This cluster makes no workspaces."))?;
     let namespace = portal.namespaces.choose(&portal.access, person, &kind, None).await?;
@@ -174,7 +174,7 @@ async fn remove(portal: &Portal, person: &Person, asked: &str) -> Result<(), Pro
     let absent = || Problem::not_found("Workspace not found.");
     name("name", asked).map_err(|_| absent())?;
     // One's own first: the same name may be somebody else's in another namespace.
-    let own = Owner::of(person).label();
+    let own = person.owner().label();
     let called = ListParams::default().fields(&format!("metadata.name={asked}"));
     let (mine, others): (Vec<_>, Vec<_>) =
         find(portal, person, &kinds(portal), &called).await?.into_iter().partition(|(_, object)| {
@@ -206,11 +206,11 @@ mod tests {
             ("system:serviceaccount:ci:builder", "system-serviceaccount-ci-builder"),
             ("äda", "da"),
         ] {
-            assert_eq!(parameter(&Owner::of(&Person::for_tests(login, &[]))), owner);
+            assert_eq!(parameter(&Person::for_tests(login, &[]).owner()), owner);
         }
-        let nameless = Owner::of(&Person::for_tests("ä", &[]));
+        let nameless = Person::for_tests("ä", &[]).owner();
         assert_eq!(parameter(&nameless), nameless.label());
-        assert_eq!(parameter(&Owner::of(&Person::for_tests(&"a".repeat(300), &[]))).len(), OWNER);
+        assert_eq!(parameter(&Person::for_tests(&"a".repeat(300), &[]).owner()).len(), OWNER);
     }
 
     #[test]

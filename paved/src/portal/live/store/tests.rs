@@ -1,8 +1,8 @@
 #![allow(clippy::unwrap_used)]
+use paved_client::samples::kinds;
 use serde_json::json;
 
 use super::*;
-use crate::cluster::tests::kinds;
 use crate::portal::live::Part;
 
 fn kind() -> Arc<Kind> {
