@@ -6,6 +6,7 @@ use anstyle::Style;
 use function_paved_road::error::FieldError;
 use k8s_schema::Violation;
 use paved_client::wait::Ending;
+use paved_render::subject::step::NoStep;
 
 use crate::paint;
 
@@ -186,6 +187,12 @@ impl From<paved_client::Failure> for Failure {
             Client::Declined { what, message } => Self::Declined { what, message },
             Client::NoAccess { message, check } => Self::NoAccess { message, check },
         }
+    }
+}
+
+impl From<NoStep> for Failure {
+    fn from(failure: NoStep) -> Self {
+        Self::Usage(failure.to_string())
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use jiff::Timestamp;
 use paved_client::cluster::{Cluster, Found, Kinds, find};
-use paved_client::environment::Environment;
+use paved_client::environment::{Environment, tidy};
 use paved_client::wait::{Seen, Watched};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -47,8 +47,8 @@ pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), 
         Some(Listing::Name) => {
             writeln!(console.out, "{}", list::name(&found.kind, &found.object))?;
         }
-        Some(Listing::Json) => documents::print(&documents::tidy(&found.object), Format::Json, console)?,
-        Some(Listing::Yaml) => documents::print(&documents::tidy(&found.object), Format::Yaml, console)?,
+        Some(Listing::Json) => documents::print(&tidy(&found.object), Format::Json, console)?,
+        Some(Listing::Yaml) => documents::print(&tidy(&found.object), Format::Yaml, console)?,
     }
     Ok(())
 }

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 
 use function_paved_road::function::CONDITION;
 use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
+use paved_render::subject::Subject;
 use serde_json::Value;
 use simulator::core::{Rendered, SLOT};
 
 use crate::paint::{self, BOLD, DIM, Mark, YELLOW, harmless_name, one_line, style_of};
-use crate::subject::Subject;
 
 /// Status fields that have their own place in the tree.
 const SHOWN_ELSEWHERE: [&str; 8] = [

@@ -8,11 +8,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kube::api::{DynamicObject, ListParams};
 use paved_client::cluster::{Kind, is_denied};
+use paved_client::environment::tidy;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::documents::tidy;
 use crate::portal::Portal;
 use crate::portal::answer::Answer;
 use crate::portal::extract::{Path, Query, name};

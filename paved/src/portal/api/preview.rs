@@ -2,6 +2,7 @@
 //! in this process with the cluster's own Composition and Settings.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -14,26 +15,26 @@ use k8s_schema::Violation;
 use kube::api::DynamicObject;
 use kube::core::ApiResource;
 use paved_client::cluster::{Api, Cluster, Kind, compositions};
+use paved_render::discreet::without_secrets;
+use paved_render::function;
+use paved_render::subject::Stored;
+use paved_render::subject::observed::Observed;
+use paved_render::subject::step::{CONFIG, CONFIG_VERSION, Step, is_our_config};
+use paved_render::{SLOT, rendered};
 use serde::Serialize;
 use serde_json::Value;
-use simulator::core::{SLOT, rendered};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use utoipa::ToSchema;
 
 use super::changes::{Document, drafted};
 use super::environments::Place;
 use super::write::Draft;
-use crate::discreet::without_secrets;
-use crate::function;
 use crate::portal::Portal;
 use crate::portal::answer::Answer;
 use crate::portal::extract::{Json, Path};
 use crate::portal::live::Part;
 use crate::portal::problem::{Absent, FieldError, Problem, Refusals, Unfit};
 use crate::portal::signed_in::SignedIn;
-use crate::subject::Stored;
-use crate::subject::observed::Observed;
-use crate::subject::step::{CONFIG, CONFIG_VERSION, Step, is_our_config};
 
 /// How many claims are composed at once: it takes a processor each.
 const AT_ONCE: usize = 2;
@@ -269,7 +270,7 @@ async fn configs(cluster: &Cluster) -> Result<Vec<Value>, Problem> {
     Ok(list.into_iter().map(complete).filter(is_our_config).collect())
 }
 
-fn unreadable(failure: &impl std::fmt::Display) -> Problem {
+fn unreadable(failure: &impl Display) -> Problem {
     tracing::warn!(%failure, "a claim cannot be previewed");
     Problem::new(http::StatusCode::BAD_GATEWAY, "The cluster's Compositions cannot be read just now.")
 }

@@ -125,7 +125,7 @@ async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Value, P
     }
     let draft = Draft::new(kind, namespace, name, &owner, json!({"parameters": parameters}));
     let object = draft.create(portal, person, false).await?;
-    Ok(crate::documents::tidy(&object))
+    Ok(paved_client::environment::tidy(&object))
 }
 
 /// The owner as the claim takes one: a login, and a dash for whatever no login has, as the names of Kubernetes' own accounts do.

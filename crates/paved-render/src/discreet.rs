@@ -5,11 +5,11 @@ use function_paved_road::check::{Refused, location};
 use k8s_schema::Violation;
 use serde_json::Value;
 
-use crate::yaml::Written;
+use crate::Written;
 
 /// The same violation of `object`. A URL of a chart or of a Git repository is refused in the function's words, which say why;
 /// of any other URL neither what stands before its @ nor its query is shown.
-pub(crate) fn discreet(violation: Violation, object: &Value) -> Violation {
+pub fn discreet(violation: Violation, object: &Value) -> Violation {
     let pointer = format!("/{}", violation.path.replace(['.', '['], "/").replace(']', ""));
     let Some(value) = object.pointer(&pointer).and_then(Value::as_str) else { return violation };
     let message = match location(&violation.message, value) {
@@ -20,7 +20,7 @@ pub(crate) fn discreet(violation: Violation, object: &Value) -> Violation {
 }
 
 /// A fatal result's field, and what is said of it.
-pub(crate) fn fatal_violation(message: &str) -> Violation {
+pub fn fatal_violation(message: &str) -> Violation {
     let is_path = |path: &str| {
         !path.contains(' ') && ["metadata.", "spec.", "settings."].iter().any(|root| path.starts_with(root))
     };
@@ -29,7 +29,7 @@ pub(crate) fn fatal_violation(message: &str) -> Violation {
 }
 
 /// A violation that quotes a number, or another plain value, as it is written in its file: `4.10` and not 4.1.
-pub(crate) fn as_written(violation: Violation, written: &Written) -> Violation {
+pub fn as_written(violation: Violation, written: &Written) -> Violation {
     const IN_QUOTES: &str = ", in quotes";
     let Some(text) = written.get(&violation.path) else { return violation };
     let Some((_, rest)) = violation.message.strip_prefix("found ").and_then(|found| found.split_once("; "))
@@ -44,7 +44,7 @@ pub(crate) fn as_written(violation: Violation, written: &Written) -> Violation {
 }
 
 /// An object without the values of Secrets, its own or those of a Secret that it wraps.
-pub(crate) fn without_secrets(object: &mut Value) {
+pub fn without_secrets(object: &mut Value) {
     if let Some(wrapped) = object.pointer_mut("/spec/forProvider/manifest") {
         without_secrets(wrapped);
     }

@@ -62,7 +62,7 @@ const NEEDS: [Needs; 5] = [
 ];
 
 /// The kinds of providers that an API composes, and whether for everybody.
-pub(crate) fn composed(api: &dyn AnyApi, flavour: Flavour) -> Vec<(&'static Kind, bool)> {
+pub fn composed(api: &dyn AnyApi, flavour: Flavour) -> Vec<(&'static Kind, bool)> {
     let Some(needs) = NEEDS.iter().find(|needs| needs.api == api.info().name) else { return Vec::new() };
     let name = needs.api;
     let in_claims = if flavour == Flavour::Claims { needs.in_claims } else { &[] };
@@ -79,7 +79,7 @@ pub(crate) fn composed(api: &dyn AnyApi, flavour: Flavour) -> Vec<(&'static Kind
 }
 
 /// Where what is composed of it lives.
-pub(crate) fn scope(flavour: Flavour) -> Scope {
+pub fn scope(flavour: Flavour) -> Scope {
     match flavour {
         Flavour::Claims => Scope::LegacyCluster,
         Flavour::Namespaced => Scope::Namespaced,
@@ -87,7 +87,7 @@ pub(crate) fn scope(flavour: Flavour) -> Scope {
 }
 
 /// The package that serves a kind.
-pub(crate) fn package(kind: &Kind) -> String {
+pub fn package(kind: &Kind) -> String {
     let of = |family: &str| format!("provider-{family}-{}", kind.service);
     match kind.provider {
         Provider::Aws => of("aws"),
@@ -100,7 +100,7 @@ pub(crate) fn package(kind: &Kind) -> String {
 }
 
 /// The packages that a kind cannot do without: the one that serves it, and the one that its family shares.
-pub(crate) fn packages(kind: &Kind) -> Vec<String> {
+pub fn packages(kind: &Kind) -> Vec<String> {
     let family = match kind.provider {
         Provider::Aws => Some("provider-family-aws"),
         Provider::Gcp => Some("provider-family-gcp"),

@@ -5,7 +5,7 @@ use function_sdk_rust::proto::v1::RunFunctionResponse;
 use serde_json::Value;
 
 /// What is wrong with a setting that has the image, and what to do. `field` is below `gpuWorkspace.amis`.
-pub(crate) fn advice(field: &str, region: &str) -> String {
+pub fn advice(field: &str, region: &str) -> String {
     format!(
         "gpuWorkspace.amis.{field} is {PLACEHOLDER_IMAGE}, a placeholder; find an image with `aws ssm get-parameter --region \
          {region} --name /aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id --query \
@@ -14,7 +14,7 @@ pub(crate) fn advice(field: &str, region: &str) -> String {
 }
 
 /// Advice for each machine that a response asks for with the image.
-pub(crate) fn of_response(response: &RunFunctionResponse) -> Vec<String> {
+pub fn of_response(response: &RunFunctionResponse) -> Vec<String> {
     let resources = response.desired.iter().flat_map(|desired| desired.resources.values());
     let objects = resources.filter_map(|resource| serde_json::to_value(resource.resource.as_ref()?).ok());
     let machines = objects.filter(|object| {
@@ -29,7 +29,7 @@ pub(crate) fn of_response(response: &RunFunctionResponse) -> Vec<String> {
 }
 
 /// Advice for each field of Settings that has the image.
-pub(crate) fn of_settings(settings: &Value) -> Vec<String> {
+pub fn of_settings(settings: &Value) -> Vec<String> {
     let regions = settings["gpuWorkspace"]["amis"].as_object();
     let mut all = Vec::new();
     for (region, images) in regions.into_iter().flatten() {

@@ -5,7 +5,6 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use function_paved_road::apis::Flavour;
 use function_paved_road::models::{KINDS, Scope};
@@ -13,9 +12,6 @@ use serde_json::{Value, json};
 use simulator::core::SLOT;
 
 use super::kind::{self, Target};
-use crate::Console;
-use crate::failure::Failure;
-use crate::files::Inputs;
 use crate::providers;
 
 const COMPOSITE: &str = "crossplane.io/composite";
@@ -23,12 +19,9 @@ const CLAIM_NAME: &str = "crossplane.io/claim-name";
 const CLAIM_NAMESPACE: &str = "crossplane.io/claim-namespace";
 const CONNECTION: &str = "connection.crossplane.io/v1alpha1";
 
-/// So many documents are named in a note.
-const NAMED: usize = 5;
-
 /// What is observed, and whether an environment has used it.
 #[derive(Default)]
-pub(crate) struct Observed(Vec<Seen>);
+pub struct Observed(Vec<Seen>);
 
 /// An observed document.
 struct Seen {
@@ -47,54 +40,32 @@ pub(super) struct Whose<'a> {
     pub(super) name: &'a str,
 }
 
-/// The documents of all files and folders.
-pub(crate) fn read(
-    paths: &[PathBuf],
-    inputs: &Inputs,
-    console: &mut Console<'_>,
-) -> Result<Observed, Failure> {
-    let mut seen = Vec::new();
-    for path in paths {
-        for document in inputs.read(path, console)? {
-            let title = document.title();
-            seen.push(Seen { value: document.value, title, used: Cell::new(false) });
-        }
-    }
-    Ok(Observed(seen))
-}
-
 impl Observed {
     /// Documents that come from elsewhere than files.
-    pub(crate) fn of(documents: Vec<Value>) -> Self {
+    pub fn of(documents: Vec<Value>) -> Self {
         let seen = |value| Seen { value, title: String::new(), used: Cell::new(false) };
         Self(documents.into_iter().map(seen).collect())
     }
 
+    /// Documents of files, each with file, kind and name for messages.
+    pub fn titled(documents: Vec<(Value, String)>) -> Self {
+        let seen = |(value, title)| Seen { value, title, used: Cell::new(false) };
+        Self(documents.into_iter().map(seen).collect())
+    }
+
     /// Whether nothing is observed at all.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Says which documents belong to no environment that was looked at: what is composed, claims and composites of
-    /// ours, and connection Secrets. A function may ask for anything else.
-    pub(crate) fn tell_unused(&self, console: &mut Console<'_>) -> Result<(), Failure> {
+    /// The titles of documents that belong to no environment that was looked at: what is composed, claims and composites
+    /// of ours, and connection Secrets. A function may ask for anything else.
+    pub fn unused(&self) -> Vec<&str> {
         let belongs = |value: &Value| {
             is_composed(value) || kind::find(value).is_ok() || is_secret(value) && value["type"] == CONNECTION
         };
-        let unused: Vec<&str> = self
-            .0
-            .iter()
-            .filter(|seen| !seen.used.get() && belongs(&seen.value))
-            .map(|seen| seen.title.as_str())
-            .collect();
-        if unused.is_empty() {
-            return Ok(());
-        }
-        let more = unused.len().saturating_sub(NAMED);
-        let more = if more == 0 { String::new() } else { format!(", and {more} more") };
-        let named = unused[..unused.len().min(NAMED)].join(", ");
-        writeln!(console.err, "note: observed, but of none of these environments: {named}{more}")?;
-        Ok(())
+        let unused = self.0.iter().filter(|seen| !seen.used.get() && belongs(&seen.value));
+        unused.map(|seen| seen.title.as_str()).collect()
     }
 
     /// The claim or composite itself, as the cluster has it.

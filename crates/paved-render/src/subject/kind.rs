@@ -20,28 +20,30 @@ const OF_CLAIMS: [&str; 7] = [
 ];
 
 /// What a document asks for.
-pub(crate) struct Target {
-    pub(crate) api: &'static dyn AnyApi,
-    pub(crate) flavour: Flavour,
+pub struct Target {
+    /// The API.
+    pub api: &'static dyn AnyApi,
+    /// The flavour of the API.
+    pub flavour: Flavour,
     /// Whether it is a claim, rather than a composite.
-    pub(crate) is_claim: bool,
+    pub is_claim: bool,
     /// The API group; a company can use one of its own.
-    pub(crate) group: String,
+    pub group: String,
 }
 
 impl Target {
     /// The kind of the document.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         if self.is_claim { self.api.info().claim.kind } else { self.composite() }
     }
 
     /// Whether objects of the document's kind live in a namespace.
-    pub(crate) fn is_namespaced(&self) -> bool {
+    pub fn is_namespaced(&self) -> bool {
         self.is_claim || self.flavour == Flavour::Namespaced
     }
 
     /// What is said of a namespace in a document whose kind is cluster-scoped.
-    pub(crate) fn ignored_namespace(&self, document: &Value) -> Option<String> {
+    pub fn ignored_namespace(&self, document: &Value) -> Option<String> {
         let found = document["metadata"]["namespace"].as_str().filter(|_| !self.is_namespaced())?;
         let kind = self.kind();
         Some(format!(
@@ -50,23 +52,23 @@ impl Target {
     }
 
     /// The kind of the composite.
-    pub(crate) fn composite(&self) -> &'static str {
+    pub fn composite(&self) -> &'static str {
         manifests::names(self.api.info(), self.flavour).kind
     }
 
     /// The XRD that defines the document's kind.
-    pub(crate) fn xrd(&self) -> Value {
+    pub fn xrd(&self) -> Value {
         manifests::xrd(self.api, self.flavour, &self.group)
     }
 }
 
 /// Finds what a document asks for; a violation says what is known.
-pub(crate) fn find(document: &Value) -> Result<Target, Violation> {
+pub fn find(document: &Value) -> Result<Target, Violation> {
     find_in(document, None)
 }
 
 /// The same where a cluster or a Composition tells the flavour that the document [leaves open](is_open).
-pub(crate) fn find_in(document: &Value, told: Option<Flavour>) -> Result<Target, Violation> {
+pub fn find_in(document: &Value, told: Option<Flavour>) -> Result<Target, Violation> {
     let target = of_kind(document, told)?;
     let api_version = document["apiVersion"].as_str().unwrap_or_default();
     let allowed = manifests::api_version(&target.group);
@@ -79,7 +81,7 @@ pub(crate) fn find_in(document: &Value, told: Option<Flavour>) -> Result<Target,
 
 /// A document as it was meant, where [`find`] refuses its apiVersion, or a kind that is nearly one of ours: what else is wrong with it
 /// can be told, too.
-pub(crate) fn as_meant(document: &Value) -> Option<Value> {
+pub fn as_meant(document: &Value) -> Option<Value> {
     let mut meant = document.clone();
     let (kind, known) = (document["kind"].as_str()?, known());
     if !known.contains(&kind) {
@@ -107,7 +109,7 @@ fn of_kind(document: &Value, told: Option<Flavour>) -> Result<Target, Violation>
 
 /// Whether a company may have the document's kind in either flavour: some claims are called as the composites in a namespace are,
 /// and a group of its own tells nothing.
-pub(crate) fn is_open(document: &Value) -> bool {
+pub fn is_open(document: &Value) -> bool {
     let kind = document["kind"].as_str().unwrap_or_default();
     let group = document["apiVersion"].as_str().unwrap_or_default().split('/').next().unwrap_or_default();
     let mut infos = APIS.iter().map(|api| api.info());
@@ -146,7 +148,7 @@ fn flavour(api: &dyn AnyApi, kind: &str, group: &str, document: &Value) -> Flavo
 }
 
 /// Whether a group is one of ours, or was meant to be.
-pub(crate) fn is_our_group(group: &str) -> bool {
+pub fn is_our_group(group: &str) -> bool {
     let near = |flavour: &Flavour| strsim::damerau_levenshtein(flavour.default_group(), group) <= 1;
     Flavour::ALL.iter().any(near)
 }
@@ -156,7 +158,7 @@ fn namespaced_group() -> &'static str {
 }
 
 /// All kinds that people write.
-pub(crate) fn known() -> Vec<&'static str> {
+pub fn known() -> Vec<&'static str> {
     let claims = APIS.iter().map(|api| api.info().claim.kind);
     let mut known: Vec<_> = claims.chain(function_paved_road::apis::kinds()).collect();
     known.sort_unstable();

@@ -8,15 +8,15 @@ use jiff::Timestamp;
 use serde_json::Value;
 use simulator::core::{RunError, World};
 
+use crate::Written;
 use crate::discreet::{as_written, fatal_violation};
-use crate::yaml::Written;
 
 /// What is said of a GPU workspace that no network may reach.
-pub(crate) const CLOSED: &str = "nobody can connect by SSH, because no network is allowed: only AWS Session \
+pub const CLOSED: &str = "nobody can connect by SSH, because no network is allowed: only AWS Session \
     Manager works, which `paved connect` then uses. spec.parameters.allowedCidrs allows networks";
 
 /// Runs the function on a world as core would, with the operating system's random numbers.
-pub(crate) fn answer(world: &World, input: &Value, now: Timestamp) -> Result<RunFunctionResponse, String> {
+pub fn answer(world: &World, input: &Value, now: Timestamp) -> Result<RunFunctionResponse, String> {
     let mut broken = None;
     let mut random = |buffer: &mut [u8]| broken = getrandom::fill(buffer).err().or(broken);
     let response = answer_with(world, input, Outside { now, random: &mut random })?;
@@ -24,7 +24,7 @@ pub(crate) fn answer(world: &World, input: &Value, now: Timestamp) -> Result<Run
 }
 
 /// The same with random numbers of the caller's.
-pub(crate) fn answer_with(
+pub fn answer_with(
     world: &World,
     input: &Value,
     mut outside: Outside<'_>,
@@ -36,7 +36,7 @@ pub(crate) fn answer_with(
 }
 
 /// Why a response composes nothing, in one line: all its fatal results, which quote numbers as they are written.
-pub(crate) fn fatal(response: &RunFunctionResponse, written: &Written) -> Option<String> {
+pub fn fatal(response: &RunFunctionResponse, written: &Written) -> Option<String> {
     let fatal = response.results.iter().filter(|result| result.severity() == Severity::Fatal);
     let quoted = |message: &str| as_written(fatal_violation(message), written).to_string();
     let messages: Vec<String> = fatal.map(|result| quoted(&result.message)).collect();
@@ -44,7 +44,7 @@ pub(crate) fn fatal(response: &RunFunctionResponse, written: &Written) -> Option
 }
 
 /// What a user should know of a composed environment, although nothing is wrong with it.
-pub(crate) fn advice(world: &World, response: &RunFunctionResponse) -> Option<&'static str> {
+pub fn advice(world: &World, response: &RunFunctionResponse) -> Option<&'static str> {
     let kind = world.composite()["kind"].as_str().unwrap_or_default();
     let is_workspace = apis::find(kind).is_some_and(|api| api.info().name == "gpu-workspace");
     let slots = &response.desired.as_ref()?.resources;
@@ -53,7 +53,7 @@ pub(crate) fn advice(world: &World, response: &RunFunctionResponse) -> Option<&'
 }
 
 /// Whether what is refused is the platform team's.
-pub(crate) fn is_about_settings(response: &RunFunctionResponse) -> bool {
+pub fn is_about_settings(response: &RunFunctionResponse) -> bool {
     let of_settings = Error::InvalidSettings(Vec::new()).reason();
     let condition = response.conditions.iter().find(|condition| condition.r#type == CONDITION);
     condition.is_some_and(|condition| condition.reason == of_settings)
