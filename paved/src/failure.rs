@@ -190,6 +190,16 @@ impl From<paved_client::Failure> for Failure {
     }
 }
 
+impl From<paved_portal::Failure> for Failure {
+    fn from(failure: paved_portal::Failure) -> Self {
+        match failure {
+            paved_portal::Failure::Usage(message) => Self::Usage(message),
+            paved_portal::Failure::Cluster(failure) => failure.into(),
+            paved_portal::Failure::Listener(error) => Self::Output(error),
+        }
+    }
+}
+
 impl From<NoStep> for Failure {
     fn from(failure: NoStep) -> Self {
         Self::Usage(failure.to_string())

@@ -18,7 +18,6 @@ mod live;
 mod outputs;
 mod paint;
 mod platform;
-mod portal;
 mod prepare;
 mod preview;
 mod publish;
@@ -26,7 +25,6 @@ mod show;
 mod status;
 mod stop;
 mod stream;
-
 mod validate;
 mod wait;
 mod yaml;
@@ -147,11 +145,16 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
 
 /// The portal serves many at once: on all processors.
 fn portal(args: &cli::Portal, console: &mut Console<'_>) -> Result<(), Failure> {
+    if args.flags.print_openapi {
+        let description = paved_portal::description().map_err(io::Error::other)?;
+        writeln!(console.out, "{description}")?;
+        return Ok(());
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let done = runtime.block_on(portal::run(args, console));
+    let done = runtime.block_on(paved_portal::run(&args.flags, &(&args.access).into()));
     // What still goes on in the background holds nothing that anybody waits for.
     runtime.shutdown_background();
-    done
+    Ok(done?)
 }
 
 /// The flags, for manual pages and completions.

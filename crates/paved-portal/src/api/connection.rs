@@ -1,0 +1,86 @@
+//! `…/connection`: what only those know who may read the Secret. On request only, with a line in the log, and never kept.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use k8s_openapi::api::core::v1::Secret;
+use paved_client::cluster::{Api, Kind, Segment};
+use paved_client::connection::secret_of;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::environments::Place;
+use crate::answer::Answer;
+use crate::extract::Path;
+use crate::live::View;
+use crate::problem::{Absent, Problem, Refusals};
+use crate::signed_in::SignedIn;
+use crate::who::Person;
+use crate::{AUDIT, Portal};
+
+/// An environment's connection details.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Connection {
+    /// The Secret's name.
+    secret: String,
+    /// What it holds, as text.
+    values: BTreeMap<String, String>,
+}
+
+/// The connection details of an environment.
+///
+/// A POST, so that no other site's link and no cache asks for them.
+#[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/connection", operation_id = "revealConnection", tag = "environments", params(Place),
+    responses((status = 200, description = "The details.", body = Connection), Refusals, Absent))]
+pub(crate) async fn reveal(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+    Path(place): Path<Place>,
+) -> Result<Answer<Connection>, Problem> {
+    let (kind, namespace, name) = place.read(&portal)?;
+    let answer = read(&portal, &person, &kind, namespace, name).await;
+    let outcome = match &answer {
+        Ok(_) => "revealed",
+        Err(problem) if problem.status() == StatusCode::NOT_FOUND => "absent",
+        Err(_) => "refused",
+    };
+    // Whatever the log's level is.
+    tracing::info!(
+        target: AUDIT,
+        audit = "connection",
+        user = person.username(),
+        kind = kind.full_name(),
+        namespace,
+        name,
+        secret = answer.as_ref().ok().map(|details| details.secret.as_str()),
+        outcome,
+        "connection details were asked for"
+    );
+    answer.map(Answer)
+}
+
+async fn read(
+    portal: &Portal,
+    person: &Person,
+    kind: &Kind,
+    namespace: &str,
+    name: &str,
+) -> Result<Connection, Problem> {
+    let client = portal.clients.of(person)?;
+    let object = kind.api(&client, Some(namespace)).get(name).await?;
+    let view = View::of(&object, &kind.resource.plural);
+    let secret = secret_of(&object, kind.name(), &view.name).ok_or_else(|| {
+        Problem::not_found("This environment names no Secret for its connection details: set spec.writeConnectionSecretToRef.name.")
+    })?;
+    Segment::of(&secret)
+        .map_err(|error| Problem::field("spec.writeConnectionSecretToRef.name", error.to_string()))?;
+    let answer = Api::<Secret>::namespaced(client, namespace).get_opt(&secret).await;
+    let found = answer?.ok_or_else(|| {
+        Problem::not_found(format!("There is no Secret {secret} with connection details yet."))
+    })?;
+    let values = found.data.unwrap_or_default().into_iter();
+    let values = values.filter_map(|(key, value)| Some((key, String::from_utf8(value.0).ok()?))).collect();
+    Ok(Connection { secret, values })
+}

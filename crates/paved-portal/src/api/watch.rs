@@ -1,0 +1,100 @@
+//! `/api/v1/watch`: environments as they change, as Server-Sent Events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tracing::Instrument as _;
+
+use crate::Portal;
+use crate::live::{Action, Next, Reader};
+use crate::problem::{Crowded, Problem, Refusals};
+use crate::signed_in::SignedIn;
+use crate::streams::End;
+
+/// How long a browser waits before it comes back.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// How long a client may take to read an event before it counts as slow.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Environments as they change, as Server-Sent Events.
+///
+/// First `snapshot` (`{"total"}`, whatever was known before is void) and an `added` for each, or what was
+/// missed since `Last-Event-ID`; then `synced`; then `added`, `modified` and `deleted` as they happen. `heartbeat` says that the line
+/// stands; `reset` (`{"reason"}`) that it ends, and that one may come back unless one has signed out.
+#[utoipa::path(get, path = "/api/v1/watch", operation_id = "watchEnvironments", tag = "environments",
+    params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was read.")),
+    responses((status = 200, description = "Events.", body = String, content_type = "text/event-stream"), Refusals, Crowded))]
+pub(crate) async fn watch(
+    State(portal): State<Arc<Portal>>,
+    SignedIn(person): SignedIn,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let reader = Reader::new(&portal, &person, last).await?;
+    // An event, and the last word.
+    let (events, mut told) = mpsc::channel(2);
+    tokio::spawn(tell(portal, reader, events).in_current_span());
+    let events = stream::poll_fn(move |cx| told.poll_recv(cx).map(|event| event.map(Ok::<_, Infallible>)));
+    let mut response = Sse::new(events).into_response();
+    // A proxy that gathers what it passes on would hold events back.
+    let buffering = HeaderName::from_static("x-accel-buffering");
+    response.headers_mut().insert(buffering, HeaderValue::from_static("no"));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// Tells a client what a reader reads, for as long as the client takes it. A body cannot know: while the line is full, nobody asks it for
+/// more.
+async fn tell(portal: Arc<Portal>, mut reader: Reader, events: mpsc::Sender<Event>) {
+    // However full the line is, there is a place for why it ends.
+    let Ok(last) = events.clone().reserve_owned().await else { return };
+    let end = loop {
+        let next = tokio::select! {
+            next = reader.next() => next,
+            () = events.closed() => return,
+        };
+        if let Next::End(end) = next {
+            break end;
+        }
+        match timeout(PATIENCE, events.send(event(&next, &reader))).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return,
+            Err(_) => break End::Slow,
+        }
+    };
+    portal.metrics.ended(end);
+    last.send(event(&Next::End(end), &reader));
+}
+
+/// An event. A snapshot takes back the id that was told before it, and what is part of one has none: whoever loses the line amid it begins
+/// anew.
+fn event(next: &Next, reader: &Reader) -> Event {
+    let named = |name: &str| Event::default().event(name);
+    match next {
+        Next::Snapshot(total) => {
+            named("snapshot").id("").retry(RETRY).data(json!({"total": total}).to_string())
+        }
+        Next::Present(entry) => named("added").data(&entry.text),
+        Next::Synced => named("synced").id(reader.id()).data("{}"),
+        Next::Beat => named("heartbeat").id(reader.id()).data("{}"),
+        Next::Change(change) => {
+            let name = match change.action {
+                Action::Added => "added",
+                Action::Modified => "modified",
+                Action::Deleted => "deleted",
+            };
+            named(name).id(reader.id()).data(&change.entry.text)
+        }
+        Next::End(end) => named("reset").data(json!({"reason": end.word()}).to_string()),
+    }
+}

@@ -1,0 +1,191 @@
+//! `/ws/status/`: application environments of mine as they change, by WebSocket.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use paved_client::cluster::Kind;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tracing::{Instrument as _, Span};
+
+use super::environments::kinds;
+use crate::Portal;
+use crate::live::{Action, Entry, Next, Reader};
+use crate::owner::LABEL;
+use crate::problem::{Problem, Refusals};
+use crate::request::REQUEST;
+use crate::signed_in::person;
+use crate::streams::{End, Stranger};
+use crate::who::{Person, Token};
+
+/// How long a client may take to send its first message, where it comes without anything else.
+const FIRST: Duration = Duration::from_secs(10);
+
+/// How long a client may take to read a message before it counts as slow.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long it may take until it is known what a client may see: as long as any answer.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// The largest message of a client's, in bytes: a token.
+const LARGEST: usize = 16 * 1024;
+
+/// Not signed in.
+const UNAUTHORIZED: u16 = 4401;
+
+/// Application environments of mine as they change, by WebSocket.
+///
+/// Messages are `{requestId, name, status, eventType}`. What there is comes first, as ADDED.
+/// Who I am says the session, or the header Authorization, or a first message `{"token": "…"}`; a token in the URL is ignored.
+#[utoipa::path(get, path = "/ws/status/", operation_id = "watchApplicationEnvironments", tag = "application environments",
+    responses((status = 101, description = "A WebSocket."), Refusals))]
+pub(crate) async fn status(
+    State(portal): State<Arc<Portal>>,
+    headers: HeaderMap,
+    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+) -> Result<Response, Problem> {
+    let upgrade = upgrade.map_err(|_| Problem::bad_request("Here is a WebSocket, and nothing else."))?;
+    let who = match person(&portal, &headers).await? {
+        Some(person) => Who::Known(person),
+        None => Who::Unknown(portal.streams.admit()?),
+    };
+    let upgrade = upgrade.max_message_size(LARGEST).max_frame_size(LARGEST);
+    // A token is all that comes, and messages are sent at once.
+    let upgrade = upgrade.read_buffer_size(LARGEST).write_buffer_size(0);
+    let span = Span::current();
+    Ok(upgrade.on_upgrade(move |socket| talk(portal, who, socket).instrument(span)))
+}
+
+/// Whose a socket is.
+enum Who {
+    Known(Arc<Person>),
+    /// The first message says it. Until then it takes a place among those of whom that is true.
+    Unknown(Stranger),
+}
+
+async fn talk(portal: Arc<Portal>, who: Who, mut socket: WebSocket) {
+    let person = match who {
+        Who::Known(person) => person,
+        Who::Unknown(_place) => match introduced(&portal, &mut socket).await {
+            Ok(person) => person,
+            Err(problem) if problem.status() == 401 => {
+                return close(socket, UNAUTHORIZED, "a session or a token is needed").await;
+            }
+            Err(_) => return close(socket, close_code::AGAIN, "unavailable").await,
+        },
+    };
+    match timeout(ANSWER, Reader::new(&portal, &person, None)).await {
+        Ok(Ok(reader)) => follow(&portal, &person, reader, socket).await,
+        Ok(Err(problem)) if problem.status() == 429 => {
+            close(socket, close_code::AGAIN, "too many streams").await;
+        }
+        Ok(Err(_)) | Err(_) => close(socket, close_code::AGAIN, "unavailable").await,
+    }
+}
+
+/// Whoever the first message's token means.
+async fn introduced(portal: &Portal, socket: &mut WebSocket) -> Result<Arc<Person>, Problem> {
+    let nobody = || Problem::unauthorized("The first message holds no token.");
+    let first = timeout(FIRST, async {
+        loop {
+            match socket.recv().await? {
+                Ok(Message::Text(text)) => return Some(text.to_string()),
+                Ok(Message::Ping(_) | Message::Pong(_)) => {}
+                _ => return None,
+            }
+        }
+    });
+    let text = first.await.ok().flatten().ok_or_else(nobody)?;
+    let said: Option<Value> = serde_json::from_str(&text).ok();
+    let token = said.as_ref().and_then(|said| said["token"].as_str()).map(str::trim);
+    let token = token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));
+    portal.bearers.person(&Token::new(token.ok_or_else(nobody)?)).await
+}
+
+async fn follow(portal: &Portal, person: &Person, mut reader: Reader, mut socket: WebSocket) {
+    let owner = person.owner().label();
+    // Those that the client knows of, by their uid.
+    let mut known = BTreeSet::new();
+    let end = loop {
+        let Some(next) = next(&mut reader, &mut socket).await else { return };
+        let message = match next {
+            Next::End(end) => break end,
+            Next::Beat => Some(Message::Ping(Vec::new().into())),
+            Next::Present(entry) => message(portal, &entry, Action::Added, &owner, &mut known),
+            Next::Change(change) => message(portal, &change.entry, change.action, &owner, &mut known),
+            Next::Snapshot(_) | Next::Synced => None,
+        };
+        let Some(message) = message else { continue };
+        match timeout(PATIENCE, socket.send(message)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return,
+            Err(_) => break End::Slow,
+        }
+    };
+    portal.metrics.ended(end);
+    let code = match end {
+        End::SignedOut | End::Expired => UNAUTHORIZED,
+        End::Shutdown => close_code::RESTART,
+        End::Slow | End::AccessChanged | End::Unavailable => close_code::AGAIN,
+    };
+    close(socket, code, end.word()).await;
+}
+
+/// What comes next; nothing where the client has gone. What clients say after their first message means nothing, and holds nothing up.
+async fn next(reader: &mut Reader, socket: &mut WebSocket) -> Option<Next> {
+    let mut read = pin!(reader.next());
+    loop {
+        tokio::select! {
+            next = &mut read => return Some(next),
+            said = socket.recv() => match said {
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
+                Some(Ok(_)) => {}
+            },
+        }
+    }
+}
+
+async fn close(mut socket: WebSocket, code: u16, reason: &'static str) {
+    let frame = CloseFrame { code, reason: reason.into() };
+    // Whoever has gone already needs no word.
+    let _ = timeout(PATIENCE, socket.send(Message::Close(Some(frame)))).await;
+}
+
+/// What is told of an environment: of application environments with my label, as a filter among those that I may see. As where Kubernetes
+/// watches by a label, one that is given to me is added, and one that is given away deleted.
+fn message(
+    portal: &Portal,
+    entry: &Entry,
+    action: Action,
+    owner: &str,
+    known: &mut BTreeSet<String>,
+) -> Option<Message> {
+    let has_label = || entry.labels.get(LABEL).is_some_and(|label| label == owner);
+    let is_one = || kinds(portal).iter().map(Kind::full_name).any(|kind| kind == entry.key.kind);
+    let action = if action != Action::Deleted && has_label() && is_one() {
+        if known.insert(entry.uid.clone()) { Action::Added } else { Action::Modified }
+    } else {
+        known.remove(&entry.uid).then_some(Action::Deleted)?
+    };
+    Some(Message::Text(told(entry, action).to_string().into()))
+}
+
+fn told(entry: &Entry, action: Action) -> Value {
+    let status = if entry.deleting || action == Action::Deleted {
+        "Deleting"
+    } else if entry.failed {
+        "Error"
+    } else if entry.ready {
+        "Ready"
+    } else {
+        "Provisioning"
+    };
+    let request = entry.labels.get(REQUEST).unwrap_or(&entry.uid);
+    json!({"requestId": request, "name": entry.key.name, "status": status, "eventType": action.word()})
+}
