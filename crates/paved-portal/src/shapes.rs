@@ -25,8 +25,8 @@ fn text<'b>(body: &'b Map<String, Value>, field: &str) -> Result<Option<&'b str>
 
 /// The phase as older clients know it: what was ready, and cannot be changed for the moment, still is to them.
 fn phase(entry: &Entry) -> String {
-    let own = || entry.status.get("phase").and_then(Value::as_str).unwrap_or_default().to_owned();
-    match entry.phase.as_str() {
+    let own = || entry.view.status.get("phase").and_then(Value::as_str).unwrap_or_default().to_owned();
+    match entry.view.phase.as_str() {
         "" => "Pending".to_owned(),
         "OutOfSync" => own(),
         phase => phase.to_owned(),

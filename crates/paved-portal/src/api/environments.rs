@@ -170,21 +170,21 @@ pub(crate) async fn list(
     let is_mine = |owner: &String| *owner == person.owner().label();
     let fits = |entry: &Entry| {
         let owner = which.owner.as_ref().is_none_or(|owner| {
-            entry.owner.as_ref() == Some(owner)
-                || entry.labels.get("owner") == Some(owner)
-                || (entry.owner.as_deref() == Some(person.username()) && is_mine(owner))
+            entry.view.owner.as_ref() == Some(owner)
+                || entry.view.labels.get("owner") == Some(owner)
+                || (entry.view.owner.as_deref() == Some(person.username()) && is_mine(owner))
         });
         kind.as_ref().is_none_or(|kind| *kind == entry.key.kind)
             && which.namespace.as_ref().is_none_or(|namespace| *namespace == entry.key.namespace)
-            && same(&which.phase, &entry.phase)
+            && same(&which.phase, &entry.view.phase)
             && which.search.as_ref().is_none_or(|part| entry.key.name.contains(&part.to_lowercase()))
             && owner
-            && labels.iter().all(|(key, value)| entry.labels.get(key) == Some(value))
+            && labels.iter().all(|(key, value)| entry.view.labels.get(key) == Some(value))
             && after.as_ref().is_none_or(|after| entry.key > *after)
     };
     let found = visible(&portal, &person, fits).await?;
     let next = (found.len() > limit).then(|| token(&found[limit - 1].key)).transpose()?;
-    let items = found.iter().take(limit).filter_map(|entry| entry.view()).collect();
+    let items = found.iter().take(limit).map(|entry| entry.view.clone()).collect();
     Ok(Answer(Page { items, next }))
 }
 
@@ -235,9 +235,12 @@ pub(crate) fn whole(portal: &Portal, kind: &Kind, mut object: DynamicObject) -> 
     let mut view = View::of(&object, &kind.resource.plural);
     if view.deleted_at.is_some() {
         let key = Key { kind: kind.full_name(), namespace: view.namespace.clone(), name: view.name.clone() };
-        let seen = portal.live.get(&key).filter(|entry| entry.uid == view.uid && entry.deleting);
-        if let Some(seen) = seen.and_then(|entry| entry.view()) {
-            (view.parts, view.progress, view.message) = (seen.parts, seen.progress, seen.message);
+        let seen = portal.live.get(&key).filter(|entry| entry.view.uid == view.uid && entry.is_deleting());
+        if let Some(entry) = seen {
+            let seen = &entry.view;
+            view.parts.clone_from(&seen.parts);
+            view.progress.clone_from(&seen.progress);
+            view.message.clone_from(&seen.message);
         }
     }
     Whole { view, object: tidy(&object) }

@@ -137,7 +137,7 @@ impl Draft {
         let object = api.create(&params, &self.dynamic()?).await?;
         if !dry_run {
             let uid = object.metadata.uid.clone().unwrap_or_default();
-            portal.live.seen(&self.key(), |entry| entry.is_some_and(|entry| entry.uid == uid)).await;
+            portal.live.seen(&self.key(), |entry| entry.is_some_and(|entry| entry.view.uid == uid)).await;
             told("created", person, &self.key());
         }
         Ok(object)
@@ -319,7 +319,7 @@ pub(crate) async fn delete(
     };
     kind.api(&portal.clients.of(person)?, Some(namespace)).delete(name, &params).await?;
     let key = Key { kind: kind.full_name(), namespace: namespace.to_owned(), name: name.to_owned() };
-    portal.live.seen(&key, |entry| entry.is_none_or(|entry| entry.deleting)).await;
+    portal.live.seen(&key, |entry| entry.is_none_or(|entry| entry.is_deleting())).await;
     told("deleted", person, &key);
     Ok(())
 }

@@ -54,9 +54,9 @@ pub(crate) async fn follow(cluster: Cluster, live: Arc<Live>) {
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         look.tick().await;
-        let going: Vec<Arc<Entry>> = live.all().into_iter().filter(|entry| entry.deleting).collect();
+        let going: Vec<Arc<Entry>> = live.all().into_iter().filter(|entry| entry.is_deleting()).collect();
         // What is gone is forgotten.
-        known.retain(|uid, _| going.iter().any(|entry| entry.uid == *uid));
+        known.retain(|uid, _| going.iter().any(|entry| entry.view.uid == *uid));
         let looked = due(going, &mut known).into_iter().map(|(entry, followed)| {
             let (cluster, served) = (&cluster, &served);
             async move { (followed.look(cluster, served, &entry).await, entry) }
@@ -65,9 +65,9 @@ pub(crate) async fn follow(cluster: Cluster, live: Arc<Live>) {
         let mut looked = stream::iter(looked).buffer_unordered(AT_ONCE);
         while let Some((followed, entry)) = looked.next().await {
             if let Some(left) = &followed.left {
-                live.show_left(&entry.key, &entry.uid, left.clone());
+                live.show_left(&entry.key, &entry.view.uid, left.clone());
             }
-            known.insert(entry.uid.clone(), followed);
+            known.insert(entry.view.uid.clone(), followed);
         }
     }
 }
@@ -75,19 +75,19 @@ pub(crate) async fn follow(cluster: Cluster, live: Arc<Live>) {
 /// Whose turn it is in this round: whoever has waited longest, as far as the budget goes.
 fn due(going: Vec<Arc<Entry>>, known: &mut BTreeMap<String, Followed>) -> Vec<(Arc<Entry>, Followed)> {
     let now = Instant::now();
-    let next = |entry: &Arc<Entry>| known.get(&entry.uid).and_then(|followed| followed.next);
+    let next = |entry: &Arc<Entry>| known.get(&entry.view.uid).and_then(|followed| followed.next);
     let mut waiting: Vec<Arc<Entry>> =
         going.into_iter().filter(|entry| next(entry).is_none_or(|next| next <= now)).collect();
     waiting.sort_by_key(next);
     let mut left = BUDGET;
     let mut due = Vec::new();
     for entry in waiting {
-        let cost = known.get(&entry.uid).map_or(UNKNOWN, Followed::cost);
+        let cost = known.get(&entry.view.uid).map_or(UNKNOWN, Followed::cost);
         if cost > left && !due.is_empty() {
             break;
         }
         left = left.saturating_sub(cost);
-        let followed = known.remove(&entry.uid).unwrap_or_default();
+        let followed = known.remove(&entry.view.uid).unwrap_or_default();
         due.push((entry, followed));
     }
     due

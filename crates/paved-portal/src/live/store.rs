@@ -41,18 +41,10 @@ pub(crate) struct Key {
 pub(crate) struct Entry {
     pub(crate) key: Key,
     pub(crate) kind: Arc<Kind>,
-    pub(crate) uid: String,
-    version: String,
-    pub(crate) labels: BTreeMap<String, String>,
-    pub(crate) owner: Option<String>,
-    pub(crate) phase: String,
-    pub(crate) ready: bool,
-    pub(crate) failed: bool,
-    pub(crate) deleting: bool,
-    pub(crate) created: Option<String>,
+    /// As clients see it.
+    pub(crate) view: View,
     pub(crate) spec: Value,
-    pub(crate) status: BTreeMap<String, Value>,
-    /// As clients see it, in JSON.
+    /// The view as JSON, serialized once for all readers.
     pub(crate) text: String,
     /// The same in a number.
     pub(super) known: Known,
@@ -138,35 +130,31 @@ impl Entry {
         (&self.kind, &self.key.namespace)
     }
 
-    pub(crate) fn of(object: &DynamicObject, kind: &Arc<Kind>, left: Option<Left>) -> Self {
+    /// Reads an object.
+    fn of(object: &DynamicObject, kind: &Arc<Kind>, left: Option<Left>) -> Self {
         let mut view = View::of(object, &kind.resource.plural);
         if let Some(left) = &left {
             view = view.with_left(left);
         }
+        Self::new(kind, view, object.data["spec"].clone(), left)
+    }
+
+    fn new(kind: &Arc<Kind>, view: View, spec: Value, left: Option<Left>) -> Self {
         let text = serde_json::to_string(&view).unwrap_or_default();
         Self {
             key: Key { kind: kind.full_name(), namespace: view.namespace.clone(), name: view.name.clone() },
             kind: Arc::clone(kind),
-            uid: view.uid.clone(),
-            version: view.resource_version.clone(),
             known: Known::of(&text),
+            view,
+            spec,
             text,
-            labels: view.labels,
-            owner: view.owner,
-            phase: view.phase,
-            ready: view.ready,
-            failed: view.failed,
-            deleting: view.deleted_at.is_some(),
-            created: view.created_at,
-            spec: object.data["spec"].clone(),
-            status: view.status,
             left,
         }
     }
 
-    /// As clients see it.
-    pub(crate) fn view(&self) -> Option<View> {
-        serde_json::from_str(&self.text).ok()
+    /// Whether it is being deleted.
+    pub(crate) fn is_deleting(&self) -> bool {
+        self.view.deleted_at.is_some()
     }
 }
 
@@ -194,9 +182,9 @@ impl Live {
         let known = inner.entries.get(&key).cloned();
         let uid = object.metadata.uid.as_deref().unwrap_or_default();
         let version = object.metadata.resource_version.as_deref().unwrap_or_default();
-        let same = known.clone().filter(|known| known.uid == uid);
+        let same = known.clone().filter(|known| known.view.uid == uid);
         // Of another version of its kind it is read anew.
-        if same.as_ref().is_some_and(|known| known.version == version && known.kind == *kind) {
+        if same.as_ref().is_some_and(|known| known.view.resource_version == version && known.kind == *kind) {
             return;
         }
         if same.is_none() {
@@ -214,7 +202,7 @@ impl Live {
         let mut inner = self.inner();
         let key = key(kind, object);
         let uid = object.metadata.uid.as_deref().unwrap_or_default();
-        if inner.entries.get(&key).is_some_and(|known| known.uid == uid) {
+        if inner.entries.get(&key).is_some_and(|known| known.view.uid == uid) {
             let entry = inner.entries.remove(&key);
             self.tell(&mut inner, entry, None);
         }
@@ -234,32 +222,15 @@ impl Live {
     /// Takes in what is left of an environment that goes.
     pub(super) fn show_left(&self, key: &Key, uid: &str, left: Left) {
         let mut inner = self.inner();
-        let Some(known) = inner.entries.get(key).filter(|known| known.uid == uid && known.deleting) else {
+        let Some(known) = inner.entries.get(key).filter(|known| known.view.uid == uid && known.is_deleting())
+        else {
             return;
         };
         if known.left.as_ref() == Some(&left) {
             return;
         }
-        let Some(view) = known.view().map(|view| view.with_left(&left)) else { return };
-        let text = serde_json::to_string(&view).unwrap_or_default();
-        let entry = Arc::new(Entry {
-            key: key.clone(),
-            kind: Arc::clone(&known.kind),
-            uid: known.uid.clone(),
-            version: known.version.clone(),
-            labels: known.labels.clone(),
-            owner: known.owner.clone(),
-            phase: known.phase.clone(),
-            ready: known.ready,
-            failed: known.failed,
-            deleting: true,
-            created: known.created.clone(),
-            spec: known.spec.clone(),
-            status: known.status.clone(),
-            known: Known::of(&text),
-            text,
-            left: Some(left),
-        });
+        let view = known.view.clone().with_left(&left);
+        let entry = Arc::new(Entry::new(&known.kind, view, known.spec.clone(), Some(left)));
         let before = inner.entries.insert(key.clone(), Arc::clone(&entry));
         self.tell(&mut inner, before, Some(entry));
     }

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use paved_client::environment::Environment;
 
 /// An environment: what it is, and how it fares.
-#[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Environment)]
 pub(crate) struct View {

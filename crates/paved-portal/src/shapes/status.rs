@@ -166,26 +166,26 @@ fn message(
     owner: &str,
     known: &mut BTreeSet<String>,
 ) -> Option<Message> {
-    let has_label = || entry.labels.get(LABEL).is_some_and(|label| label == owner);
+    let has_label = || entry.view.labels.get(LABEL).is_some_and(|label| label == owner);
     let is_one = || kinds(portal).iter().map(Kind::full_name).any(|kind| kind == entry.key.kind);
     let action = if action != Action::Deleted && has_label() && is_one() {
-        if known.insert(entry.uid.clone()) { Action::Added } else { Action::Modified }
+        if known.insert(entry.view.uid.clone()) { Action::Added } else { Action::Modified }
     } else {
-        known.remove(&entry.uid).then_some(Action::Deleted)?
+        known.remove(&entry.view.uid).then_some(Action::Deleted)?
     };
     Some(Message::Text(told(entry, action).to_string().into()))
 }
 
 fn told(entry: &Entry, action: Action) -> Value {
-    let status = if entry.deleting || action == Action::Deleted {
+    let status = if entry.is_deleting() || action == Action::Deleted {
         "Deleting"
-    } else if entry.failed {
+    } else if entry.view.failed {
         "Error"
-    } else if entry.ready {
+    } else if entry.view.ready {
         "Ready"
     } else {
         "Provisioning"
     };
-    let request = entry.labels.get(REQUEST).unwrap_or(&entry.uid);
+    let request = entry.view.labels.get(REQUEST).unwrap_or(&entry.view.uid);
     json!({"requestId": request, "name": entry.key.name, "status": status, "eventType": action.word()})
 }

@@ -117,7 +117,7 @@ impl StockPool {
     fn of(entry: &Entry) -> Self {
         let spec = &entry.spec;
         let text = |name: &str| spec[name].as_str().map(str::to_owned);
-        let number = |name: &str| entry.status.get(name).and_then(Value::as_i64);
+        let number = |name: &str| entry.view.status.get(name).and_then(Value::as_i64);
         Self {
             name: entry.key.name.clone(),
             namespace: entry.key.namespace.clone(),
@@ -131,7 +131,7 @@ impl StockPool {
                 available: number("available"),
                 allocated: number("allocated"),
             },
-            creation_timestamp: entry.created.clone(),
+            creation_timestamp: entry.view.created_at.clone(),
         }
     }
 }

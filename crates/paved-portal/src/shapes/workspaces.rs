@@ -69,11 +69,11 @@ pub(crate) struct Status {
 
 impl Workspace {
     fn of(entry: &Entry) -> Self {
-        let field = |name: &str| entry.status.get(name).and_then(Value::as_str).map(str::to_owned);
+        let field = |name: &str| entry.view.status.get(name).and_then(Value::as_str).map(str::to_owned);
         let spec = |name: &str| entry.spec["parameters"][name].as_str().map(str::to_owned);
         Self {
             name: entry.key.name.clone(),
-            owner: entry.owner.clone().unwrap_or_default(),
+            owner: entry.view.owner.clone().unwrap_or_default(),
             instance_type: spec("instanceType"),
             status: Status {
                 phase: phase(entry),
@@ -81,7 +81,7 @@ impl Workspace {
                 public_ip: field("publicIp"),
                 connection: field("connection"),
             },
-            creation_timestamp: entry.created.clone(),
+            creation_timestamp: entry.view.created_at.clone(),
         }
     }
 }

@@ -19,7 +19,7 @@ fn object(name: &str, uid: &str, version: &str) -> DynamicObject {
 /// What was told after so many changes.
 fn told(live: &Live, since: usize) -> Vec<(Action, String)> {
     let backlog = live.start(true).backlog;
-    backlog.iter().skip(since).map(|change| (change.action, change.entry.uid.clone())).collect()
+    backlog.iter().skip(since).map(|change| (change.action, change.entry.view.uid.clone())).collect()
 }
 
 /// What one knows who sees everything.
@@ -141,7 +141,7 @@ fn what_is_left_stays_shown_while_it_goes() {
     going.metadata.resource_version = Some("2".into());
     live.put(&going, &kind());
     assert_eq!(told(&live, 1).len(), 2, "the same twice is told once");
-    let view = live.get(&key).unwrap().view().unwrap();
+    let view = live.get(&key).unwrap().view.clone();
     assert_eq!((view.parts, view.progress.as_str()), (vec![part], "1/3"));
     assert_eq!(view.message, "is being deleted: 2 of 3 parts are left; the portal does not see 1 of them");
 }
