@@ -18,8 +18,11 @@ use tracing::Instrument as _;
 
 use super::Portal;
 use super::address::{PublicAddress, client, is_public};
+use super::config::Config;
 use super::extract::{LARGEST, too_large};
+use super::metrics::Metrics;
 use super::openapi;
+use super::origin::Origins;
 use super::owner::unique;
 use super::problem::Problem;
 
@@ -46,24 +49,24 @@ const ALWAYS: [(HeaderName, &str); 6] = [
 ];
 
 /// The whole portal.
-pub(super) fn router(portal: &Arc<Portal>) -> Router {
+pub(super) fn router(portal: &Portal) -> Router {
     openapi::routes()
         .0
         // Pages are compressed, and little else: a stream's events would wait for each other, and what is secret is not mixed with what is sent.
         .fallback(super::pages::serve.layer(CompressionLayer::new()))
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
-        .layer(from_fn_with_state(Arc::clone(portal), admit))
+        .layer(from_fn_with_state(Arc::clone(&portal.origins), admit))
         .layer(DefaultBodyLimit::max(LARGEST))
         .layer(RequestBodyTimeoutLayer::new(PAUSE))
         .layer(CatchPanicLayer::custom(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
         .layer(from_fn(super::shapes::failing))
-        .layer(from_fn_with_state(Arc::clone(portal), finish))
-        .with_state(Arc::clone(portal))
+        .layer(from_fn_with_state((Arc::clone(&portal.config), Arc::clone(&portal.metrics)), finish))
+        .with_state(portal.clone())
 }
 
 /// Lets a request in, or says why not.
-async fn admit(State(portal): State<Arc<Portal>>, request: Request, next: Next) -> Response {
-    if let Err(problem) = check(&portal, &request) {
+async fn admit(State(origins): State<Arc<Origins>>, request: Request, next: Next) -> Response {
+    if let Err(problem) = check(&origins, &request) {
         return problem.into_response();
     }
     let path = request.uri().path();
@@ -77,7 +80,7 @@ async fn admit(State(portal): State<Arc<Portal>>, request: Request, next: Next) 
     }
 }
 
-fn check(portal: &Portal, request: &Request) -> Result<(), Problem> {
+fn check(origins: &Origins, request: &Request) -> Result<(), Problem> {
     let headers = request.headers();
     // Nothing of a request's head goes to the API server. Whoever tries is told rather than ignored.
     if let Some(name) = headers.keys().find(|name| name.as_str().starts_with("impersonate-")) {
@@ -88,18 +91,22 @@ fn check(portal: &Portal, request: &Request) -> Result<(), Problem> {
     if length.is_some_and(|length| length > LARGEST) {
         return Err(too_large());
     }
-    portal.origins.check(request.method(), request.uri(), headers)
+    origins.check(request.method(), request.uri(), headers)
 }
 
 /// Gives a request its id and its line in the log, and writes problems out.
-async fn finish(State(portal): State<Arc<Portal>>, mut request: Request, next: Next) -> Response {
+async fn finish(
+    State((config, metrics)): State<(Arc<Config>, Arc<Metrics>)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let began = Instant::now();
     let id = id(request.headers());
     if let Ok(value) = HeaderValue::from_str(&id) {
         request.headers_mut().insert(REQUEST_ID, value);
     }
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let client = client(&portal.config.trusted_proxies, &request);
+    let client = client(&config.trusted_proxies, &request);
     if let Some(address) = client.filter(is_public) {
         request.extensions_mut().insert(PublicAddress(address));
     }
@@ -112,7 +119,7 @@ async fn finish(State(portal): State<Arc<Portal>>, mut request: Request, next: N
     for (name, value) in ALWAYS {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
-    if portal.config.tls.is_some() {
+    if config.tls.is_some() {
         // Browsers use nothing else from then on, for a year.
         let a_year = HeaderValue::from_static("max-age=31536000");
         response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, a_year);
@@ -125,7 +132,7 @@ async fn finish(State(portal): State<Arc<Portal>>, mut request: Request, next: N
     let status = response.status();
     let took = began.elapsed();
     let route = route.unwrap_or_else(|| "other".to_owned());
-    portal.metrics.answered(&method, &route, status, took);
+    metrics.answered(&method, &route, status, took);
     span.in_scope(|| told(&method, &path, status, took, client));
     response
 }

@@ -24,6 +24,7 @@ mod openapi;
 mod origin;
 mod owner;
 mod pages;
+mod parts;
 mod problem;
 mod request;
 mod serve;
@@ -37,7 +38,6 @@ mod who;
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use kube::config::AuthInfo;
 use tokio::task::JoinSet;
@@ -68,29 +68,28 @@ use who::Naming;
 pub use failure::Failure;
 pub use flags::Flags;
 
-/// How long the API server may be away before requests are better sent to another replica: for all of them it restarts sooner.
-const AWAY: Duration = Duration::from_mins(2);
-
-/// Everything that requests share. What is remembered of a person is remembered under that person's key.
+/// Everything that requests share. What is remembered of a person is remembered under that person's key. Clones share it too; a
+/// handler takes the parts that it needs.
+#[derive(Clone)]
 struct Portal {
-    config: Config,
+    config: Arc<Config>,
     /// The only namespace that is watched, where the rights of the kubeconfig's user end there.
     only: Option<String>,
     public_url: Url,
-    origins: Origins,
+    origins: Arc<Origins>,
     clients: Clients,
     catalog: Arc<Catalog>,
-    access: Access,
-    acting: Acting,
+    access: Arc<Access>,
+    acting: Arc<Acting>,
     naming: Naming,
-    bearers: Bearers,
+    bearers: Arc<Bearers>,
     namespaces: Namespaces,
     live: Arc<Live>,
-    streams: Streams,
-    provider: Option<Provider>,
-    sessions: Option<Sessions>,
-    preview: Preview,
-    metrics: Metrics,
+    streams: Arc<Streams>,
+    /// The OpenID provider and the sessions, unless everybody is the kubeconfig's own user.
+    oidc: Option<(Arc<Provider>, Arc<Sessions>)>,
+    preview: Arc<Preview>,
+    metrics: Arc<Metrics>,
 }
 
 /// The `OpenAPI` description of the portal's API, as JSON.
@@ -118,7 +117,7 @@ pub async fn run(flags: &Flags, access: &cluster::Access) -> Result<(), Failure>
     let clients = Clients::new(&cluster, kubernetes).map_err(|error| cluster.explain(&error, "connect"))?;
     let only = access.namespace.clone().filter(|_| matches!(config.auth, Auth::None));
     let listener = Listener::bind(&config).await?;
-    let portal = Arc::new(Portal::new(config, only, clients, listener.url())?);
+    let portal = Portal::new(config, only, clients, listener.url())?;
     let _background = portal.follow();
     listener.serve(portal).await
 }
@@ -165,44 +164,43 @@ impl Portal {
     fn new(config: Config, only: Option<String>, clients: Clients, listening: Url) -> Result<Self, Failure> {
         let public_url = config.public_url.clone().unwrap_or(listening);
         let own = clients.own();
-        let (provider, sessions) = match &config.auth {
-            Auth::None => (None, None),
+        let oidc = match &config.auth {
+            Auth::None => None,
             Auth::Oidc(oidc) => {
                 let sessions = Sessions::new(oidc, config.public_url.as_ref(), Revoked::of(&own));
-                (Some(Provider::new(oidc, &public_url)?), Some(sessions))
+                Some((Arc::new(Provider::new(oidc, &public_url)?), Arc::new(sessions)))
             }
         };
         let catalog = Arc::new(Catalog::new(clients.clone(), only.clone()));
-        let access = Access::new(clients.clone(), Arc::clone(&catalog));
+        let access = Arc::new(Access::new(clients.clone(), Arc::clone(&catalog)));
         let live =
             Arc::new(Live::new(owner::unique(4).map_err(|why| Failure::Usage(why.detail().to_owned()))?));
-        let streams = Streams::new();
+        let streams = Arc::new(Streams::new());
         let naming = config.auth.naming();
         // Where the portal's own keys lie, nobody who signs in has anything to make.
         let fallback = Some(own.namespace).filter(|_| matches!(config.auth, Auth::None));
         Ok(Self {
-            metrics: Metrics::new(&access, &live, &streams),
-            origins: Origins::of(&config, &public_url),
+            metrics: Arc::new(Metrics::new(&access, &live, &streams)),
+            origins: Arc::new(Origins::of(&config, &public_url)),
             catalog,
-            bearers: Bearers::new(clients.clone(), naming.clone()),
+            bearers: Arc::new(Bearers::new(clients.clone(), naming.clone())),
             naming,
             namespaces: Namespaces::new(config.template.clone(), fallback),
-            preview: Preview::default(),
-            config,
+            preview: Arc::default(),
+            config: Arc::new(config),
             only,
             public_url,
             clients,
             access,
-            acting: Acting::default(),
+            acting: Arc::default(),
             live,
             streams,
-            provider,
-            sessions,
+            oidc,
         })
     }
 
     /// Everything that goes on beside requests, for as long as the answer is held.
-    fn follow(self: &Arc<Self>) -> JoinSet<()> {
+    fn follow(&self) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         let cluster = self.clients.own();
         tasks.spawn(live::follow(
@@ -212,32 +210,12 @@ impl Portal {
             Arc::clone(&self.live),
         ));
         tasks.spawn(live::follow_deletions(cluster, Arc::clone(&self.live)));
-        let portal = Arc::clone(self);
-        tasks.spawn(async move {
-            if let Some(sessions) = &portal.sessions {
-                sessions.revoked.follow().await;
-            }
-        });
+        if let Some(sessions) = self.sessions() {
+            tasks.spawn(async move { sessions.revoked.follow().await });
+        }
         tasks
     }
-
-    /// What is missing, so that requests cannot be answered as they should.
-    fn missing(&self) -> Vec<String> {
-        let mut missing: Vec<String> =
-            self.live.unsynced().into_iter().map(|kind| format!("the watch of {kind}")).collect();
-        if !self.catalog.seen().is_known() {
-            missing.push("the cluster's kinds".to_owned());
-        } else if missing.is_empty() && self.live.seen_whole().is_err() {
-            // Between two steps of the watch: it is ready when it answers.
-            missing.push("a first look at what there is".to_owned());
-        }
-        if self.live.unseen() > AWAY {
-            missing.push("the API server's watches".to_owned());
-        }
-        let unheard = |revoked: &Revoked| !revoked.is_known() || revoked.unheard() > AWAY;
-        if self.sessions.as_ref().is_some_and(|sessions| unheard(&sessions.revoked)) {
-            missing.push("the sessions that were ended".to_owned());
-        }
-        missing
+    fn sessions(&self) -> Option<Arc<Sessions>> {
+        self.oidc.as_ref().map(|(_, sessions)| Arc::clone(sessions))
     }
 }

@@ -8,7 +8,7 @@ mod view;
 mod watching;
 
 pub(super) use deleting::follow as follow_deletions;
-pub(super) use reader::{Next, Reader};
+pub(super) use reader::{Feed, Next, Reader};
 pub(super) use store::{Action, Change, Entry, Key, Live};
 pub(super) use view::{Left, Part, View};
 pub(super) use watching::follow;

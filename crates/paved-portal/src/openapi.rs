@@ -1,8 +1,5 @@
 //! The API's description, made from the very list of routes that are served: what is served is described.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use serde_json::Value;
 use tower_http::compression::CompressionLayer;
 use utoipa::openapi::OpenApi as Description;
@@ -67,7 +64,7 @@ impl Modify for Credentials {
 }
 
 /// Every route, and the description of each.
-pub(super) fn routes() -> (axum::Router<Arc<Portal>>, Description) {
+pub(super) fn routes() -> (axum::Router<Portal>, Description) {
     OpenApiRouter::with_openapi(Head::openapi())
         .routes(routes!(health::alive))
         .routes(routes!(health::ready))
@@ -105,6 +102,6 @@ pub(super) fn description() -> Description {
 /// This description.
 #[utoipa::path(get, path = "/api/v1/openapi.json", operation_id = "getDescription", tag = "operations",
     responses((status = 200, description = "OpenAPI.", body = Object)))]
-async fn described(State(_): State<Arc<Portal>>) -> Answer<Value> {
+async fn described() -> Answer<Value> {
     Answer(serde_json::to_value(description()).unwrap_or_default())
 }

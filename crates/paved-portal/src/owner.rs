@@ -5,20 +5,25 @@ use std::fmt::Write as _;
 pub(super) use paved_client::environment::{OWNER as ANNOTATION, OWNER_LABEL as LABEL};
 pub(super) use paved_client::owner::{Owner, hash};
 
-use super::Portal;
+use super::access::Access;
 use super::problem::Problem;
-use super::who::Person;
+use super::who::{Naming, Person};
 
 /// Whom a request names, as Kubernetes calls them or as they know themselves: whoever asks, or somebody that they may act for.
-pub(super) async fn named(portal: &Portal, person: &Person, name: Option<&str>) -> Result<Owner, Problem> {
+pub(super) async fn named(
+    naming: &Naming,
+    access: &Access,
+    person: &Person,
+    name: Option<&str>,
+) -> Result<Owner, Problem> {
     let Some(name) = name.filter(|name| !person.is_called(name)) else { return Ok(person.owner()) };
-    let username = portal.naming.username(name);
-    if !portal.access.may_act_for(person, &username).await? {
+    let username = naming.username(name);
+    if !access.may_act_for(person, &username).await? {
         let detail =
             format!("owner: found {name:?}; you are {:?}, and may not act for others", person.login());
         return Err(Problem::forbidden(detail));
     }
-    let (login, issuer) = portal.naming.login(&username);
+    let (login, issuer) = naming.login(&username);
     Ok(Owner::new(login, issuer, &username))
 }
 

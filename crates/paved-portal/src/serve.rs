@@ -18,6 +18,7 @@ use url::Url;
 use super::Portal;
 use super::config::{Config, Tls};
 use super::layers;
+use super::streams::Streams;
 use crate::Failure;
 use line::Timed;
 
@@ -69,14 +70,14 @@ impl Listener {
     }
 
     /// Serves until a signal comes; streams are told, and requests may end.
-    pub(super) async fn serve(self, portal: Arc<Portal>) -> Result<(), Failure> {
+    pub(super) async fn serve(self, portal: Portal) -> Result<(), Failure> {
         let service = layers::router(&portal).into_make_service_with_connect_info::<SocketAddr>();
         let handle = Handle::new();
-        let stopping = tokio::spawn(stop(handle.clone(), Arc::clone(&portal)));
+        let stopping = tokio::spawn(stop(handle.clone(), Arc::clone(&portal.streams)));
         let files = take_files();
         tracing::info!(address = %self.address, url = %portal.public_url, files, "listening");
         let ended = if let Some(tls) = self.tls {
-            let renewing = tokio::spawn(renew(tls.clone(), Arc::clone(&portal)));
+            let renewing = tokio::spawn(renew(tls.clone(), Arc::clone(&portal.config)));
             let mut server = axum_server::from_tcp_rustls(self.bound, tls)?.handle(handle).map(Timed);
             patience(server.http_builder());
             let ended = server.serve(service).await;
@@ -122,7 +123,7 @@ fn patience(builder: &mut Builder<TokioExecutor>) {
         .max_header_list_size(64 * 1024);
 }
 
-async fn stop(handle: Handle<SocketAddr>, portal: Arc<Portal>) {
+async fn stop(handle: Handle<SocketAddr>, streams: Arc<Streams>) {
     let (Ok(mut terminate), Ok(mut interrupt)) =
         (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
@@ -134,7 +135,7 @@ async fn stop(handle: Handle<SocketAddr>, portal: Arc<Portal>) {
         _ = interrupt.recv() => {}
     }
     tracing::info!(connections = handle.connection_count(), "stopping");
-    portal.streams.stop();
+    streams.stop();
     handle.graceful_shutdown(Some(GRACE));
 }
 
@@ -146,11 +147,11 @@ async fn certificate(tls: &Tls) -> Result<RustlsConfig, Failure> {
 }
 
 /// Reads the certificate again and again: whoever renews it writes the file.
-async fn renew(config: RustlsConfig, portal: Arc<Portal>) {
-    let Some(tls) = &portal.config.tls else { return };
+async fn renew(rustls: RustlsConfig, config: Arc<Config>) {
+    let Some(tls) = &config.tls else { return };
     loop {
         tokio::time::sleep(RENEW).await;
-        if let Err(error) = config.reload_from_pem_file(&tls.cert, &tls.key).await {
+        if let Err(error) = rustls.reload_from_pem_file(&tls.cert, &tls.key).await {
             tracing::warn!(%error, "the certificate cannot be read again: the old one stays");
         }
     }

@@ -10,8 +10,9 @@ use serde::Deserialize;
 use url::Url;
 use utoipa::IntoParams;
 
-use super::Portal;
-use super::config::Auth;
+use super::access::Access;
+use super::acting::Acting;
+use super::config::{Auth, Config};
 use super::extract::Query;
 use super::oidc::{Begun, Provider};
 use super::problem::{Absent, Problem, Refusals};
@@ -42,12 +43,25 @@ pub(super) struct Callback {
     error: Option<String>,
 }
 
+/// Signs people in by the OpenID provider.
+#[derive(Clone)]
+pub(super) struct SignIn {
+    /// The provider and the sessions; `None` with `--auth none`.
+    pub(super) oidc: Option<(Arc<Provider>, Arc<Sessions>)>,
+    pub(super) config: Arc<Config>,
+    pub(super) public_url: Url,
+    pub(super) acting: Arc<Acting>,
+    pub(super) access: Arc<Access>,
+}
+
 type Oidc<'p> = (&'p super::config::Oidc, &'p Provider, &'p Sessions);
 
-fn oidc(portal: &Portal) -> Result<Oidc<'_>, Problem> {
-    match (&portal.config.auth, &portal.provider, &portal.sessions) {
-        (Auth::Oidc(oidc), Some(provider), Some(sessions)) => Ok((oidc, provider, sessions)),
-        _ => Err(Problem::not_found("Nobody signs in here: the portal acts as the kubeconfig's user.")),
+impl SignIn {
+    fn oidc(&self) -> Result<Oidc<'_>, Problem> {
+        match (&self.config.auth, &self.oidc) {
+            (Auth::Oidc(oidc), Some((provider, sessions))) => Ok((oidc, provider, sessions)),
+            _ => Err(Problem::not_found("Nobody signs in here: the portal acts as the kubeconfig's user.")),
+        }
     }
 }
 
@@ -55,11 +69,11 @@ fn oidc(portal: &Portal) -> Result<Oidc<'_>, Problem> {
 #[utoipa::path(get, path = "/auth/sign-in", operation_id = "signIn", tag = "sign-in", params(Return),
     responses((status = 303, description = "To the provider."), Refusals, Absent))]
 pub(super) async fn begin(
-    State(portal): State<Arc<Portal>>,
+    State(sign_in): State<SignIn>,
     Query(query): Query<Return>,
 ) -> Result<Response, Problem> {
-    let (oidc, provider, sessions) = oidc(&portal)?;
-    let path = safe_path(&portal.public_url, query.path.as_deref().unwrap_or("/"));
+    let (oidc, provider, sessions) = sign_in.oidc()?;
+    let path = safe_path(&sign_in.public_url, query.path.as_deref().unwrap_or("/"));
     let expires = Timestamp::now().as_second() + PATIENCE.as_secs();
     let (url, mut begun) = provider.begin(oidc, path, expires).await?;
     // Browsers drop a cookie that is too long: then as much of the way back is kept as fits.
@@ -78,11 +92,11 @@ pub(super) async fn begin(
 #[utoipa::path(get, path = "/auth/callback", operation_id = "finishSignIn", tag = "sign-in", params(Callback),
     responses((status = 303, description = "Signed in; to where the person wanted to go."), Refusals, Absent))]
 pub(super) async fn finish(
-    State(portal): State<Arc<Portal>>,
+    State(sign_in): State<SignIn>,
     headers: HeaderMap,
     Query(query): Query<Callback>,
 ) -> Result<Response, Problem> {
-    let (oidc, provider, sessions) = oidc(&portal)?;
+    let (oidc, provider, sessions) = sign_in.oidc()?;
     let begun: Option<Begun> = sessions.open(&headers, BEGUN);
     let begun = begun.filter(|begun| begun.expires > Timestamp::now().as_second());
     let begun = begun
@@ -95,7 +109,7 @@ pub(super) async fn finish(
     let path = begun.path.clone();
     let identity = provider.finish(oidc, begun, &state, code).await?;
     // A cookie has no room for groups that would not count.
-    let groups = portal.acting.groups(&portal.access, &identity.groups).await?;
+    let groups = sign_in.acting.groups(&sign_in.access, &identity.groups).await?;
     // It has ended here; where the other replicas cannot be told, the log says so.
     let _ = sessions.end_of_others(&headers, &oidc.issuer, &identity.username).await;
     let cookie = sessions.begin(&oidc.issuer, &identity.username, &identity.login, groups)?;
@@ -106,11 +120,8 @@ pub(super) async fn finish(
 /// Sign out: the session ends everywhere, and its streams with it.
 #[utoipa::path(post, path = "/auth/sign-out", operation_id = "signOut", tag = "sign-in",
     responses((status = 204, description = "Signed out."), Refusals, Absent))]
-pub(super) async fn sign_out(
-    State(portal): State<Arc<Portal>>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let (_, _, sessions) = oidc(&portal)?;
+pub(super) async fn sign_out(State(sign_in): State<SignIn>, headers: HeaderMap) -> Result<Response, Problem> {
+    let (_, _, sessions) = sign_in.oidc()?;
     let ended = sessions.end(&headers).await;
     let mut response = match ended {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),

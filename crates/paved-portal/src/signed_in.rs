@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
-use super::Portal;
-use super::config::Auth;
+use super::access::Access;
+use super::acting::Acting;
+use super::bearer::Bearers;
 use super::problem::Problem;
+use super::session::Sessions;
 use super::who::{Person, Token};
 
 /// The token of an `Authorization: Bearer` header. Another scheme is a mistake, as it would be ignored otherwise.
@@ -25,25 +27,38 @@ fn bearer(headers: &HeaderMap) -> Result<Option<Token>, Problem> {
     }
 }
 
-/// Who asks, as far as the request itself says, and as far as the portal may act for them.
-pub(super) async fn person(portal: &Portal, headers: &HeaderMap) -> Result<Option<Arc<Person>>, Problem> {
-    if let Some(token) = bearer(headers)? {
-        return portal.bearers.person(&token).await.map(Some);
-    }
-    match &portal.config.auth {
-        Auth::None => portal.bearers.own().await.map(Some),
-        Auth::Oidc(_) => match portal.sessions.as_ref().and_then(|sessions| sessions.person(headers)) {
-            Some(person) => portal.acting.narrowed(&portal.access, person).await.map(Some),
+/// Finds out who sends a request.
+#[derive(Clone)]
+pub(super) struct Callers {
+    pub(super) bearers: Arc<Bearers>,
+    /// Without an OpenID provider, everybody is the kubeconfig's own user.
+    pub(super) sessions: Option<Arc<Sessions>>,
+    pub(super) acting: Arc<Acting>,
+    pub(super) access: Arc<Access>,
+}
+
+impl Callers {
+    /// Who asks, as far as the request itself says, and as far as the portal may act for them.
+    pub(super) async fn person(&self, headers: &HeaderMap) -> Result<Option<Arc<Person>>, Problem> {
+        if let Some(token) = bearer(headers)? {
+            return self.bearers.person(&token).await.map(Some);
+        }
+        let Some(sessions) = &self.sessions else { return self.bearers.own().await.map(Some) };
+        match sessions.person(headers) {
+            Some(person) => self.acting.narrowed(&self.access, person).await.map(Some),
             None => Ok(None),
-        },
+        }
     }
 }
 
-impl FromRequestParts<Arc<Portal>> for SignedIn {
+impl<S: Send + Sync> FromRequestParts<S> for SignedIn
+where
+    Callers: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, portal: &Arc<Portal>) -> Result<Self, Problem> {
-        let person = person(portal, &parts.headers).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let person = Callers::from_ref(state).person(&parts.headers).await?;
         person.map(SignedIn).ok_or_else(|| Problem::unauthorized("Sign in, or send a token of Kubernetes."))
     }
 }

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::Portal;
 use super::problem::Problem;
+use super::session::Sessions;
 use super::who::{Credential, Person};
 
 /// How many streams a person may have at once in one process.
@@ -139,15 +139,14 @@ impl Streams {
     }
 
     /// Waits until a person's streams end: the portal stops, they sign out, or their session's time is over.
-    pub(super) async fn ended(&self, portal: &Portal, person: &Person) -> End {
+    pub(super) async fn ended(&self, sessions: Option<&Sessions>, person: &Person) -> End {
         let mut stop = self.stop.subscribe();
         let stopped = async {
             // The sender lives as long as the portal.
             let _ = stop.wait_for(|stop| *stop).await;
             End::Shutdown
         };
-        let (Some(sessions), Credential::Session { id, expires }) = (&portal.sessions, person.credential())
-        else {
+        let (Some(sessions), Credential::Session { id, expires }) = (sessions, person.credential()) else {
             return stopped.await;
         };
         let left = expires.duration_since(Timestamp::now()).unsigned_abs();

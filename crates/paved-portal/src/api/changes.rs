@@ -1,7 +1,5 @@
 //! Creating, changing and deleting environments.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -11,9 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
-use super::environments::{Place, Whole, whole};
-use super::write::{self, Draft};
-use crate::Portal;
+use super::environments::{Environments, Place, Whole};
+use super::write::{self, Draft, Writer};
 use crate::answer::Answer;
 use crate::extract::{Json, Path, Query, location};
 use crate::owner::{ANNOTATION, LABEL};
@@ -58,14 +55,14 @@ pub(crate) struct Very {
 #[utoipa::path(post, path = "/api/v1/environments", operation_id = "createEnvironment", tag = "environments", params(How), request_body = Document,
     responses((status = 201, description = "Made.", body = Whole), (status = 200, description = "It would be made.", body = Whole), Refusals, Unfit, Conflicts))]
 pub(crate) async fn create(
-    State(portal): State<Arc<Portal>>,
+    State(writer): State<Writer>,
     SignedIn(person): SignedIn,
     Query(how): Query<How>,
     Json(document): Json<Value>,
 ) -> Result<Response, Problem> {
-    let draft = Draft::of(&portal, &person, document, None).await?;
-    let object = draft.create(&portal, &person, how.dry_run).await?;
-    let whole = whole(&portal, &draft.kind, object);
+    let draft = Draft::of(&writer, &person, document, None).await?;
+    let object = draft.create(&writer.environments, &person, how.dry_run).await?;
+    let whole = writer.environments.whole(&draft.kind, object);
     if how.dry_run {
         return Ok(Answer(whole).into_response());
     }
@@ -78,21 +75,21 @@ pub(crate) async fn create(
 #[utoipa::path(put, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "replaceEnvironment", tag = "environments", params(Place, How),
     request_body = Document, responses((status = 200, description = "Changed.", body = Whole), Refusals, Absent, Unfit, Conflicts))]
 pub(crate) async fn replace(
-    State(portal): State<Arc<Portal>>,
+    State(writer): State<Writer>,
     SignedIn(person): SignedIn,
     Path(place): Path<Place>,
     Query(how): Query<How>,
     Json(document): Json<Value>,
 ) -> Result<Answer<Whole>, Problem> {
-    let (kind, namespace, name) = place.read(&portal)?;
-    let (_, draft) = drafted(&portal, &person, (&kind, namespace, name), document).await?;
-    let object = draft.replace(&portal, &person, how.dry_run).await?;
-    Ok(Answer(whole(&portal, &kind, object)))
+    let (kind, namespace, name) = place.read(&writer.environments.catalog)?;
+    let (_, draft) = drafted(&writer, &person, (&kind, namespace, name), document).await?;
+    let object = draft.replace(&writer.environments, &person, how.dry_run).await?;
+    Ok(Answer(writer.environments.whole(&kind, object)))
 }
 
 /// What there is at a place, and what a document makes of it.
 pub(crate) async fn drafted(
-    portal: &Portal,
+    writer: &Writer,
     person: &Person,
     (kind, namespace, name): (&Kind, &str, &str),
     mut document: Value,
@@ -110,8 +107,8 @@ pub(crate) async fn drafted(
             metadata.insert(field.to_owned(), json!(value));
         }
     }
-    let before = kind.api(&portal.clients.of(person)?, Some(namespace)).get(name).await?;
-    let draft = Draft::of(portal, person, document, Some(&before)).await?;
+    let before = kind.api(&writer.environments.clients.of(person)?, Some(namespace)).get(name).await?;
+    let draft = Draft::of(writer, person, document, Some(&before)).await?;
     if draft.kind != *kind {
         return Err(Problem::field(
             "kind",
@@ -127,20 +124,20 @@ pub(crate) async fn drafted(
         content_type = "application/merge-patch+json", example = json!({"spec": {"replicas": 3}})),
     responses((status = 200, description = "Changed.", body = Whole), Refusals, Absent, Unfit, Conflicts))]
 pub(crate) async fn patch(
-    State(portal): State<Arc<Portal>>,
+    State(writer): State<Writer>,
     SignedIn(person): SignedIn,
     Path(place): Path<Place>,
     Query(how): Query<How>,
     Json(mut patch): Json<Value>,
 ) -> Result<Answer<Whole>, Problem> {
-    let (kind, namespace, name) = place.read(&portal)?;
+    let (kind, namespace, name) = place.read(&writer.environments.catalog)?;
     let Some(fields) = patch.as_object() else { return Err(Problem::field("body", "an object is needed")) };
     if let Some(field) =
         fields.keys().find(|field| !["apiVersion", "kind", "metadata", "spec"].contains(&field.as_str()))
     {
         return Err(Problem::field(field, "is not known; metadata and spec are allowed"));
     }
-    let api = kind.api(&portal.clients.of(&person)?, Some(namespace));
+    let api = kind.api(&writer.environments.clients.of(&person)?, Some(namespace));
     if let Some(spec) = patch.get("spec").filter(|spec| write::writes_binding(spec)) {
         write::keeps_binding(spec, &api.get(name).await?.data["spec"])?;
     }
@@ -148,7 +145,7 @@ pub(crate) async fn patch(
         && let Some(named) = checked(metadata)?
         && api.get(name).await?.metadata.labels.unwrap_or_default().get(LABEL) != Some(&named)
     {
-        let owner = write::owner(&portal, &person, Some(&named)).await?;
+        let owner = writer.owner(&person, Some(&named)).await?;
         if let Some(metadata) = metadata.as_object_mut() {
             owner.mark(metadata);
         }
@@ -162,7 +159,7 @@ pub(crate) async fn patch(
     if !how.dry_run {
         tracing::info!(user = person.username(), kind = kind.full_name(), namespace, name, "patched");
     }
-    Ok(Answer(whole(&portal, &kind, object)))
+    Ok(Answer(writer.environments.whole(&kind, object)))
 }
 
 /// Checks a patch's metadata, and takes the owner out of it, who is given back: what it changes stays whose it is, unless it names
@@ -197,12 +194,12 @@ fn checked(metadata: &mut Value) -> Result<Option<String>, Problem> {
 #[utoipa::path(delete, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "deleteEnvironment", tag = "environments", params(Place, Very),
     responses((status = 202, description = "It is being deleted."), Refusals, Absent, Conflicts))]
 pub(crate) async fn delete(
-    State(portal): State<Arc<Portal>>,
+    State(environments): State<Environments>,
     SignedIn(person): SignedIn,
     Path(place): Path<Place>,
     Query(very): Query<Very>,
 ) -> Result<StatusCode, Problem> {
-    let (kind, namespace, name) = place.read(&portal)?;
-    write::delete(&portal, &person, &kind, (namespace, name), very.uid).await?;
+    let (kind, namespace, name) = place.read(&environments.catalog)?;
+    write::delete(&environments, &person, &kind, (namespace, name), very.uid).await?;
     Ok(StatusCode::ACCEPTED)
 }

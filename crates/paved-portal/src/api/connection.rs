@@ -1,7 +1,6 @@
 //! `…/connection`: what only those know who may read the Secret. On request only, with a line in the log, and never kept.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -11,14 +10,15 @@ use paved_client::connection::secret_of;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::environments::Place;
+use super::environments::{Environments, Place};
+use crate::AUDIT;
 use crate::answer::Answer;
+use crate::clients::Clients;
 use crate::extract::Path;
 use crate::live::View;
 use crate::problem::{Absent, Problem, Refusals};
 use crate::signed_in::SignedIn;
 use crate::who::Person;
-use crate::{AUDIT, Portal};
 
 /// An environment's connection details.
 #[derive(Serialize, ToSchema)]
@@ -35,12 +35,12 @@ pub(crate) struct Connection {
 #[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/connection", operation_id = "revealConnection", tag = "environments", params(Place),
     responses((status = 200, description = "The details.", body = Connection), Refusals, Absent))]
 pub(crate) async fn reveal(
-    State(portal): State<Arc<Portal>>,
+    State(environments): State<Environments>,
     SignedIn(person): SignedIn,
     Path(place): Path<Place>,
 ) -> Result<Answer<Connection>, Problem> {
-    let (kind, namespace, name) = place.read(&portal)?;
-    let answer = read(&portal, &person, &kind, namespace, name).await;
+    let (kind, namespace, name) = place.read(&environments.catalog)?;
+    let answer = read(&environments.clients, &person, &kind, namespace, name).await;
     let outcome = match &answer {
         Ok(_) => "revealed",
         Err(problem) if problem.status() == StatusCode::NOT_FOUND => "absent",
@@ -62,13 +62,13 @@ pub(crate) async fn reveal(
 }
 
 async fn read(
-    portal: &Portal,
+    clients: &Clients,
     person: &Person,
     kind: &Kind,
     namespace: &str,
     name: &str,
 ) -> Result<Connection, Problem> {
-    let client = portal.clients.of(person)?;
+    let client = clients.of(person)?;
     let object = kind.api(&client, Some(namespace)).get(name).await?;
     let view = View::of(&object, &kind.resource.plural);
     let secret = secret_of(&object, kind.name(), &view.name).ok_or_else(|| {

@@ -13,10 +13,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::Portal;
+use crate::access::Access;
 use crate::answer::Answer;
+use crate::clients::Clients;
 use crate::extract::{Path, Query, name};
-use crate::live::{Entry, Key, View};
+use crate::kinds::Catalog;
+use crate::live::{Entry, Key, Live, View};
 use crate::problem::{Absent, Problem, Refusals};
 use crate::signed_in::SignedIn;
 use crate::who::Person;
@@ -86,76 +88,111 @@ pub(crate) struct Place {
 
 impl Place {
     /// The kind, and namespace and name as Kubernetes takes them.
-    pub(crate) fn read(&self, portal: &Portal) -> Result<(Kind, &str, &str), Problem> {
-        let kind = portal.catalog.seen().called(&self.kind)?;
+    pub(crate) fn read(&self, catalog: &Catalog) -> Result<(Kind, &str, &str), Problem> {
+        let kind = catalog.seen().called(&self.kind)?;
         Ok((kind, name("namespace", &self.namespace)?, name("name", &self.name)?))
     }
 }
 
-/// All environments that a person may see, of those that fit.
-pub(crate) async fn visible(
-    portal: &Portal,
-    person: &Person,
-    fits: impl Fn(&Entry) -> bool,
-) -> Result<Vec<Arc<Entry>>, Problem> {
-    portal.live.seen_whole()?;
-    let mut entries = portal.live.all();
-    entries.retain(|entry| fits(entry));
-    portal.access.ask_ahead(person, entries.iter().map(|entry| entry.place())).await?;
-    let mut answers: HashMap<(String, String), bool> = HashMap::new();
-    let mut visible = Vec::new();
-    for entry in entries {
-        let place = (entry.key.kind.clone(), entry.key.namespace.clone());
-        let sees = if let Some(sees) = answers.get(&place) {
-            *sees
-        } else {
-            let sees = portal.access.sees(person, &entry.kind, &entry.key.namespace).await?;
-            answers.insert(place, sees);
-            sees
-        };
-        if sees {
-            visible.push(entry);
-        }
-    }
-    Ok(visible)
+/// The environments of the cluster.
+#[derive(Clone)]
+pub(crate) struct Environments {
+    pub(crate) clients: Clients,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) live: Arc<Live>,
+    /// The only namespace that is watched, where the rights of the kubeconfig's user end there.
+    pub(crate) only: Option<String>,
 }
 
-/// Environments of these kinds that a person may see, as the API server has them now: another replica may have made one a moment ago.
-/// Those that go come last.
-pub(crate) async fn find(
-    portal: &Portal,
-    person: &Person,
-    kinds: &[Kind],
-    which: &ListParams,
-) -> Result<Vec<(Kind, DynamicObject)>, Problem> {
-    let client = portal.clients.own().client;
-    let mut found = Vec::new();
-    for kind in kinds {
-        let listed = match kind.api(&client, portal.only.as_deref()).list(which).await {
-            // A group that the portal's role does not know: as in its watches, the others count.
-            Err(error) if is_denied(&error) => continue,
-            listed => listed?,
-        };
-        for object in listed.items {
-            let namespace = object.metadata.namespace.clone().unwrap_or_default();
-            if portal.access.sees(person, kind, &namespace).await? {
-                found.push((kind.clone(), object));
+impl Environments {
+    /// All environments that a person may see, of those that fit.
+    pub(crate) async fn visible(
+        &self,
+        person: &Person,
+        fits: impl Fn(&Entry) -> bool,
+    ) -> Result<Vec<Arc<Entry>>, Problem> {
+        self.live.seen_whole()?;
+        let mut entries = self.live.all();
+        entries.retain(|entry| fits(entry));
+        self.access.ask_ahead(person, entries.iter().map(|entry| entry.place())).await?;
+        let mut answers: HashMap<(String, String), bool> = HashMap::new();
+        let mut visible = Vec::new();
+        for entry in entries {
+            let place = (entry.key.kind.clone(), entry.key.namespace.clone());
+            let sees = if let Some(sees) = answers.get(&place) {
+                *sees
+            } else {
+                let sees = self.access.sees(person, &entry.kind, &entry.key.namespace).await?;
+                answers.insert(place, sees);
+                sees
+            };
+            if sees {
+                visible.push(entry);
             }
         }
+        Ok(visible)
     }
-    found.sort_by_key(|(_, object)| object.metadata.deletion_timestamp.is_some());
-    Ok(found)
+
+    /// Environments of these kinds that a person may see, as the API server has them now: another replica may have made one a moment ago.
+    /// Those that go come last.
+    pub(crate) async fn find(
+        &self,
+        person: &Person,
+        kinds: &[Kind],
+        which: &ListParams,
+    ) -> Result<Vec<(Kind, DynamicObject)>, Problem> {
+        let client = self.clients.own().client;
+        let mut found = Vec::new();
+        for kind in kinds {
+            let listed = match kind.api(&client, self.only.as_deref()).list(which).await {
+                // A group that the portal's role does not know: as in its watches, the others count.
+                Err(error) if is_denied(&error) => continue,
+                listed => listed?,
+            };
+            for object in listed.items {
+                let namespace = object.metadata.namespace.clone().unwrap_or_default();
+                if self.access.sees(person, kind, &namespace).await? {
+                    found.push((kind.clone(), object));
+                }
+            }
+        }
+        found.sort_by_key(|(_, object)| object.metadata.deletion_timestamp.is_some());
+        Ok(found)
+    }
+
+    /// An object as clients see it; while it goes, with what is left of it.
+    pub(crate) fn whole(&self, kind: &Kind, mut object: DynamicObject) -> Whole {
+        let types = || kube::api::TypeMeta {
+            api_version: kind.resource.api_version.clone(),
+            kind: kind.name().to_owned(),
+        };
+        object.types.get_or_insert_with(types);
+        let mut view = View::of(&object, &kind.resource.plural);
+        if view.deleted_at.is_some() {
+            let key =
+                Key { kind: kind.full_name(), namespace: view.namespace.clone(), name: view.name.clone() };
+            let seen = self.live.get(&key).filter(|entry| entry.view.uid == view.uid && entry.is_deleting());
+            if let Some(entry) = seen {
+                let seen = &entry.view;
+                view.parts.clone_from(&seen.parts);
+                view.progress.clone_from(&seen.progress);
+                view.message.clone_from(&seen.message);
+            }
+        }
+        Whole { view, object: tidy(&object) }
+    }
 }
 
 /// Environments of all kinds.
 #[utoipa::path(get, path = "/api/v1/environments", operation_id = "listEnvironments", tag = "environments", params(Which),
     responses((status = 200, description = "A page of those that I may see.", body = Page), Refusals, Absent))]
 pub(crate) async fn list(
-    State(portal): State<Arc<Portal>>,
+    State(environments): State<Environments>,
     SignedIn(person): SignedIn,
     Query(which): Query<Which>,
 ) -> Result<Answer<Page>, Problem> {
-    let kind = which.kind.as_deref().map(|kind| portal.catalog.seen().called(kind)).transpose()?;
+    let kind = which.kind.as_deref().map(|kind| environments.catalog.seen().called(kind)).transpose()?;
     let kind = kind.map(|kind| kind.full_name());
     let labels = labels(which.label_selector.as_deref().unwrap_or_default())?;
     let limit = which.limit.unwrap_or(PAGE.0);
@@ -182,7 +219,7 @@ pub(crate) async fn list(
             && labels.iter().all(|(key, value)| entry.view.labels.get(key) == Some(value))
             && after.as_ref().is_none_or(|after| entry.key > *after)
     };
-    let found = visible(&portal, &person, fits).await?;
+    let found = environments.visible(&person, fits).await?;
     let next = (found.len() > limit).then(|| token(&found[limit - 1].key)).transpose()?;
     let items = found.iter().take(limit).map(|entry| entry.view.clone()).collect();
     Ok(Answer(Page { items, next }))
@@ -216,34 +253,13 @@ fn after(token: &str) -> Result<Key, Problem> {
 #[utoipa::path(get, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "getEnvironment", tag = "environments", params(Place),
     responses((status = 200, description = "The environment.", body = Whole), Refusals, Absent))]
 pub(crate) async fn get(
-    State(portal): State<Arc<Portal>>,
+    State(environments): State<Environments>,
     SignedIn(person): SignedIn,
     Path(place): Path<Place>,
 ) -> Result<Answer<Whole>, Problem> {
-    let (kind, namespace, name) = place.read(&portal)?;
-    let object = kind.api(&portal.clients.of(&person)?, Some(namespace)).get(name).await?;
-    Ok(Answer(whole(&portal, &kind, object)))
-}
-
-/// An object as clients see it; while it goes, with what is left of it.
-pub(crate) fn whole(portal: &Portal, kind: &Kind, mut object: DynamicObject) -> Whole {
-    let types = || kube::api::TypeMeta {
-        api_version: kind.resource.api_version.clone(),
-        kind: kind.name().to_owned(),
-    };
-    object.types.get_or_insert_with(types);
-    let mut view = View::of(&object, &kind.resource.plural);
-    if view.deleted_at.is_some() {
-        let key = Key { kind: kind.full_name(), namespace: view.namespace.clone(), name: view.name.clone() };
-        let seen = portal.live.get(&key).filter(|entry| entry.view.uid == view.uid && entry.is_deleting());
-        if let Some(entry) = seen {
-            let seen = &entry.view;
-            view.parts.clone_from(&seen.parts);
-            view.progress.clone_from(&seen.progress);
-            view.message.clone_from(&seen.message);
-        }
-    }
-    Whole { view, object: tidy(&object) }
+    let (kind, namespace, name) = place.read(&environments.catalog)?;
+    let object = kind.api(&environments.clients.of(&person)?, Some(namespace)).get(name).await?;
+    Ok(Answer(environments.whole(&kind, object)))
 }
 
 #[cfg(test)]

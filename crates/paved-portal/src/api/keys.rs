@@ -1,8 +1,6 @@
 //! `/api/v1/keys`: my SSH public keys, which new workspaces let in. A ConfigMap for each owner in the portal's own namespace, written by
 //! the portal's own account for whoever is signed in, and for nobody else.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use function_paved_road::apis::gpu_workspace::MOST_KEYS;
@@ -14,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::Portal;
+use super::write::Writer;
 use crate::answer::Answer;
+use crate::clients::Clients;
 use crate::extract::Json;
 use crate::owner::{ANNOTATION, Owner};
 use crate::problem::{Problem, Refusals, Unfit};
@@ -44,21 +43,21 @@ pub(crate) struct Keys {
 /// My keys.
 #[utoipa::path(get, path = "/api/v1/keys", operation_id = "getKeys", tag = "keys", responses((status = 200, description = "My keys.", body = Keys), Refusals))]
 pub(crate) async fn get(
-    State(portal): State<Arc<Portal>>,
+    State(clients): State<Clients>,
     SignedIn(person): SignedIn,
 ) -> Result<Answer<Keys>, Problem> {
-    Ok(Answer(Keys { keys: of(&portal, &person.owner()).await? }))
+    Ok(Answer(Keys { keys: of(&clients, &person.owner()).await? }))
 }
 
 /// My keys are these, and no others.
 #[utoipa::path(put, path = "/api/v1/keys", operation_id = "replaceKeys", tag = "keys", request_body = Keys,
     responses((status = 200, description = "My keys.", body = Keys), Refusals, Unfit))]
 pub(crate) async fn put(
-    State(portal): State<Arc<Portal>>,
+    State(writer): State<Writer>,
     SignedIn(person): SignedIn,
     Json(Keys { keys }): Json<Keys>,
 ) -> Result<Answer<Keys>, Problem> {
-    may_use_keys(&portal, &person).await?;
+    may_use_keys(&writer, &person).await?;
     // No more than a workspace takes.
     if keys.len() > MOST_KEYS {
         return Err(Problem::field("keys", format!("found {}; at most {MOST_KEYS} are allowed", keys.len())));
@@ -82,7 +81,7 @@ pub(crate) async fn put(
         "metadata": {"name": name(&owner), "labels": {"app.kubernetes.io/managed-by": "paved-portal"}, "annotations": {ANNOTATION: owner.login}},
         "data": {DATA: lines.join("\n")}});
     let params = PatchParams::apply("paved-portal").force();
-    maps(&portal).patch(&name(&owner), &params, &Patch::Apply(&map)).await?;
+    maps(&writer.environments.clients).patch(&name(&owner), &params, &Patch::Apply(&map)).await?;
     tracing::info!(user = person.username(), count = lines.len(), "keys were changed");
     Ok(Answer(Keys { keys: lines }))
 }
@@ -90,8 +89,8 @@ pub(crate) async fn put(
 /// Keys are stored in the portal's own namespace, outside every quota, so only for people who may make what
 /// takes them. Where nothing says where somebody's environments go, that cannot be asked: then for everybody
 /// but service accounts, which others make as many of as they like.
-async fn may_use_keys(portal: &Portal, person: &Person) -> Result<(), Problem> {
-    if portal.namespaces.leads_nowhere(person) {
+async fn may_use_keys(writer: &Writer, person: &Person) -> Result<(), Problem> {
+    if writer.namespaces.leads_nowhere(person) {
         return if person.username().starts_with("system:serviceaccount:") {
             Err(Problem::forbidden("A service account has no keys here: put them into the workspace itself."))
         } else {
@@ -99,8 +98,8 @@ async fn may_use_keys(portal: &Portal, person: &Person) -> Result<(), Problem> {
         };
     }
     let mut why = None;
-    for kind in portal.catalog.seen().workspaces() {
-        match portal.namespaces.choose(&portal.access, person, &kind, None).await {
+    for kind in writer.environments.catalog.seen().workspaces() {
+        match writer.namespace(person, &kind, None).await {
             Ok(_) => return Ok(()),
             Err(problem) if problem.status() == StatusCode::FORBIDDEN => why = Some(problem),
             Err(problem) => return Err(problem),
@@ -111,8 +110,8 @@ async fn may_use_keys(portal: &Portal, person: &Person) -> Result<(), Problem> {
 }
 
 /// An owner's keys.
-pub(crate) async fn of(portal: &Portal, owner: &Owner) -> Result<Vec<String>, Problem> {
-    let map = maps(portal).get_opt(&name(owner)).await?;
+pub(crate) async fn of(clients: &Clients, owner: &Owner) -> Result<Vec<String>, Problem> {
+    let map = maps(clients).get_opt(&name(owner)).await?;
     let text = map.and_then(|map| map.data?.remove(DATA)).unwrap_or_default();
     Ok(text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }
@@ -121,7 +120,7 @@ fn name(owner: &Owner) -> String {
     format!("paved-road-keys-{}", owner.hash())
 }
 
-fn maps(portal: &Portal) -> Api<ConfigMap> {
-    let cluster = portal.clients.own();
+fn maps(clients: &Clients) -> Api<ConfigMap> {
+    let cluster = clients.own();
     Api::namespaced(cluster.client, &cluster.namespace)
 }

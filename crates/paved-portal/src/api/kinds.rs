@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::Portal;
+use crate::access::Access;
 use crate::answer::Answer;
 use crate::extract::{Path, Query, name};
-use crate::kinds::{SECRET, connection_keys, is_claim};
+use crate::kinds::{Catalog, SECRET, connection_keys, is_claim};
+use crate::namespace::Namespaces;
 use crate::problem::{Absent, Problem, Refusals};
 use crate::signed_in::SignedIn;
 use crate::who::Person;
@@ -43,6 +44,14 @@ pub(crate) struct Kind {
     schema: Option<Value>,
 }
 
+/// The kinds, and what people may make of them.
+#[derive(Clone)]
+pub(crate) struct Kinds {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) namespaces: Namespaces,
+}
+
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Where {
@@ -54,16 +63,16 @@ pub(crate) struct Where {
 #[utoipa::path(get, path = "/api/v1/kinds", operation_id = "listKinds", tag = "kinds", params(Where),
     responses((status = 200, description = "All kinds.", body = Vec<Kind>), Refusals))]
 pub(crate) async fn list(
-    State(portal): State<Arc<Portal>>,
+    State(kinds): State<Kinds>,
     SignedIn(person): SignedIn,
     Query(query): Query<Where>,
 ) -> Result<Answer<Vec<Kind>>, Problem> {
-    let seen = portal.catalog.seen();
-    let mut kinds = Vec::new();
+    let seen = kinds.catalog.seen();
+    let mut shown = Vec::new();
     for kind in seen.all() {
-        kinds.push(shown(&portal, &person, kind, query.namespace.as_deref()).await?);
+        shown.push(kinds.shown(&person, kind, query.namespace.as_deref()).await?);
     }
-    Ok(Answer(kinds))
+    Ok(Answer(shown))
 }
 
 /// A kind.
@@ -71,53 +80,56 @@ pub(crate) async fn list(
     params(("kind" = String, Path, example = "stockpools", description = "A name of the kind, such as its plural, alone or with .group"), Where),
     responses((status = 200, description = "The kind.", body = Kind), Refusals, Absent))]
 pub(crate) async fn get(
-    State(portal): State<Arc<Portal>>,
+    State(kinds): State<Kinds>,
     SignedIn(person): SignedIn,
     Path(kind): Path<String>,
     Query(query): Query<Where>,
 ) -> Result<Answer<Kind>, Problem> {
-    let kind = portal.catalog.seen().called(&kind)?;
-    Ok(Answer(shown(&portal, &person, &kind, query.namespace.as_deref()).await?))
+    let kind = kinds.catalog.seen().called(&kind)?;
+    Ok(Answer(kinds.shown(&person, &kind, query.namespace.as_deref()).await?))
 }
 
-async fn shown(
-    portal: &Portal,
-    person: &Person,
-    kind: &cluster::Kind,
-    chosen: Option<&str>,
-) -> Result<Kind, Problem> {
-    let candidates = match chosen {
-        Some(chosen) => vec![name("namespace", chosen)?.to_owned()],
-        None => portal.namespaces.candidates(person),
-    };
-    let mut namespace = None;
-    for candidate in &candidates {
-        if portal.access.may_create(person, kind, candidate).await? {
-            namespace = Some(candidate.clone());
-            break;
+impl Kinds {
+    /// A kind as the person may use it.
+    async fn shown(
+        &self,
+        person: &Person,
+        kind: &cluster::Kind,
+        chosen: Option<&str>,
+    ) -> Result<Kind, Problem> {
+        let candidates = match chosen {
+            Some(chosen) => vec![name("namespace", chosen)?.to_owned()],
+            None => self.namespaces.candidates(person),
+        };
+        let mut namespace = None;
+        for candidate in &candidates {
+            if self.access.may_create(person, kind, candidate).await? {
+                namespace = Some(candidate.clone());
+                break;
+            }
         }
+        let may_create = if candidates.is_empty() {
+            self.access.may_create(person, kind, "").await?.then_some(true)
+        } else {
+            Some(namespace.is_some())
+        };
+        let seen = self.catalog.seen();
+        let schema = seen.schema(kind);
+        let text = |path: &str| schema.and_then(|schema| schema.pointer(path)?.as_str()).map(str::to_owned);
+        let description = text("/description").or_else(|| text("/properties/spec/description"));
+        Ok(Kind {
+            kind: kind.name().to_owned(),
+            api_version: kind.resource.api_version.clone(),
+            plural: kind.resource.plural.clone(),
+            description: description.unwrap_or_default(),
+            claim: is_claim(kind),
+            may_create,
+            namespace: namespace.or_else(|| chosen.map(str::to_owned)),
+            schema: schema
+                .and_then(|schema| schema.pointer("/properties/spec"))
+                .map(|spec| with_secret(spec, kind)),
+        })
     }
-    let may_create = if candidates.is_empty() {
-        portal.access.may_create(person, kind, "").await?.then_some(true)
-    } else {
-        Some(namespace.is_some())
-    };
-    let seen = portal.catalog.seen();
-    let schema = seen.schema(kind);
-    let text = |path: &str| schema.and_then(|schema| schema.pointer(path)?.as_str()).map(str::to_owned);
-    let description = text("/description").or_else(|| text("/properties/spec/description"));
-    Ok(Kind {
-        kind: kind.name().to_owned(),
-        api_version: kind.resource.api_version.clone(),
-        plural: kind.resource.plural.clone(),
-        description: description.unwrap_or_default(),
-        claim: is_claim(kind),
-        may_create,
-        namespace: namespace.or_else(|| chosen.map(str::to_owned)),
-        schema: schema
-            .and_then(|schema| schema.pointer("/properties/spec"))
-            .map(|spec| with_secret(spec, kind)),
-    })
 }
 
 /// A spec's schema with what core adds to a claim's for its connection details. The portal names a Secret where nobody does, so nothing

@@ -1,14 +1,12 @@
 //! `/api/v1/me`: who the portal takes me for.
 
-use std::sync::Arc;
-
 use axum::extract::{Extension, State};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::Portal;
 use crate::address::PublicAddress;
 use crate::answer::Answer;
+use crate::namespace::Namespaces;
 use crate::problem::Refusals;
 use crate::signed_in::SignedIn;
 use crate::who::Credential;
@@ -40,7 +38,7 @@ pub(crate) struct Me {
 /// Who I am.
 #[utoipa::path(get, path = "/api/v1/me", operation_id = "getMe", tag = "me", responses((status = 200, description = "Who I am.", body = Me), Refusals))]
 pub(crate) async fn get(
-    State(portal): State<Arc<Portal>>,
+    State(namespaces): State<Namespaces>,
     SignedIn(person): SignedIn,
     address: Option<Extension<PublicAddress>>,
 ) -> Answer<Me> {
@@ -57,6 +55,6 @@ pub(crate) async fn get(
         credential,
         expires,
         address: address.map(|Extension(PublicAddress(address))| address.to_string()),
-        namespaces: portal.namespaces.candidates(&person),
+        namespaces: namespaces.candidates(&person),
     })
 }

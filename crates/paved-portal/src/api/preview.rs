@@ -28,8 +28,7 @@ use utoipa::ToSchema;
 
 use super::changes::{Document, drafted};
 use super::environments::Place;
-use super::write::Draft;
-use crate::Portal;
+use super::write::{Draft, Writer};
 use crate::answer::Answer;
 use crate::extract::{Json, Path};
 use crate::live::Part;
@@ -165,21 +164,22 @@ pub(crate) struct Resource {
 #[utoipa::path(post, path = "/api/v1/preview", operation_id = "previewEnvironment", tag = "environments", request_body = Document,
     responses((status = 200, description = "What it would become.", body = Previewed), Refusals, Unfit))]
 pub(crate) async fn preview(
-    State(portal): State<Arc<Portal>>,
+    State(preview): State<Arc<Preview>>,
+    State(writer): State<Writer>,
     SignedIn(person): SignedIn,
     Json(document): Json<Value>,
 ) -> Result<Response, Problem> {
-    let waits = portal.preview.enter()?;
-    let draft = Draft::of(&portal, &person, document, None).await?;
+    let waits = preview.enter()?;
+    let draft = Draft::of(&writer, &person, document, None).await?;
     // What the platform's settings make of a claim is for those who may make one.
-    if !portal.access.may_create(&person, &draft.kind, &draft.namespace).await? {
+    if !writer.environments.access.may_create(&person, &draft.kind, &draft.namespace).await? {
         let (kind, namespace) = (draft.kind.name(), &draft.namespace);
         return Err(Problem::forbidden(format!("You may not create {kind} in namespace {namespace}.")));
     }
-    let step = step(&portal.clients.own(), &draft).await?;
+    let step = step(&writer.environments.clients.own(), &draft).await?;
     let document = draft.document();
     let made = move || Composed::of(&document, None, &step).map(Previewed::from).map_err(Problem::from);
-    portal.preview.answer(waits, made).await
+    preview.answer(waits, made).await
 }
 
 /// What a change of an environment would do; nothing is changed.
@@ -188,21 +188,22 @@ pub(crate) async fn preview(
 #[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/preview", operation_id = "previewChange", tag = "environments", params(Place), request_body = Document,
     responses((status = 200, description = "What it would do.", body = PreviewedChange), Refusals, Absent, Unfit))]
 pub(crate) async fn change(
-    State(portal): State<Arc<Portal>>,
+    State(preview): State<Arc<Preview>>,
+    State(writer): State<Writer>,
     SignedIn(person): SignedIn,
     Path(place): Path<Place>,
     Json(document): Json<Value>,
 ) -> Result<Response, Problem> {
-    let waits = portal.preview.enter()?;
-    let (kind, namespace, name) = place.read(&portal)?;
-    let (before, draft) = drafted(&portal, &person, (&kind, namespace, name), document).await?;
-    if !portal.access.may_change(&person, &kind, namespace).await? {
+    let waits = preview.enter()?;
+    let (kind, namespace, name) = place.read(&writer.environments.catalog)?;
+    let (before, draft) = drafted(&writer, &person, (&kind, namespace, name), document).await?;
+    if !writer.environments.access.may_change(&person, &kind, namespace).await? {
         return Err(Problem::forbidden(format!(
             "You may not change {} in namespace {namespace}.",
             kind.name()
         )));
     }
-    let step = step(&portal.clients.own(), &draft).await?;
+    let step = step(&writer.environments.clients.own(), &draft).await?;
     let after = draft.document();
     let mut now = after.clone();
     now["spec"] = before.data["spec"].clone();
@@ -222,7 +223,7 @@ pub(crate) async fn change(
             }
         }
     };
-    portal.preview.answer(waits, made).await
+    preview.answer(waits, made).await
 }
 
 /// The step of the Composition that the API server would choose, with its Settings.

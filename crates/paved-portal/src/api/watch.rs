@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tracing::Instrument as _;
 
-use crate::Portal;
-use crate::live::{Action, Next, Reader};
+use crate::live::{Action, Feed, Next, Reader};
+use crate::metrics::Metrics;
 use crate::problem::{Crowded, Problem, Refusals};
 use crate::signed_in::SignedIn;
 use crate::streams::End;
@@ -35,15 +35,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
     params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was read.")),
     responses((status = 200, description = "Events.", body = String, content_type = "text/event-stream"), Refusals, Crowded))]
 pub(crate) async fn watch(
-    State(portal): State<Arc<Portal>>,
+    State(feed): State<Feed>,
+    State(metrics): State<Arc<Metrics>>,
     SignedIn(person): SignedIn,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let reader = Reader::new(&portal, &person, last).await?;
+    let reader = Reader::new(&feed, &person, last).await?;
     // An event, and the last word.
     let (events, mut told) = mpsc::channel(2);
-    tokio::spawn(tell(portal, reader, events).in_current_span());
+    tokio::spawn(tell(metrics, reader, events).in_current_span());
     let events = stream::poll_fn(move |cx| told.poll_recv(cx).map(|event| event.map(Ok::<_, Infallible>)));
     let mut response = Sse::new(events).into_response();
     // A proxy that gathers what it passes on would hold events back.
@@ -55,7 +56,7 @@ pub(crate) async fn watch(
 
 /// Tells a client what a reader reads, for as long as the client takes it. A body cannot know: while the line is full, nobody asks it for
 /// more.
-async fn tell(portal: Arc<Portal>, mut reader: Reader, events: mpsc::Sender<Event>) {
+async fn tell(metrics: Arc<Metrics>, mut reader: Reader, events: mpsc::Sender<Event>) {
     // However full the line is, there is a place for why it ends.
     let Ok(last) = events.clone().reserve_owned().await else { return };
     let end = loop {
@@ -72,7 +73,7 @@ async fn tell(portal: Arc<Portal>, mut reader: Reader, events: mpsc::Sender<Even
             Err(_) => break End::Slow,
         }
     };
-    portal.metrics.ended(end);
+    metrics.ended(end);
     last.send(event(&Next::End(end), &reader));
 }
 

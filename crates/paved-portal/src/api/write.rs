@@ -4,14 +4,15 @@ use kube::api::{DeleteParams, DynamicObject, PostParams, Preconditions, Propagat
 use paved_client::cluster::Kind;
 use serde_json::{Map, Value, json};
 
-use crate::Portal;
+use super::environments::Environments;
 use crate::extract::name;
 use crate::kinds::{SECRET, connection_keys};
 use crate::live::Key;
+use crate::namespace::Namespaces;
 use crate::owner::{self, ANNOTATION, LABEL, Owner};
 use crate::problem::Problem;
 use crate::request::{BODY, REQUEST};
-use crate::who::Person;
+use crate::who::{Naming, Person};
 
 /// What a person may say of an object's metadata; everything else is the cluster's.
 const METADATA: [&str; 5] = ["name", "namespace", "labels", "annotations", "resourceVersion"];
@@ -22,6 +23,40 @@ const KEPT: [&str; 3] = ["finalizers", "ownerReferences", "generateName"];
 
 /// As the API server answers a document that is out of date.
 const STALE: &str = "the object has been modified; read its latest version, and apply your changes to it";
+
+/// Creates and changes environments.
+#[derive(Clone)]
+pub(crate) struct Writer {
+    pub(crate) environments: Environments,
+    pub(crate) namespaces: Namespaces,
+    pub(crate) naming: Naming,
+}
+
+impl Writer {
+    /// The namespace of a new environment: the chosen one, or the first where the person may create one.
+    pub(crate) async fn namespace(
+        &self,
+        person: &Person,
+        kind: &Kind,
+        chosen: Option<&str>,
+    ) -> Result<String, Problem> {
+        self.namespaces.choose(&self.environments.access, person, kind, chosen).await
+    }
+
+    /// Whom a request names: the person, or a user that they may act for.
+    pub(crate) async fn named(&self, person: &Person, name: Option<&str>) -> Result<Owner, Problem> {
+        owner::named(&self.naming, &self.environments.access, person, name).await
+    }
+
+    /// Whose it is to be. The label's own words count as well: whoever writes back what they have read names nobody else.
+    pub(crate) async fn owner(&self, person: &Person, named: Option<&str>) -> Result<Owner, Problem> {
+        let own = person.owner();
+        match named {
+            Some(named) if named == own.label() => Ok(own),
+            named => self.named(person, named).await,
+        }
+    }
+}
 
 /// What is written into an environment.
 pub(crate) struct Draft {
@@ -36,12 +71,12 @@ impl Draft {
     /// From a document as people write it. Its owner is whoever writes, or somebody that they may act for; what is there `before`
     /// stays whose it is, if anybody's, where the document names no other, and keeps what others wrote into its metadata.
     pub(crate) async fn of(
-        portal: &Portal,
+        writer: &Writer,
         person: &Person,
         document: Value,
         before: Option<&DynamicObject>,
     ) -> Result<Self, Problem> {
-        let kind = portal.catalog.seen().of_document(&document)?;
+        let kind = writer.environments.catalog.seen().of_document(&document)?;
         let Value::Object(mut document) = document else {
             return Err(Problem::field("body", "an object is needed"));
         };
@@ -51,7 +86,7 @@ impl Draft {
         let name = text("name").ok_or_else(|| Problem::field("metadata.name", "a name is needed"))?;
         name_fits(&name)?;
         let namespace = text("namespace");
-        let namespace = portal.namespaces.choose(&portal.access, person, &kind, namespace.as_deref()).await?;
+        let namespace = writer.namespace(person, &kind, namespace.as_deref()).await?;
         let version = text("resourceVersion");
         let named = metadata.get("labels").and_then(|labels| labels[LABEL].as_str()).map(str::to_owned);
         match before.and_then(|before| kept(before, named.as_deref())) {
@@ -59,7 +94,7 @@ impl Draft {
                 keep(&mut metadata, "labels", LABEL, label);
                 keep(&mut metadata, "annotations", ANNOTATION, login);
             }
-            None => owner(portal, person, named.as_deref()).await?.mark(&mut metadata),
+            None => writer.owner(person, named.as_deref()).await?.mark(&mut metadata),
         }
         if let Some(before) = before {
             requested(&mut metadata, before);
@@ -128,16 +163,19 @@ impl Draft {
     /// Creates it.
     pub(crate) async fn create(
         &self,
-        portal: &Portal,
+        environments: &Environments,
         person: &Person,
         dry_run: bool,
     ) -> Result<DynamicObject, Problem> {
         let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
-        let api = self.kind.api(&portal.clients.of(person)?, Some(&self.namespace));
+        let api = self.kind.api(&environments.clients.of(person)?, Some(&self.namespace));
         let object = api.create(&params, &self.dynamic()?).await?;
         if !dry_run {
             let uid = object.metadata.uid.clone().unwrap_or_default();
-            portal.live.seen(&self.key(), |entry| entry.is_some_and(|entry| entry.view.uid == uid)).await;
+            environments
+                .live
+                .seen(&self.key(), |entry| entry.is_some_and(|entry| entry.view.uid == uid))
+                .await;
             told("created", person, &self.key());
         }
         Ok(object)
@@ -146,7 +184,7 @@ impl Draft {
     /// Puts it in place of what is there, if that is still what the writer has seen.
     pub(crate) async fn replace(
         &self,
-        portal: &Portal,
+        environments: &Environments,
         person: &Person,
         dry_run: bool,
     ) -> Result<DynamicObject, Problem> {
@@ -155,7 +193,7 @@ impl Draft {
             return Err(Problem::field("metadata.resourceVersion", message));
         }
         let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
-        let api = self.kind.api(&portal.clients.of(person)?, Some(&self.namespace));
+        let api = self.kind.api(&environments.clients.of(person)?, Some(&self.namespace));
         let object = api.replace(&self.name, &params, &self.dynamic()?).await?;
         if !dry_run {
             told("replaced", person, &self.key());
@@ -294,18 +332,9 @@ fn keep(metadata: &mut Map<String, Value>, place: &str, key: &str, before: Optio
     }
 }
 
-/// Whose it is to be. The label's own words count as well: whoever writes back what they have read names nobody else.
-pub(crate) async fn owner(portal: &Portal, person: &Person, named: Option<&str>) -> Result<Owner, Problem> {
-    let own = person.owner();
-    match named {
-        Some(named) if named == own.label() => Ok(own),
-        named => owner::named(portal, person, named).await,
-    }
-}
-
 /// Deletes an environment: this very one, where its uid is given.
 pub(crate) async fn delete(
-    portal: &Portal,
+    environments: &Environments,
     person: &Person,
     kind: &Kind,
     (namespace, name): (&str, &str),
@@ -317,9 +346,9 @@ pub(crate) async fn delete(
         preconditions: uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None }),
         ..DeleteParams::default()
     };
-    kind.api(&portal.clients.of(person)?, Some(namespace)).delete(name, &params).await?;
+    kind.api(&environments.clients.of(person)?, Some(namespace)).delete(name, &params).await?;
     let key = Key { kind: kind.full_name(), namespace: namespace.to_owned(), name: name.to_owned() };
-    portal.live.seen(&key, |entry| entry.is_none_or(|entry| entry.is_deleting())).await;
+    environments.live.seen(&key, |entry| entry.is_none_or(|entry| entry.is_deleting())).await;
     told("deleted", person, &key);
     Ok(())
 }

@@ -9,12 +9,13 @@ use tokio::sync::broadcast;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::known::{Id, Known};
-use super::store::Start;
+use super::store::{Live, Start};
 use super::{Action, Change, Entry};
-use crate::Portal;
-use crate::access::TTL;
+use crate::access::{Access, TTL};
+use crate::kinds::Catalog;
 use crate::problem::Problem;
-use crate::streams::{End, Slot};
+use crate::session::Sessions;
+use crate::streams::{End, Slot, Streams};
 use crate::who::Person;
 
 /// How often a reader hears that the line still stands.
@@ -29,9 +30,19 @@ const AWAY: Duration = Duration::from_secs(10);
 /// How many namespaces in which nothing is any more a reader that comes back may cost a question each.
 const ASIDE: usize = 32;
 
+/// The changes of the cluster, and the permissions and sessions that decide who reads them.
+#[derive(Clone)]
+pub(crate) struct Feed {
+    pub(crate) live: Arc<Live>,
+    pub(crate) streams: Arc<Streams>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) sessions: Option<Arc<Sessions>>,
+}
+
 /// A reader.
 pub(crate) struct Reader {
-    portal: Arc<Portal>,
+    feed: Feed,
     person: Arc<Person>,
     changes: broadcast::Receiver<Arc<Change>>,
     /// What is still to be told.
@@ -62,14 +73,10 @@ pub(crate) enum Next {
 
 impl Reader {
     /// Begins with everything, or with what was missed since the event of this id, whichever replica told it.
-    pub(crate) async fn new(
-        portal: &Arc<Portal>,
-        person: &Arc<Person>,
-        last: Option<&str>,
-    ) -> Result<Self, Problem> {
-        portal.live.seen_whole()?;
-        let slot = portal.streams.take(person)?;
-        if portal.live.unseen() > AWAY {
+    pub(crate) async fn new(feed: &Feed, person: &Arc<Person>, last: Option<&str>) -> Result<Self, Problem> {
+        feed.live.seen_whole()?;
+        let slot = feed.streams.take(person)?;
+        if feed.live.unseen() > AWAY {
             return Err(Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "The Kubernetes API does not answer just now.",
@@ -79,19 +86,19 @@ impl Reader {
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beat.reset();
         let last = last.and_then(Id::read);
-        let Start { entries, backlog, changes } = portal.live.start(last.is_some());
+        let Start { entries, backlog, changes } = feed.live.start(last.is_some());
         let mut reader = Self {
-            portal: Arc::clone(portal),
+            feed: feed.clone(),
             person: Arc::clone(person),
             changes,
             queue: VecDeque::new(),
-            id: Id::first(&portal.live.epoch, Known::default()),
+            id: Id::first(&feed.live.epoch, Known::default()),
             sees: HashMap::new(),
             beat,
             due: false,
             _slot: slot,
         };
-        portal.access.ask_ahead(person, entries.iter().map(|entry| entry.place())).await?;
+        feed.access.ask_ahead(person, entries.iter().map(|entry| entry.place())).await?;
         let mut visible: Vec<Arc<Entry>> = Vec::new();
         for beside in entries.chunk_by(|one, next| one.key.place() == next.key.place()) {
             if reader.may_see(&beside[0]).await? {
@@ -110,7 +117,7 @@ impl Reader {
         } else {
             // What was asked about on a way back that leads nowhere is nothing to keep watch of.
             reader.sees = sees;
-            reader.id = Id::first(&portal.live.epoch, now);
+            reader.id = Id::first(&feed.live.epoch, now);
             reader.queue.push_back(Next::Snapshot(visible.len()));
             reader.queue.extend(visible.into_iter().map(Next::Present));
         }
@@ -154,7 +161,7 @@ impl Reader {
         if let Some((sees, _)) = self.sees.get(&place) {
             return Ok(*sees);
         }
-        let sees = self.portal.access.sees(&self.person, &entry.kind, &entry.key.namespace).await?;
+        let sees = self.feed.access.sees(&self.person, &entry.kind, &entry.key.namespace).await?;
         self.sees.insert(place, (sees, Instant::now()));
         Ok(sees)
     }
@@ -162,21 +169,21 @@ impl Reader {
     /// Asks again for whatever is old, until something is not answered; what has changed, or cannot be asked for too long, ends the
     /// stream. So does it where no change would be seen: whoever reads would take what they have for how things stand.
     async fn look_again(&mut self) -> Option<End> {
-        if self.portal.live.unseen() > AWAY {
+        if self.feed.live.unseen() > AWAY {
             return Some(End::Unavailable);
         }
-        let seen = self.portal.catalog.seen();
+        let seen = self.feed.catalog.seen();
         let named: HashMap<_, _> = seen.all().iter().map(|kind| (kind.full_name(), kind)).collect();
         let old = self.sees.iter().filter(|(_, (_, since))| since.elapsed() >= TTL);
         let old: Vec<_> =
             old.filter_map(|(place, answer)| Some((*named.get(&place.0)?, place.clone(), *answer))).collect();
         // What is not answered now would not be for the others either: they wait for the next beat.
         let places = old.iter().map(|(kind, place, _)| (*kind, place.1.as_str()));
-        if let Err(problem) = self.portal.access.ask_ahead(&self.person, places).await {
+        if let Err(problem) = self.feed.access.ask_ahead(&self.person, places).await {
             return old.iter().find_map(|(.., (_, since))| without_answer(&problem, *since));
         }
         for (kind, place, (before, since)) in old {
-            match self.portal.access.sees(&self.person, kind, &place.1).await {
+            match self.feed.access.sees(&self.person, kind, &place.1).await {
                 Ok(now) if now != before => return Some(End::AccessChanged),
                 Ok(now) => drop(self.sees.insert(place, (now, Instant::now()))),
                 Err(problem) => return without_answer(&problem, since),
@@ -188,10 +195,10 @@ impl Reader {
     /// Waits for what comes next. Nothing is lost where the wait is given up. That the stream ends is heard at once, whatever the API
     /// server is asked meanwhile and does not answer.
     pub(crate) async fn next(&mut self) -> Next {
-        let (portal, person) = (Arc::clone(&self.portal), Arc::clone(&self.person));
+        let (feed, person) = (self.feed.clone(), Arc::clone(&self.person));
         tokio::select! {
             biased;
-            end = portal.streams.ended(&portal, &person) => Next::End(end),
+            end = feed.streams.ended(feed.sessions.as_deref(), &person) => Next::End(end),
             next = self.step() => next,
         }
     }

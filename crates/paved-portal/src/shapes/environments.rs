@@ -1,7 +1,5 @@
 //! Application environments as clients know them: `/api/environments/`.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use paved_client::cluster::Kind;
@@ -10,11 +8,10 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{only, text};
-use crate::Portal;
 use crate::answer::Answer;
-use crate::api::write::{Draft, name_fits};
+use crate::api::write::{Draft, Writer, name_fits};
 use crate::extract::Json;
-use crate::kinds::{api, is_claim};
+use crate::kinds::{Catalog, api, is_claim};
 use crate::owner::{Owner, hash, unique};
 use crate::problem::{Conflicts, Problem, Refusals, Unfit};
 use crate::request::REQUEST;
@@ -51,22 +48,22 @@ pub(crate) struct Creating {
 }
 
 /// The kinds of application environment that the cluster has: claims first.
-pub(super) fn kinds(portal: &Portal) -> Vec<Kind> {
-    api(KIND).map(|api| portal.catalog.seen().of_api(api)).unwrap_or_default()
+pub(super) fn kinds(catalog: &Catalog) -> Vec<Kind> {
+    api(KIND).map(|api| catalog.seen().of_api(api)).unwrap_or_default()
 }
 
 /// Make an application environment.
 #[utoipa::path(post, path = "/api/environments/", operation_id = "createApplicationEnvironment", tag = "application environments", request_body = NewEnvironment,
     responses((status = 202, description = "It is being made.", body = Creating), Refusals, Unfit, Conflicts))]
 pub(crate) async fn create(
-    State(portal): State<Arc<Portal>>,
+    State(writer): State<Writer>,
     SignedIn(person): SignedIn,
     Json(body): Json<Value>,
 ) -> Result<(StatusCode, Answer<Creating>), Problem> {
-    Ok((StatusCode::ACCEPTED, Answer(make(&portal, &person, &body).await?)))
+    Ok((StatusCode::ACCEPTED, Answer(make(&writer, &person, &body).await?)))
 }
 
-async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Creating, Problem> {
+async fn make(writer: &Writer, person: &Person, body: &Value) -> Result<Creating, Problem> {
     let none = Map::new();
     let body = body.as_object().unwrap_or(&none);
     only(body, &["name", "nodeSize"])?;
@@ -74,9 +71,9 @@ async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Creating
     let size = text(body, "nodeSize")?.unwrap_or("small");
     let owner = person.owner();
     let name = environment_name(asked, &owner)?;
-    let kind = kinds(portal).into_iter().next();
+    let kind = kinds(&writer.environments.catalog).into_iter().next();
     let kind = kind.ok_or_else(|| Problem::not_found("This cluster makes no application environments."))?;
-    let namespace = portal.namespaces.choose(&portal.access, person, &kind, None).await?;
+    let namespace = writer.namespace(person, &kind, None).await?;
     let request_id = unique(16)?;
     let selector = json!({"matchLabels": {"provider": "gcp"}});
     let parameters = json!({"nodeSize": size});
@@ -87,7 +84,7 @@ async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Creating
     };
     let mut draft = Draft::new(kind, namespace, name.clone(), &owner, spec);
     draft.note("labels", REQUEST, &request_id);
-    draft.create(portal, person, false).await?;
+    draft.create(&writer.environments, person, false).await?;
     Ok(Creating { status: "creating", name, request_id })
 }
 

@@ -15,12 +15,14 @@ use tokio::time::timeout;
 use tracing::{Instrument as _, Span};
 
 use super::environments::kinds;
-use crate::Portal;
-use crate::live::{Action, Entry, Next, Reader};
+use crate::bearer::Bearers;
+use crate::kinds::Catalog;
+use crate::live::{Action, Entry, Feed, Next, Reader};
+use crate::metrics::Metrics;
 use crate::owner::LABEL;
 use crate::problem::{Problem, Refusals};
 use crate::request::REQUEST;
-use crate::signed_in::person;
+use crate::signed_in::Callers;
 use crate::streams::{End, Stranger};
 use crate::who::{Person, Token};
 
@@ -46,20 +48,30 @@ const UNAUTHORIZED: u16 = 4401;
 #[utoipa::path(get, path = "/ws/status/", operation_id = "watchApplicationEnvironments", tag = "application environments",
     responses((status = 101, description = "A WebSocket."), Refusals))]
 pub(crate) async fn status(
-    State(portal): State<Arc<Portal>>,
+    State(callers): State<Callers>,
+    State(feed): State<Feed>,
+    State(metrics): State<Arc<Metrics>>,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade.map_err(|_| Problem::bad_request("Here is a WebSocket, and nothing else."))?;
-    let who = match person(&portal, &headers).await? {
+    let who = match callers.person(&headers).await? {
         Some(person) => Who::Known(person),
-        None => Who::Unknown(portal.streams.admit()?),
+        None => Who::Unknown(feed.streams.admit()?),
     };
     let upgrade = upgrade.max_message_size(LARGEST).max_frame_size(LARGEST);
     // A token is all that comes, and messages are sent at once.
     let upgrade = upgrade.read_buffer_size(LARGEST).write_buffer_size(0);
     let span = Span::current();
-    Ok(upgrade.on_upgrade(move |socket| talk(portal, who, socket).instrument(span)))
+    let line = Line { bearers: callers.bearers, feed, metrics };
+    Ok(upgrade.on_upgrade(move |socket| talk(line, who, socket).instrument(span)))
+}
+
+/// What a socket needs for as long as it is open.
+struct Line {
+    bearers: Arc<Bearers>,
+    feed: Feed,
+    metrics: Arc<Metrics>,
 }
 
 /// Whose a socket is.
@@ -69,10 +81,10 @@ enum Who {
     Unknown(Stranger),
 }
 
-async fn talk(portal: Arc<Portal>, who: Who, mut socket: WebSocket) {
+async fn talk(line: Line, who: Who, mut socket: WebSocket) {
     let person = match who {
         Who::Known(person) => person,
-        Who::Unknown(_place) => match introduced(&portal, &mut socket).await {
+        Who::Unknown(_place) => match introduced(&line.bearers, &mut socket).await {
             Ok(person) => person,
             Err(problem) if problem.status() == 401 => {
                 return close(socket, UNAUTHORIZED, "a session or a token is needed").await;
@@ -80,8 +92,8 @@ async fn talk(portal: Arc<Portal>, who: Who, mut socket: WebSocket) {
             Err(_) => return close(socket, close_code::AGAIN, "unavailable").await,
         },
     };
-    match timeout(ANSWER, Reader::new(&portal, &person, None)).await {
-        Ok(Ok(reader)) => follow(&portal, &person, reader, socket).await,
+    match timeout(ANSWER, Reader::new(&line.feed, &person, None)).await {
+        Ok(Ok(reader)) => follow(&line, &person, reader, socket).await,
         Ok(Err(problem)) if problem.status() == 429 => {
             close(socket, close_code::AGAIN, "too many streams").await;
         }
@@ -90,7 +102,7 @@ async fn talk(portal: Arc<Portal>, who: Who, mut socket: WebSocket) {
 }
 
 /// Whoever the first message's token means.
-async fn introduced(portal: &Portal, socket: &mut WebSocket) -> Result<Arc<Person>, Problem> {
+async fn introduced(bearers: &Bearers, socket: &mut WebSocket) -> Result<Arc<Person>, Problem> {
     let nobody = || Problem::unauthorized("The first message holds no token.");
     let first = timeout(FIRST, async {
         loop {
@@ -105,10 +117,10 @@ async fn introduced(portal: &Portal, socket: &mut WebSocket) -> Result<Arc<Perso
     let said: Option<Value> = serde_json::from_str(&text).ok();
     let token = said.as_ref().and_then(|said| said["token"].as_str()).map(str::trim);
     let token = token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));
-    portal.bearers.person(&Token::new(token.ok_or_else(nobody)?)).await
+    bearers.person(&Token::new(token.ok_or_else(nobody)?)).await
 }
 
-async fn follow(portal: &Portal, person: &Person, mut reader: Reader, mut socket: WebSocket) {
+async fn follow(line: &Line, person: &Person, mut reader: Reader, mut socket: WebSocket) {
     let owner = person.owner().label();
     // Those that the client knows of, by their uid.
     let mut known = BTreeSet::new();
@@ -117,8 +129,10 @@ async fn follow(portal: &Portal, person: &Person, mut reader: Reader, mut socket
         let message = match next {
             Next::End(end) => break end,
             Next::Beat => Some(Message::Ping(Vec::new().into())),
-            Next::Present(entry) => message(portal, &entry, Action::Added, &owner, &mut known),
-            Next::Change(change) => message(portal, &change.entry, change.action, &owner, &mut known),
+            Next::Present(entry) => message(&line.feed.catalog, &entry, Action::Added, &owner, &mut known),
+            Next::Change(change) => {
+                message(&line.feed.catalog, &change.entry, change.action, &owner, &mut known)
+            }
             Next::Snapshot(_) | Next::Synced => None,
         };
         let Some(message) = message else { continue };
@@ -128,7 +142,7 @@ async fn follow(portal: &Portal, person: &Person, mut reader: Reader, mut socket
             Err(_) => break End::Slow,
         }
     };
-    portal.metrics.ended(end);
+    line.metrics.ended(end);
     let code = match end {
         End::SignedOut | End::Expired => UNAUTHORIZED,
         End::Shutdown => close_code::RESTART,
@@ -160,14 +174,14 @@ async fn close(mut socket: WebSocket, code: u16, reason: &'static str) {
 /// What is told of an environment: of application environments with my label, as a filter among those that I may see. As where Kubernetes
 /// watches by a label, one that is given to me is added, and one that is given away deleted.
 fn message(
-    portal: &Portal,
+    catalog: &Catalog,
     entry: &Entry,
     action: Action,
     owner: &str,
     known: &mut BTreeSet<String>,
 ) -> Option<Message> {
     let has_label = || entry.view.labels.get(LABEL).is_some_and(|label| label == owner);
-    let is_one = || kinds(portal).iter().map(Kind::full_name).any(|kind| kind == entry.key.kind);
+    let is_one = || kinds(catalog).iter().map(Kind::full_name).any(|kind| kind == entry.key.kind);
     let action = if action != Action::Deleted && has_label() && is_one() {
         if known.insert(entry.view.uid.clone()) { Action::Added } else { Action::Modified }
     } else {

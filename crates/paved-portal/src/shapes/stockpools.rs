@@ -1,7 +1,5 @@
 //! Stock pools as clients know them: `/api/v1/operator/stockpools`, and jobs that are read off the claims themselves.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -13,12 +11,11 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{only, phase, text};
-use crate::Portal;
 use crate::answer::Answer;
-use crate::api::environments::{find, visible};
-use crate::api::write::{self, Draft, name_fits};
+use crate::api::environments::Environments;
+use crate::api::write::{self, Draft, Writer, name_fits};
 use crate::extract::{Json, Path, location};
-use crate::kinds::api;
+use crate::kinds::{Catalog, api};
 use crate::live::Entry;
 use crate::owner::{LABEL, hash, unique};
 use crate::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
@@ -109,8 +106,8 @@ pub(crate) async fn health() -> Answer<Health> {
     Answer(Health { status: "ok" })
 }
 
-fn kinds(portal: &Portal) -> Vec<Kind> {
-    api(KIND).map(|api| portal.catalog.seen().of_api(api)).unwrap_or_default()
+fn kinds(catalog: &Catalog) -> Vec<Kind> {
+    api(KIND).map(|api| catalog.seen().of_api(api)).unwrap_or_default()
 }
 
 impl StockPool {
@@ -140,11 +137,11 @@ impl StockPool {
 #[utoipa::path(get, path = "/api/v1/operator/stockpools", operation_id = "listStockPools", tag = "stock pools",
     responses((status = 200, description = "All of them.", body = Vec<StockPool>), Refusals))]
 pub(crate) async fn list(
-    State(portal): State<Arc<Portal>>,
+    State(environments): State<Environments>,
     SignedIn(person): SignedIn,
 ) -> Result<Answer<Vec<StockPool>>, Problem> {
-    let names: Vec<String> = kinds(&portal).iter().map(Kind::full_name).collect();
-    let all = visible(&portal, &person, |entry| names.contains(&entry.key.kind)).await?;
+    let names: Vec<String> = kinds(&environments.catalog).iter().map(Kind::full_name).collect();
+    let all = environments.visible(&person, |entry| names.contains(&entry.key.kind)).await?;
     Ok(Answer(all.iter().map(|entry| StockPool::of(entry)).collect()))
 }
 
@@ -155,12 +152,12 @@ pub(crate) async fn list(
     params(("Idempotency-Key" = Option<String>, Header, description = "The client's own word for this request: at most 255 visible characters.")),
     responses((status = 202, description = "The claim is made: the job.", body = Job), Refusals, Unfit, Conflicts))]
 pub(crate) async fn create(
-    State(portal): State<Arc<Portal>>,
+    State(writer): State<Writer>,
     SignedIn(person): SignedIn,
     headers: HeaderMap,
     Json(body): Json<Value>,
 ) -> Result<Response, Problem> {
-    let job = make(&portal, &person, &headers, &body).await?;
+    let job = make(&writer, &person, &headers, &body).await?;
     let location = location(&["operator", "jobs", &job.job_id])?;
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Answer(job)).into_response())
 }
@@ -218,7 +215,8 @@ impl<'b> Wanted<'b> {
     }
 }
 
-async fn make(portal: &Portal, person: &Person, headers: &HeaderMap, body: &Value) -> Result<Job, Problem> {
+async fn make(writer: &Writer, person: &Person, headers: &HeaderMap, body: &Value) -> Result<Job, Problem> {
+    let environments = &writer.environments;
     let wanted = Wanted::of(body)?;
     let owner = person.owner();
     let key = key(headers)?;
@@ -229,31 +227,32 @@ async fn make(portal: &Portal, person: &Person, headers: &HeaderMap, body: &Valu
     // Whoever can write where I see could put a job of mine on a claim of theirs.
     let mine = ListParams::default().labels(&format!("{REQUEST}={job_id},{LABEL}={}", owner.label()));
     if key.is_some()
-        && let Some((_, object)) = find(portal, person, &kinds(portal), &mine).await?.first()
+        && let Some((_, object)) =
+            environments.find(person, &kinds(&environments.catalog), &mine).await?.first()
     {
         return again(&job_id, &wanted, object);
     }
-    let kind = kinds(portal).into_iter().next();
+    let kind = kinds(&environments.catalog).into_iter().next();
     let kind = kind.ok_or_else(|| Problem::not_found("This cluster makes no stock pools."))?;
-    let namespace = portal.namespaces.choose(&portal.access, person, &kind, wanted.namespace).await?;
+    let namespace = writer.namespace(person, &kind, wanted.namespace).await?;
     let name = wanted.name.map_or_else(|| format!("pool-{}", &job_id[..12]), str::to_owned);
     let mut draft = Draft::new(kind.clone(), namespace.clone(), name.clone(), &owner, wanted.spec.clone());
     draft.note("labels", REQUEST, &job_id);
     draft.note("annotations", BODY, &wanted.hash());
-    match draft.create(portal, person, false).await {
+    match draft.create(environments, person, false).await {
         Ok(object) => {
             if key.is_some()
-                && let Some(first) = before(portal, person, mine, &object).await?
+                && let Some(first) = before(environments, person, mine, &object).await?
             {
                 let place = (namespace.as_str(), name.as_str());
-                write::delete(portal, person, &kind, place, object.metadata.uid).await?;
+                write::delete(environments, person, &kind, place, object.metadata.uid).await?;
                 return again(&job_id, &wanted, &first);
             }
             Ok(job(&job_id, &object))
         }
         // The same request may have come at the same time, here or to another replica.
         Err(problem) if problem.status() == StatusCode::CONFLICT && key.is_some() => {
-            let client = portal.clients.of(person)?;
+            let client = environments.clients.of(person)?;
             let there = kind.api(&client, Some(&namespace)).get_opt(&name).await?;
             let same = there.filter(|there| label(there, REQUEST) == Some(&job_id));
             same.map_or(Err(problem), |there| again(&job_id, &wanted, &there))
@@ -287,14 +286,14 @@ fn label<'o>(object: &'o DynamicObject, key: &str) -> Option<&'o String> {
 /// The claim that was there under the same key when this one was made. The API server has one order of all writes, and shows how things
 /// stood at each: of two that come at once one is the first.
 async fn before(
-    portal: &Portal,
+    environments: &Environments,
     person: &Person,
     same: ListParams,
     object: &DynamicObject,
 ) -> Result<Option<DynamicObject>, Problem> {
     let version = object.metadata.resource_version.as_deref().unwrap_or_default();
     let same = same.at(version).matching(VersionMatch::Exact);
-    let then = find(portal, person, &kinds(portal), &same).await?;
+    let then = environments.find(person, &kinds(&environments.catalog), &same).await?;
     Ok(then.into_iter().map(|(_, one)| one).find(|one| one.metadata.uid != object.metadata.uid))
 }
 
@@ -313,7 +312,7 @@ fn job(job_id: &str, object: &DynamicObject) -> Job {
 #[utoipa::path(get, path = "/api/v1/operator/jobs/{jobID}", operation_id = "getJob", tag = "stock pools", params(("jobID" = String, Path, description = "As the answer to the POST says it.", example = "0123456789abcdef0123456789abcdef")),
     responses((status = 200, description = "The job.", body = Job), Refusals, Absent))]
 pub(crate) async fn job_of(
-    State(portal): State<Arc<Portal>>,
+    State(environments): State<Environments>,
     SignedIn(person): SignedIn,
     Path(job_id): Path<String>,
 ) -> Result<Answer<Job>, Problem> {
@@ -324,7 +323,7 @@ pub(crate) async fn job_of(
         return Err(absent());
     }
     let claims = ListParams::default().labels(&format!("{REQUEST}={job_id}"));
-    let found = find(&portal, &person, &kinds(&portal), &claims).await?;
+    let found = environments.find(&person, &kinds(&environments.catalog), &claims).await?;
     // Whoever can write where I see could put a job of mine on a claim of theirs.
     let own = person.owner().label();
     let is_mine = |object: &DynamicObject| label(object, LABEL) == Some(&own);

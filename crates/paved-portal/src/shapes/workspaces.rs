@@ -1,7 +1,5 @@
 //! GPU workspaces as clients know them: `/api/workspaces`.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use kube::api::ListParams;
@@ -11,14 +9,14 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{only, phase, text};
-use crate::Portal;
 use crate::answer::Answer;
-use crate::api::environments::{find, visible};
+use crate::api::environments::Environments;
 use crate::api::keys;
-use crate::api::write::{self, Draft};
+use crate::api::write::{self, Draft, Writer};
 use crate::extract::{Json, Path, name};
+use crate::kinds::Catalog;
 use crate::live::Entry;
-use crate::owner::{self, LABEL, Owner, unique};
+use crate::owner::{LABEL, Owner, unique};
 use crate::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
 use crate::signed_in::SignedIn;
 use crate::who::Person;
@@ -87,30 +85,30 @@ impl Workspace {
 }
 
 /// The kinds of workspace that the cluster has: claims first.
-fn kinds(portal: &Portal) -> Vec<Kind> {
-    portal.catalog.seen().workspaces()
+fn kinds(catalog: &Catalog) -> Vec<Kind> {
+    catalog.seen().workspaces()
 }
 
 /// Make a workspace.
 #[utoipa::path(post, path = "/api/workspaces", operation_id = "createWorkspace", tag = "workspaces", request_body = NewWorkspace,
     responses((status = 202, description = "It is being made: the object.", body = Object), Refusals, Unfit, Conflicts))]
 pub(crate) async fn create(
-    State(portal): State<Arc<Portal>>,
+    State(writer): State<Writer>,
     SignedIn(person): SignedIn,
     Json(body): Json<Value>,
 ) -> Result<(StatusCode, Answer<Value>), Problem> {
-    Ok((StatusCode::ACCEPTED, Answer(make(&portal, &person, &body).await?)))
+    Ok((StatusCode::ACCEPTED, Answer(make(&writer, &person, &body).await?)))
 }
 
-async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Value, Problem> {
+async fn make(writer: &Writer, person: &Person, body: &Value) -> Result<Value, Problem> {
     let none = Map::new();
     let body = body.as_object().unwrap_or(&none);
     only(body, &["owner", "instanceType", "opencvVersion"])?;
     let named = text(body, "owner")?.ok_or_else(|| Problem::bad_request("Owner field is required."))?;
-    let owner = owner::named(portal, person, Some(named)).await?;
-    let kind = kinds(portal).into_iter().next();
+    let owner = writer.named(person, Some(named)).await?;
+    let kind = kinds(&writer.environments.catalog).into_iter().next();
     let kind = kind.ok_or_else(|| Problem::not_found("This cluster makes no workspaces."))?;
-    let namespace = portal.namespaces.choose(&portal.access, person, &kind, None).await?;
+    let namespace = writer.namespace(person, &kind, None).await?;
     let name = workspace_name(named)?;
     let mut parameters = Map::new();
     parameters.insert("owner".to_owned(), json!(parameter(&owner)));
@@ -119,12 +117,12 @@ async fn make(portal: &Portal, person: &Person, body: &Value) -> Result<Value, P
             .into_iter()
             .for_each(|value| drop(parameters.insert(field.to_owned(), json!(value))));
     }
-    let keys = keys::of(portal, &owner).await?;
+    let keys = keys::of(&writer.environments.clients, &owner).await?;
     if !keys.is_empty() {
         parameters.insert("sshPublicKeys".to_owned(), json!(keys));
     }
     let draft = Draft::new(kind, namespace, name, &owner, json!({"parameters": parameters}));
-    let object = draft.create(portal, person, false).await?;
+    let object = draft.create(&writer.environments, person, false).await?;
     Ok(paved_client::environment::tidy(&object))
 }
 
@@ -150,11 +148,11 @@ fn workspace_name(owner: &str) -> Result<String, Problem> {
 #[utoipa::path(get, path = "/api/workspaces", operation_id = "listWorkspaces", tag = "workspaces",
     responses((status = 200, description = "All of them.", body = Vec<Workspace>), Refusals))]
 pub(crate) async fn list(
-    State(portal): State<Arc<Portal>>,
+    State(environments): State<Environments>,
     SignedIn(person): SignedIn,
 ) -> Result<Answer<Vec<Workspace>>, Problem> {
-    let names: Vec<String> = kinds(&portal).iter().map(Kind::full_name).collect();
-    let all = visible(&portal, &person, |entry| names.contains(&entry.key.kind)).await?;
+    let names: Vec<String> = kinds(&environments.catalog).iter().map(Kind::full_name).collect();
+    let all = environments.visible(&person, |entry| names.contains(&entry.key.kind)).await?;
     Ok(Answer(all.iter().map(|entry| Workspace::of(entry)).collect()))
 }
 
@@ -162,24 +160,24 @@ pub(crate) async fn list(
 #[utoipa::path(delete, path = "/api/workspaces/{name}", operation_id = "deleteWorkspace", tag = "workspaces", params(("name" = String, Path, description = "Its name.", example = "ws-ada-0123abcd")),
     responses((status = 204, description = "It is being deleted."), Refusals, Absent, Conflicts))]
 pub(crate) async fn delete(
-    State(portal): State<Arc<Portal>>,
+    State(environments): State<Environments>,
     SignedIn(person): SignedIn,
     Path(asked): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    remove(&portal, &person, &asked).await?;
+    remove(&environments, &person, &asked).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn remove(portal: &Portal, person: &Person, asked: &str) -> Result<(), Problem> {
+async fn remove(environments: &Environments, person: &Person, asked: &str) -> Result<(), Problem> {
     let absent = || Problem::not_found("Workspace not found.");
     name("name", asked).map_err(|_| absent())?;
     // One's own first: the same name may be somebody else's in another namespace.
     let own = person.owner().label();
     let called = ListParams::default().fields(&format!("metadata.name={asked}"));
     let (mine, others): (Vec<_>, Vec<_>) =
-        find(portal, person, &kinds(portal), &called).await?.into_iter().partition(|(_, object)| {
-            object.metadata.labels.as_ref().and_then(|labels| labels.get(LABEL)) == Some(&own)
-        });
+        environments.find(person, &kinds(&environments.catalog), &called).await?.into_iter().partition(
+            |(_, object)| object.metadata.labels.as_ref().and_then(|labels| labels.get(LABEL)) == Some(&own),
+        );
     let found = if mine.is_empty() { others } else { mine };
     let [(kind, object)] = found.as_slice() else {
         if found.is_empty() {
@@ -190,7 +188,7 @@ async fn remove(portal: &Portal, person: &Person, asked: &str) -> Result<(), Pro
         ));
     };
     let place = (object.metadata.namespace.as_deref().unwrap_or_default(), asked);
-    let deleted = write::delete(portal, person, kind, place, object.metadata.uid.clone()).await;
+    let deleted = write::delete(environments, person, kind, place, object.metadata.uid.clone()).await;
     deleted.map_err(|problem| if problem.status() == StatusCode::NOT_FOUND { absent() } else { problem })
 }
 
