@@ -1,18 +1,19 @@
 //! `paved apply`: claims from files to the cluster, all of them or none.
 
 mod composition;
-mod conflict;
 mod diff;
 mod owner;
 mod plan;
 
-use kube::api::{DynamicObject, Patch, PatchParams, ValidationDirective};
+use kube::api::DynamicObject;
+use paved_client::apply::Request;
+use paved_client::cluster::{Cluster, Found, Kinds};
+use paved_client::environment::Environment;
+use paved_client::wait::Goal;
 use serde_json::Value;
 
 use crate::Console;
-use crate::cli::{Apply, Goal};
-use crate::cluster::{Cluster, Found, Kinds, lacks_rights, refusal};
-use crate::environment::Environment;
+use crate::cli::Apply;
 use crate::failure::Failure;
 use crate::files::{Document, Inputs};
 use crate::paint::{BOLD, GREEN, YELLOW};
@@ -21,12 +22,6 @@ use crate::{outputs, wait};
 use composition::Source;
 use owner::Caller;
 use plan::Step;
-
-/// The name under which the fields of a file are ours.
-pub(crate) const MANAGER: &str = "paved";
-
-/// How often a write is tried again that met another write.
-const TRIES: usize = 5;
 
 /// Asks the API server and the composition about every document first, and applies them only when both take them all.
 pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -66,7 +61,7 @@ async fn planned(
     inputs: &Inputs,
     console: &mut Console<'_>,
 ) -> Result<Option<(Cluster, Vec<Step>)>, Failure> {
-    let cluster = Cluster::connect(&args.access).await?;
+    let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
     let mut steps = plan::steps(documents, &kinds, &cluster, args.access.namespace.as_deref(), console)?;
     if args.wait {
@@ -137,30 +132,17 @@ async fn attempt(
     force: bool,
     dry_run: bool,
 ) -> Result<DynamicObject, Failure> {
-    let api = step.kind.api(&cluster.client, Some(&step.namespace));
-    let params = PatchParams {
-        dry_run,
+    let request = Request {
+        kind: &step.kind,
+        namespace: &step.namespace,
+        name: &step.name,
+        object: &step.object,
+        live: step.live.as_ref(),
+        what: &step.what(),
         force,
-        field_manager: Some(MANAGER.to_owned()),
-        field_validation: Some(ValidationDirective::Strict),
+        dry_run,
     };
-    let mut tries = 0;
-    loop {
-        match api.patch(&step.name, &params, &Patch::Apply(&step.object)).await {
-            Ok(object) => return Ok(object),
-            Err(kube::Error::Api(status)) if conflict::is_one(&status) => {
-                return Err(conflict::explain(&step.what(), &status, step.live.as_ref()));
-            }
-            // Somebody else wrote at the same moment: what is asked for is still what is wanted.
-            Err(kube::Error::Api(status)) if status.code == 409 && tries < TRIES => tries += 1,
-            Err(kube::Error::Api(status))
-                if [400, 403, 409, 422].contains(&status.code) && !lacks_rights(&status) =>
-            {
-                return Err(refusal(&step.what(), &status));
-            }
-            Err(error) => return Err(cluster.explain(&error, &format!("apply {}", step.title()))),
-        }
-    }
+    Ok(request.send(cluster).await?)
 }
 
 /// Applies everything. Ctrl-C does not end it half-way: what was begun is done, and then it ends.

@@ -1,9 +1,13 @@
 //! What changes from one text to another, for people.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use paved_render::composed::Slots;
 use similar::{ChangeTag, TextDiff};
 
+use crate::documents::yaml;
+use crate::failure::Failure;
 use crate::paint::{DIM, GREEN, RED};
 
 /// Lines around a change that are shown with it.
@@ -27,6 +31,25 @@ pub(crate) fn between(title: &str, before: &str, after: &str) -> String {
         }
     }
     told
+}
+
+/// `1 new, 2 changed, 0 gone`, and the changes line by line; `None` where there are none.
+pub(crate) fn compare(before: &Slots, after: &Slots) -> Result<Option<String>, Failure> {
+    let slots: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let text = |slots: &Slots, slot| slots.get(slot).map_or_else(|| Ok(String::new()), yaml);
+    let (mut told, [mut new, mut changed, mut gone]) = (String::new(), [0, 0, 0]);
+    for slot in slots {
+        let difference = between(slot, &text(before, slot)?, &text(after, slot)?);
+        match (before.contains_key(slot), after.contains_key(slot)) {
+            _ if difference.is_empty() => {}
+            (false, _) => new += 1,
+            (true, false) => gone += 1,
+            (true, true) => changed += 1,
+        }
+        told.push_str(&difference);
+    }
+    let changes = (!told.is_empty()).then(|| format!("{new} new, {changed} changed, {gone} gone\n{told}"));
+    Ok(changes)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use clap::{Arg, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use cluster::{
-    Access, Apply, Delete, Doctor, Goal, Kinds, List, Listing, Outputs, Patience, Status, Wait,
+    Access, Apply, Delete, Doctor, Kinds, List, Listing, Outputs, Patience, Status, Wait,
 };
 pub(crate) use connect::{Connect, Export};
 pub(crate) use offline::{Form, Init, Platform, Sources, Validate, group_of};

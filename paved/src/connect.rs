@@ -15,21 +15,21 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use kube::api::DynamicObject;
+use paved_client::cluster::{Cluster, Found, Kinds, find};
+use paved_client::environment::Environment;
+use paved_client::wait::Goal;
 use serde_json::Value;
 
-use crate::cli::{Connect, Goal};
-use crate::cluster::{Cluster, Found, Kinds, find};
-use crate::environment::Environment;
+use crate::cli::Connect;
 use crate::failure::Failure;
 use crate::wait;
 use crate::{Console, Stream};
 use details::Details;
-pub(crate) use details::secret_of;
 
 /// Connects to what the flags name.
 pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(), Failure> {
     let end = Instant::now() + args.patience.timeout;
-    let cluster = Cluster::connect(&args.access).await?;
+    let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
     let found = find(&cluster, &kinds, &args.name).await?;
     let way = Way::of(found.kind.name(), args)?;
@@ -73,7 +73,7 @@ async fn ready(
     }
     // Others have written to it meanwhile, its spec as well.
     let act = || format!("read {}", environment.title());
-    api.get(&environment.name).await.map_err(|error| cluster.explain(&error, &act()))
+    Ok(api.get(&environment.name).await.map_err(|error| cluster.explain(&error, &act()))?)
 }
 
 /// What there is to do with a kind of environment. Kinds keep their names in every group and flavour.

@@ -1,6 +1,5 @@
 //! `paved delete`: environments go, and with them all that they made.
 
-mod parts;
 mod plan;
 
 use std::collections::BTreeSet;
@@ -10,19 +9,18 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use jiff::Timestamp;
-use kube::api::{DeleteParams, Preconditions, PropagationPolicy};
+use paved_client::cluster::{Cluster, Found, Kinds, Served, find_each};
+use paved_client::delete::{Left, Parts, delete};
+use paved_client::environment::{Environment, age, spell};
+use paved_client::wait::Watched;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::Console;
 use crate::cli::Delete;
-use crate::cluster::{Cluster, Found, Kinds, Served, find_each};
-use crate::environment::{Environment, spell};
 use crate::failure::Failure;
 use crate::live::Live;
-use crate::paint::{self, BOLD};
+use crate::paint::{self, BOLD, Leaf, one_line};
 use crate::stop::{self, Stop};
-use crate::wait::Watched;
-pub(crate) use parts::Parts;
 
 /// How often the parts are looked at while they go: functions do not run then, so that the status says nothing of them.
 const LOOK: Duration = Duration::from_secs(3);
@@ -32,15 +30,17 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 /// Asks on a terminal, deletes, and with `--wait` stays until all are gone.
 pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), Failure> {
-    let cluster = Cluster::connect(&args.access).await?;
+    let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
     let mut found = Vec::new();
     let mut failures = Vec::new();
     for one in find_each(&cluster, &kinds, &args.names, |object| object).await? {
         match one {
             Ok(one) => found.push(one),
-            Err(Failure::Absent(message)) if args.ignore_not_found => writeln!(console.out, "{message}")?,
-            Err(failure) => failures.push(failure),
+            Err(paved_client::Failure::Absent(message)) if args.ignore_not_found => {
+                writeln!(console.out, "{message}")?
+            }
+            Err(failure) => failures.push(failure.into()),
         }
     }
     Failure::of_all(failures)?;
@@ -88,7 +88,7 @@ async fn delete_all(cluster: &Cluster, found: &[Found], console: &mut Console<'_
             }
             Some(Err(failure)) => {
                 writeln!(console.err, "note: not deleted: {}", titles(&found[done..]))?;
-                return Err(failure);
+                return Err(failure.into());
             }
             None => Some(format!(
                 "could not confirm that {title} is being deleted. Check it with \
@@ -141,26 +141,6 @@ fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
         ));
     }
     Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
-}
-
-/// Deletes this very one, not another of the same name that was made meanwhile. It stays until all that it made is gone.
-async fn delete(cluster: &Cluster, found: &Found) -> Result<(), Failure> {
-    let metadata = &found.object.metadata;
-    let name = metadata.name.as_deref().unwrap_or_default();
-    let params = DeleteParams {
-        propagation_policy: Some(PropagationPolicy::Foreground),
-        preconditions: Some(Preconditions { uid: metadata.uid.clone(), resource_version: None }),
-        ..DeleteParams::default()
-    };
-    let api = found.kind.api(&cluster.client, metadata.namespace.as_deref());
-    match api.delete(name, &params).await {
-        Ok(()) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        Err(error) => {
-            let title = Environment::of(&found.object).title();
-            Err(cluster.explain(&error, &format!("delete {title}")))
-        }
-    }
 }
 
 async fn until_gone(
@@ -223,6 +203,13 @@ async fn looked(mut parts: Vec<Parts>, pause: Duration) -> Vec<Parts> {
     parts
 }
 
+/// The line of a resource that is left.
+fn leaf(left: &Left<'_>, now: Timestamp) -> Leaf {
+    let state = if left.deleted.is_some() { "Deleting" } else { "There" };
+    let cells = vec![left.slot.to_owned(), left.kind.to_owned(), state.to_owned(), age(left.deleted, now)];
+    Leaf { mark: left.mark, cells, note: one_line(&left.told) }
+}
+
 fn are(names: &[String]) -> String {
     format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
@@ -244,7 +231,7 @@ impl Show {
         let mut frame = Vec::new();
         let mut lines = Vec::new();
         for (environment, parts) in left {
-            let leaves = parts.leaves(now);
+            let leaves: Vec<Leaf> = parts.seen().map(|left| leaf(&left, now)).collect();
             writeln!(frame, "{BOLD}{}{BOLD:#}  {}", environment.title(), parts.head())?;
             paint::tree(&leaves, &mut frame)?;
             lines.push(format!("{} {}", environment.title(), parts.head()));

@@ -15,9 +15,10 @@ mod rights;
 mod settings;
 mod used;
 
+use paved_client::cluster::{ASK, Kinds, one_line};
+
 use crate::Console;
 use crate::cli;
-use crate::cluster::{ASK, Cluster, Kinds, one_line};
 use crate::failure::Failure;
 use crate::paint::{self, Leaf, Mark};
 use check::Check;
@@ -25,7 +26,7 @@ use look::look;
 
 /// Looks at everything that an environment needs.
 pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result<(), Failure> {
-    let cluster = Cluster::connect(&args.access).await?;
+    let cluster = args.access.connect().await?;
     let kinds = Kinds::ask(&cluster).await?;
     let version = cluster.client.apiserver_version().await;
     let version = version.map_err(|error| cluster.explain(&error, "ask for the version"))?;

@@ -3,6 +3,7 @@
 use std::io;
 
 use kube::api::DynamicObject;
+use paved_client::environment::tidy;
 use serde::{Serialize, Serializer, ser::Error};
 use serde_json::Value;
 
@@ -15,16 +16,6 @@ use crate::stream::{Stream, has_command, is_harmful};
 pub(crate) enum Format {
     Yaml,
     Json,
-}
-
-/// An object without what only the API server's bookkeeping needs.
-pub(crate) fn tidy(object: &DynamicObject) -> Value {
-    // A DynamicObject came out of JSON: it goes back.
-    let mut value = serde_json::to_value(object).unwrap_or_default();
-    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
-    }
-    value
 }
 
 /// A tidy object as JSON text: thousands of them take a tenth of the memory, until they are printed one by one.

@@ -1,14 +1,15 @@
 //! `paved kinds`: what this cluster makes, and the Compositions to choose from.
 
+use paved_client::cluster::{Kinds, compositions};
+
 use crate::Console;
 use crate::cli;
-use crate::cluster::{Cluster, Kinds, compositions};
 use crate::failure::Failure;
 use crate::paint::{BOLD, DIM};
 
 /// Lists the kinds. What the caller may not see of their Compositions is said.
 pub(crate) async fn run(args: &cli::Kinds, console: &mut Console<'_>) -> Result<(), Failure> {
-    let cluster = Cluster::connect(&args.access).await?;
+    let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
     let compositions = compositions(&cluster).await?;
     for kind in kinds.all() {

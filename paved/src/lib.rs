@@ -6,34 +6,27 @@
 mod apply;
 mod changes;
 mod cli;
-mod cluster;
-mod composed;
 mod connect;
 mod delete;
-mod discreet;
 mod doctor;
 mod documents;
-mod environment;
 mod failure;
 mod files;
-mod function;
 mod init;
 mod kinds;
 mod list;
 mod live;
-mod names;
 mod outputs;
 mod paint;
 mod platform;
 pub mod portal;
+mod prepare;
 mod preview;
-mod providers;
 mod publish;
+mod show;
 mod status;
 mod stop;
 mod stream;
-mod subject;
-mod suggest;
 mod validate;
 mod wait;
 mod yaml;
@@ -149,11 +142,16 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
 
 /// Runs the portal on all processors, because it serves many users at once.
 fn portal(args: &cli::Portal, console: &mut Console<'_>) -> Result<(), Failure> {
+    if args.flags.print_openapi {
+        let description = paved_portal::description().map_err(io::Error::other)?;
+        writeln!(console.out, "{description}")?;
+        return Ok(());
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let done = runtime.block_on(portal::run(args, console));
+    let done = runtime.block_on(paved_portal::run(&args.flags, &(&args.access).into()));
     // Background tasks hold nothing that the process must wait for.
     runtime.shutdown_background();
-    done
+    Ok(done?)
 }
 
 /// The command tree, for manual pages, completions and the reference.

@@ -9,12 +9,12 @@ use futures::stream;
 use futures::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use kube::api::DynamicObject;
+use paved_client::cluster::{Cluster, Kind, Kinds, is_denied, pages};
+use paved_client::environment::Environment;
 
 use crate::Console;
 use crate::cli::{List, Listing};
-use crate::cluster::{Cluster, Kind, Kinds, is_denied, pages};
 use crate::documents::{self, Packed};
-use crate::environment::Environment;
 use crate::failure::Failure;
 pub(crate) use rows::name;
 use rows::{Line, Table};
@@ -24,7 +24,7 @@ const AT_ONCE: usize = 4;
 
 /// Lists what there is; with `--watch` every change too.
 pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Failure> {
-    let cluster = Cluster::connect(&args.access).await?;
+    let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
     let kinds = match &args.kind {
         Some(kind) => kinds.called(kind)?,
@@ -114,7 +114,7 @@ impl Place {
     }
 
     fn explain(&self, error: &kube::Error, kind: &Kind) -> Failure {
-        self.cluster.explain(error, &self.act("list", kind))
+        self.cluster.explain(error, &self.act("list", kind)).into()
     }
 
     /// What is done with a kind, and where.

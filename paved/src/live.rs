@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 
 use crate::Console;
-use crate::paint::Mark;
+use crate::paint::{Mark, sign_of};
 
 /// What stands on the terminal now.
 #[derive(Default)]
@@ -61,7 +61,7 @@ fn fit(text: &str, rows: usize, columns: usize) -> Vec<String> {
 fn give_way<'l>(all: &[&'l str], rows: usize) -> Vec<&'l str> {
     let is_good = |line: &&&str| {
         let plain = console::strip_ansi_codes(line);
-        plain.trim_start_matches(['├', '└', '─', ' ']).starts_with(Mark::Good.sign())
+        plain.trim_start_matches(['├', '└', '─', ' ']).starts_with(sign_of(Mark::Good))
     };
     let excess = all.len() - rows;
     let good = all.iter().filter(is_good).count();

@@ -9,10 +9,10 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
+use paved_client::environment::Environment;
 use serde_json::{Value, json};
 
 use crate::cli::Outputs;
-use crate::environment::Environment;
 use crate::failure::Failure;
 
 /// Finds out whether they can be written, before anybody has waited for them. What is there stays until there is something new.

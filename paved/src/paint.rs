@@ -5,8 +5,9 @@ mod table;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Color, Style};
+pub(crate) use crossplane::text::{harmless, harmless_name};
+pub(crate) use paved_client::environment::Mark;
 
-use crate::stream::is_harmful;
 pub(crate) use table::{Column, Row, Table};
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -19,32 +20,21 @@ const fn coloured(colour: AnsiColor) -> Style {
     Style::new().fg_color(Some(Color::Ansi(colour)))
 }
 
-/// How something fares, in one sign.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
-    /// As it should be.
-    Good,
-    /// On its way, or not known.
-    Busy,
-    /// Refused, broken or missing.
-    Bad,
+/// The colour of a mark.
+pub(crate) fn style_of(mark: Mark) -> Style {
+    match mark {
+        Mark::Good => GREEN,
+        Mark::Busy => YELLOW,
+        Mark::Bad => RED,
+    }
 }
 
-impl Mark {
-    pub(crate) fn style(self) -> Style {
-        match self {
-            Self::Good => GREEN,
-            Self::Busy => YELLOW,
-            Self::Bad => RED,
-        }
-    }
-
-    pub(crate) fn sign(self) -> char {
-        match self {
-            Self::Good => '✓',
-            Self::Busy => '…',
-            Self::Bad => '✗',
-        }
+/// The character of a mark.
+pub(crate) fn sign_of(mark: Mark) -> char {
+    match mark {
+        Mark::Good => '✓',
+        Mark::Busy => '…',
+        Mark::Bad => '✗',
     }
 }
 
@@ -71,7 +61,7 @@ pub(crate) fn tree(leaves: &[Leaf], out: &mut dyn Write) -> io::Result<()> {
     let widths = widths(leaves.iter().map(|leaf| leaf.cells.as_slice()));
     for (index, leaf) in leaves.iter().enumerate() {
         let branch = if index + 1 == leaves.len() { "└─" } else { "├─" };
-        let (style, sign) = (leaf.mark.style(), leaf.mark.sign());
+        let (style, sign) = (style_of(leaf.mark), sign_of(leaf.mark));
         let line = aligned(&leaf.cells, &widths);
         let note = &leaf.note;
         if note.is_empty() {
@@ -118,27 +108,9 @@ pub(crate) fn one_line(message: &str) -> String {
     }
 }
 
-/// What a provider or a user wrote, fit for a terminal: nothing in it moves the cursor or reorders
-/// text.
-pub(crate) fn harmless(text: &str) -> String {
-    text.chars().filter(|c| !is_harmful(*c)).collect()
-}
-
-/// A name that a user gave, fit for a message: it can neither move the cursor nor begin a line of its own.
-pub(crate) fn harmless_name(name: &str) -> String {
-    harmless(name).replace('\n', " ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_message_cannot_move_the_cursor() {
-        assert_eq!(harmless("a\u{1b}[2Jb\r\nc\u{9b}1A"), "a[2Jb\nc1A");
-        assert_eq!(harmless_name("a\u{1b}[2Jb\r\nc\u{9b}1A"), "a[2Jb c1A");
-        assert_eq!(harmless("a\u{202e}b\u{2028}c\u{2067}\u{200f}d – …"), "abcd – …");
-    }
 
     #[test]
     fn leaf_of_a_tree_is_one_line() {

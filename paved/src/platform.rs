@@ -7,6 +7,7 @@ use std::path::Path;
 
 use function_paved_road::apis::APIS;
 use function_paved_road::manifests;
+use paved_render::subject::step::CONFIG;
 use serde_json::{Map, Value};
 
 use crate::Console;
@@ -14,7 +15,7 @@ use crate::cli::{Platform, group_of};
 use crate::documents::yaml;
 use crate::failure::Failure;
 use crate::files::Inputs;
-use crate::subject::step::{self, CONFIG};
+use crate::prepare::settings;
 use crate::validate;
 
 /// Writes the manifests, or shows what a change does; invalid Settings are refused with every reason.
@@ -22,13 +23,13 @@ pub(crate) fn run(args: &Platform, console: &mut Console<'_>) -> Result<(), Fail
     let group = group_of(args.flavour, args.group.as_deref())?;
     let inputs = Inputs::default();
     for settings in std::iter::once(&args.settings).chain(&args.old) {
-        step::one_settings(settings, &inputs, console)?;
+        settings::one_settings(settings, &inputs, console)?;
     }
     validate::settings(&args.settings, &inputs, console)?;
     if !args.check.is_empty() {
         return check::run(args, &inputs, console);
     }
-    let files = manifests(args, &group, step::one_settings(&args.settings, &inputs, console)?);
+    let files = manifests(args, &group, settings::one_settings(&args.settings, &inputs, console)?);
     match &args.output {
         None => print(&files, console),
         Some(folder) => write(&files, folder, console),

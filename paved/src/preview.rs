@@ -6,27 +6,28 @@ mod tree;
 
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use jiff::Timestamp;
+use paved_render::function;
+use paved_render::rendered;
+use paved_render::subject::{Subject, kind, placeholder, step};
 use serde_json::Value;
-use simulator::core::rendered;
 
 use crate::Console;
 use crate::cli::{Format, Preview};
 use crate::failure::Failure;
 use crate::files::{Document, Inputs, shown};
-use crate::function;
-use crate::subject::{Sources, Subject, kind, observed, placeholder, step};
+use crate::prepare::{self, Sources};
 
 /// Previews every claim and XR of the given files: all that can be is printed, then all that went wrong.
 pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failure> {
     let sources = Sources::of(&args.sources);
-    let observed = observed::read(&args.observed, &sources.inputs, console)?;
+    let observed = prepare::observed(&args.observed, &sources.inputs, console)?;
     let format = args.output.unwrap_or(if console.terminal.is_some() { Format::Tree } else { Format::Yaml });
     let mut printed = Vec::new();
     let mut failures = Vec::new();
     for (document, settings) in inputs(args, &sources.inputs, &mut failures, console)? {
         let shown =
-            Subject::prepare(&document, &sources, &settings, &observed, console).and_then(|subject| {
-                subject.tell_unobserved(&observed, console)?;
+            prepare::prepare(&document, &sources, &settings, &observed, console).and_then(|subject| {
+                prepare::tell_unobserved(&subject, &observed, console)?;
                 show(subject, args, format, console)
             });
         match shown {
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failu
         }
     }
     documents::print(&printed, format, console)?;
-    observed.tell_unused(console)?;
+    prepare::tell_unused(&observed, console)?;
     Failure::of_all(failures)
 }
 
@@ -109,10 +110,11 @@ fn show(
         return rounds::run(&mut subject, args, format, console);
     }
     let response = function::answer(&subject.world, &subject.step.input, Timestamp::now())
-        .map_err(|message| subject.fatal(message))?;
-    subject.check(&response, console)?;
+        .map_err(|message| prepare::rejected(subject.fatal(message), console))?;
+    subject.check(&response).map_err(|rejected| prepare::rejected(rejected, console))?;
     warn(&subject, &response, console)?;
-    let rendered = rendered(&subject.world, &response).map_err(|error| subject.fatal(error.to_string()))?;
+    let rendered = rendered(&subject.world, &response)
+        .map_err(|error| prepare::rejected(subject.fatal(error.to_string()), console))?;
     if let Some(advice) = function::advice(&subject.world, &response) {
         writeln!(console.err, "note: {}: {advice}", subject.title)?;
     }

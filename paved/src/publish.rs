@@ -18,11 +18,12 @@ mod upload;
 use std::time::{Duration, Instant};
 
 use kube::api::DynamicObject;
+use paved_client::cluster::{Kinds, find};
+use paved_client::environment::Environment;
+use paved_client::wait::Goal;
 
 use crate::Console;
-use crate::cli::{Goal, Publish};
-use crate::cluster::{Cluster, Kinds, find};
-use crate::environment::Environment;
+use crate::cli::Publish;
 use crate::failure::Failure;
 use crate::paint::harmless;
 use crate::{stop, wait};
@@ -115,7 +116,7 @@ struct Site {
 impl Site {
     /// Waits until the environment is ready, and reads its status.
     async fn find(args: &Publish, console: &mut Console<'_>) -> Result<Self, Failure> {
-        let cluster = Cluster::connect(&args.access).await?;
+        let cluster = args.access.connect().await?;
         let kinds = Kinds::discover(&cluster).await?;
         let found = find(&cluster, &kinds, &args.name).await?;
         let mut environment = Environment::of(&found.object);

@@ -5,17 +5,18 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use jiff::Timestamp;
+use paved_client::cluster::{Cluster, Found, Kinds, find};
+use paved_client::environment::{Environment, tidy};
+use paved_client::wait::{Seen, Watched};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::Console;
 use crate::cli::{List, Listing, Status};
-use crate::cluster::{Cluster, Found, Kinds, find};
 use crate::documents::{self, Format};
-use crate::environment::{self, Environment};
 use crate::failure::Failure;
 use crate::list;
 use crate::live::Live;
-use crate::wait::{Seen, Watched};
+use crate::show;
 
 /// Shows one environment, or lists all.
 pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -32,7 +33,7 @@ pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), 
     if args.watch && !matches!(args.output, None | Some(Listing::Wide)) {
         return Err(Failure::Usage("--watch shows a tree; allowed: -o wide".to_owned()));
     }
-    let cluster = Cluster::connect(&args.access).await?;
+    let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
     let found = find(&cluster, &kinds, name).await?;
     let wide = args.output == Some(Listing::Wide);
@@ -41,13 +42,13 @@ pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), 
     }
     match args.output {
         None | Some(Listing::Wide) => {
-            environment::tree(&Environment::of(&found.object), Timestamp::now(), wide, &mut console.out)?;
+            show::tree(&Environment::of(&found.object), Timestamp::now(), wide, &mut console.out)?;
         }
         Some(Listing::Name) => {
             writeln!(console.out, "{}", list::name(&found.kind, &found.object))?;
         }
-        Some(Listing::Json) => documents::print(&documents::tidy(&found.object), Format::Json, console)?,
-        Some(Listing::Yaml) => documents::print(&documents::tidy(&found.object), Format::Yaml, console)?,
+        Some(Listing::Json) => documents::print(&tidy(&found.object), Format::Json, console)?,
+        Some(Listing::Yaml) => documents::print(&tidy(&found.object), Format::Yaml, console)?,
     }
     Ok(())
 }
@@ -76,7 +77,7 @@ async fn follow(
         }
         if ticking || drawn.as_ref() != Some(environment) {
             let mut frame = Vec::new();
-            environment::tree(environment, Timestamp::now(), wide, &mut frame)?;
+            show::tree(environment, Timestamp::now(), wide, &mut frame)?;
             live.draw(&frame, console)?;
             drawn = Some(Arc::clone(environment));
         }

@@ -15,6 +15,8 @@ use std::io;
 use std::mem;
 use std::str;
 
+pub(crate) use crossplane::text::is_harmful;
+
 /// Bytes of the longest style that is waited for until it is complete.
 const LONGEST_STYLE: usize = 16;
 
@@ -45,16 +47,6 @@ enum Line {
 enum Form {
     Text,
     Json,
-}
-
-/// Whether a terminal could obey a character: a control character, or one that changes the direction
-/// of text or ends a line. Line feeds are not harmful by themselves.
-pub(crate) fn is_harmful(c: char) -> bool {
-    match c {
-        '\n' => false,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        other => other.is_control(),
-    }
 }
 
 /// Whether a CI system could read a workflow command in a text.
@@ -347,29 +339,32 @@ mod tests {
         }
     }
 
-    /// Lines of this crate that use the process's own streams, or print as they are: file, and a part
-    /// of the line.
+    /// The sources of the command line.
+    const SOURCES: [&str; 4] =
+        ["paved/src", "crates/paved-client/src", "crates/paved-portal/src", "crates/paved-render/src"];
+
+    /// Lines that use the process's own streams, or print as they are: file, and a part of the line.
     const OWNERS: [(&str, &str); 8] = [
         // Asks whether a user can answer.
-        ("cluster.rs", "stderr().is_terminal()"),
+        ("crates/paved-client/src/cluster.rs", "stderr().is_terminal()"),
         // A remote command's own output, as ssh passes it on.
-        ("connect/outcome.rs", "let mut out = io::stdout();"),
+        ("paved/src/connect/outcome.rs", "let mut out = io::stdout();"),
         // Numbers only.
-        ("publish/progress.rs", "ProgressDrawTarget::stdout()"),
-        ("lib.rs", "message.use_stderr()"),
+        ("paved/src/publish/progress.rs", "ProgressDrawTarget::stdout()"),
+        ("paved/src/lib.rs", "message.use_stderr()"),
         // The format of the log.
-        ("portal.rs", "stderr().is_terminal()"),
+        ("crates/paved-portal/src/lib.rs", "stderr().is_terminal()"),
         // Our own completions.
-        ("lib.rs", "console.out.verbatim(&String::from_utf8_lossy(&script))"),
+        ("paved/src/lib.rs", "console.out.verbatim(&String::from_utf8_lossy(&script))"),
         // Workflow commands, escaped.
-        ("validate/github.rs", "command(found, problem)"),
-        ("validate/github.rs", "::notice::"),
+        ("paved/src/validate/github.rs", "command(found, problem)"),
+        ("paved/src/validate/github.rs", "::notice::"),
     ];
 
     #[test]
     fn every_text_goes_through_a_stream() {
-        let src = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        let mut folders = vec![src.clone()];
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut folders = SOURCES.map(|folder| root.join(folder)).to_vec();
         let mut found = Vec::new();
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
@@ -378,8 +373,8 @@ mod tests {
                     folders.push(path);
                     continue;
                 }
-                let file = path.strip_prefix(&src).unwrap().display().to_string();
-                if ["main.rs", "stream.rs"].contains(&file.as_str()) {
+                let file = path.strip_prefix(&root).unwrap().display().to_string();
+                if ["paved/src/main.rs", "paved/src/stream.rs"].contains(&file.as_str()) {
                     continue;
                 }
                 let text = std::fs::read_to_string(&path).unwrap();

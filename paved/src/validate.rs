@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use k8s_schema::Violation;
+use paved_render::discreet::as_written;
 use serde_json::Value;
 
 use crate::Console;
 use crate::cli::{Form, Validate};
-use crate::discreet::as_written;
 use crate::failure::{Failure, Grade};
 use crate::files::{Inputs, Source};
-use crate::subject::Sources;
+use crate::prepare::Sources;
 use crate::yaml::{Located, Spot};
 use found::Found;
 pub(crate) use settings::violations;

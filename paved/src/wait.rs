@@ -1,27 +1,22 @@
 //! `paved wait`: until environments are ready, have failed for good, or are gone. By watch: nothing is asked again and again.
 
-mod advice;
-mod course;
-mod courses;
 mod report;
-mod watched;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use jiff::Timestamp;
+use paved_client::cluster::{Cluster, Found, Kinds, find_each};
+use paved_client::environment::{Environment, spell};
+use paved_client::wait::{Courses, Goal, Watched};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::Console;
-use crate::cli::{Goal, Patience, Wait};
-use crate::cluster::{Cluster, Found, Kinds, find_each};
-use crate::environment::{Environment, spell};
+use crate::cli::{Patience, Wait};
 use crate::failure::Failure;
 use crate::outputs;
-use courses::Courses;
 use report::Report;
-pub(crate) use watched::{Seen, Watched};
 
 /// The least that the search for what is to be waited for may take.
 const SEARCH: Duration = Duration::from_secs(10);
@@ -38,7 +33,7 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
                 .to_owned(),
         ));
     }
-    let cluster = Cluster::connect(&args.access).await?;
+    let cluster = args.access.connect().await?;
     let mut found = Vec::new();
     let mut failures = Vec::new();
     let (begin, longest) = (Instant::now(), args.patience.timeout.max(SEARCH));
@@ -47,10 +42,10 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
     for one in searched.map_err(late)?? {
         match one {
             Ok(one) => found.push(one),
-            Err(Failure::Absent(message)) if args.goal == Goal::Deleted => {
+            Err(paved_client::Failure::Absent(message)) if args.goal == Goal::Deleted => {
                 writeln!(console.out, "{message}")?;
             }
-            Err(failure) => failures.push(failure),
+            Err(failure) => failures.push(failure.into()),
         }
     }
     Failure::of_all(failures)?;
@@ -68,9 +63,9 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
 async fn search(
     cluster: &Cluster,
     names: &[String],
-) -> Result<Vec<Result<Found<Environment>, Failure>>, Failure> {
+) -> Result<Vec<Result<Found<Environment>, paved_client::Failure>>, Failure> {
     let kinds = Kinds::discover(cluster).await?;
-    find_each(cluster, &kinds, names, |object| Environment::of(&object)).await
+    Ok(find_each(cluster, &kinds, names, |object| Environment::of(&object)).await?)
 }
 
 /// Waits until all are as they should be, and gives them back as they are then; the first that fails for good ends it.
@@ -112,9 +107,9 @@ pub(crate) async fn until(
         } else {
             courses.judge(news, &watched.seen, now, clock);
         }
-        if let Some(failure) = courses.failure() {
+        if let Some(ending) = courses.failure() {
             report.end(&watched.seen, goal, false, now, console)?;
-            return Err(failure);
+            return Err(ending.into());
         }
         if courses.are_done() {
             report.end(&watched.seen, goal, true, now, console)?;

@@ -16,8 +16,7 @@ use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, ScanError
 use node::{Content, Field, Node};
 pub(crate) use node::{Located, Spot};
 
-/// How numbers and other plain values are written in a file, by path, where JSON writes them differently.
-pub(crate) type Written = BTreeMap<String, String>;
+pub(crate) use paved_render::Written;
 
 /// Text that is not YAML.
 #[derive(Clone, Debug)]

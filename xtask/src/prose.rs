@@ -12,16 +12,15 @@ use crate::workspace;
 /// The record. Each line has a folder and its number of indirect words per 1,000 words.
 const RECORD: &str = "xtask/prose.tsv";
 
-/// The folders whose comments and documents are measured. `docs/reference` is generated or has
-/// tables.
-const FOLDERS: [&str; 13] = [
+/// The folders whose comments and documents are measured, besides each crate in `crates`.
+/// `docs/reference` is generated or has tables.
+const FOLDERS: [&str; 12] = [
     "README.md",
     "docs",
     "src",
     "tests",
     "paved/src",
     "paved/tests",
-    "crates",
     "demo",
     "e2e",
     "xtask",
@@ -83,12 +82,17 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn measure() -> Result<BTreeMap<&'static str, f64>> {
+fn measure() -> Result<BTreeMap<String, f64>> {
+    let root = workspace::root();
+    let mut folders = FOLDERS.map(str::to_owned).to_vec();
+    for entry in fs::read_dir(root.join("crates")).context("reading crates")? {
+        folders.push(format!("crates/{}", entry?.file_name().display()));
+    }
     let mut densities = BTreeMap::new();
-    for folder in FOLDERS {
+    for folder in folders {
         let mut count = Count::default();
-        ensure!(workspace::root().join(folder).exists(), "{folder} does not exist");
-        add(&workspace::root().join(folder), &mut count)?;
+        ensure!(root.join(&folder).exists(), "{folder} does not exist");
+        add(&root.join(&folder), &mut count)?;
         densities.insert(folder, count.density());
     }
     Ok(densities)

@@ -7,8 +7,11 @@ pub mod json;
 pub mod names;
 pub mod object;
 mod scope;
+pub mod secrets;
 pub mod spec;
 mod spelling;
+pub mod suggest;
+pub mod text;
 
 pub use scope::Scope;
 pub use spelling::{nearest, similar};

@@ -6,17 +6,18 @@ use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
 use k8s_schema::Violation;
 use kube::api::DynamicObject;
+use paved_client::cluster::{Cluster, Composition, Reference, compositions, is_denied};
+use paved_render::function;
+use paved_render::subject::observed::Observed;
+use paved_render::subject::{Stored, Subject, step as pipeline};
 use serde_json::{Value, json};
 
 use super::plan::Step;
 use crate::Console;
 use crate::cli::Apply;
-use crate::cluster::{Cluster, Composition, Reference, compositions, is_denied};
 use crate::failure::Failure;
 use crate::files::Inputs;
-use crate::function;
-use crate::subject::observed::Observed;
-use crate::subject::{Sources, Stored, Subject, step as pipeline};
+use crate::prepare::{self, Sources, settings};
 
 /// Where Composition and Settings of an environment come from.
 pub(super) enum Source {
@@ -77,7 +78,7 @@ impl Source {
         }
         let composite = stored.composite(seen).map_err(|violations| other(&violations))?;
         let pipeline = match self {
-            Self::Files(sources) => pipeline::find(&stored.target, &step.file, sources, &[], console)?,
+            Self::Files(sources) => settings::find(&stored.target, &step.file, sources, &[], console)?,
             Self::Cluster(pipeline) => (**pipeline).clone(),
             Self::Unknown(_) => pipeline::Step::example(&stored.target)?,
             Self::Foreign(why) => return Err(Failure::Usage(why.clone())),
@@ -95,7 +96,7 @@ impl Source {
     ) -> Result<Verdict, Failure> {
         let subject = self.subject(step, object, &Observed::default(), console)?;
         let response = function::answer(&subject.world, &subject.step.input, Timestamp::now())
-            .map_err(|why| subject.fatal(why))?;
+            .map_err(|why| prepare::rejected(subject.fatal(why), console))?;
         if matches!(self, Self::Unknown(_)) && function::is_about_settings(&response) {
             return Ok(Verdict::default());
         }

@@ -2,18 +2,20 @@
 
 use jiff::Timestamp;
 use kube::api::DynamicObject;
+use paved_client::environment::tidy;
+use paved_render::composed;
+use paved_render::subject::Subject;
+use paved_render::subject::observed::Observed;
 use serde_json::Value;
 
 use super::composition::Source;
 use super::plan::Step;
 use crate::Console;
-use crate::changes::between;
-use crate::composed;
-use crate::documents::{tidy, yaml};
+use crate::changes::{self, between};
+use crate::documents::yaml;
 use crate::failure::Failure;
 use crate::paint::{BOLD, DIM, GREEN, YELLOW};
-use crate::subject::Subject;
-use crate::subject::observed::Observed;
+use crate::prepare;
 
 /// Prints the changes of a step; nothing where there are none. What cannot be compared is said: that ends nothing.
 pub(super) fn print(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -65,20 +67,24 @@ fn composed(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(
     let title = step.title();
     let now = Timestamp::now();
     let Some(live) = &step.live else {
-        let parts =
-            composed::parts(&source.subject(step, rehearsed, &Observed::default(), console)?, now, console)?;
+        let subject = source.subject(step, rehearsed, &Observed::default(), console)?;
+        let parts = composed::parts(&subject, now);
+        let parts = parts.map_err(|rejected| prepare::rejected(rejected, console))?;
         writeln!(console.out, "{BOLD}{title}{BOLD:#}: {} parts", parts.len())?;
         for (slot, kind) in parts {
             writeln!(console.out, "{GREEN}+ {slot}{GREEN:#} {DIM}{kind}{DIM:#}")?;
         }
         return Ok(());
     };
-    let mut before = source.subject(step, live, &Observed::default(), console)?;
-    composed::settle(&mut before, now, console)?;
-    let mut after = source.subject(step, rehearsed, &documents(&before), console)?;
-    composed::settle(&mut after, now, console)?;
-    let (before, after) = (composed::slots(&before, now, console)?, composed::slots(&after, now, console)?);
-    match composed::compare(&before, &after) {
+    let settled = |subject: &mut Subject| {
+        composed::settle(subject, now)?;
+        composed::slots(subject, now)
+    };
+    let mut subject = source.subject(step, live, &Observed::default(), console)?;
+    let before = settled(&mut subject).map_err(|rejected| prepare::rejected(rejected, console))?;
+    let mut subject = source.subject(step, rehearsed, &documents(&subject), console)?;
+    let after = settled(&mut subject).map_err(|rejected| prepare::rejected(rejected, console))?;
+    match changes::compare(&before, &after)? {
         None => writeln!(console.out, "{BOLD}{title}{BOLD:#}: its resources do not change")?,
         Some(told) => writeln!(console.out, "{BOLD}{title}{BOLD:#}: resources: {told}")?,
     }

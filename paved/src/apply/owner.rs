@@ -3,13 +3,13 @@
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use kube::api::{DynamicObject, PostParams};
+use paved_client::apply::MANAGER;
+use paved_client::cluster::{Api, Cluster};
+use paved_client::environment::{OWNER, OWNER_LABEL};
+use paved_client::owner::Owner;
 use serde_json::{Map, Value};
 
-use super::MANAGER;
 use super::plan::Step;
-use crate::cluster::{Api, Cluster};
-use crate::environment::{OWNER, OWNER_LABEL};
-use crate::portal::owner::Owner;
 
 /// Where the owner is in an object's metadata.
 const PLACES: [(&str, &str); 2] = [("labels", OWNER_LABEL), ("annotations", OWNER)];

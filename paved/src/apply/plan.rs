@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use k8s_schema::Violation;
 use kube::api::DynamicObject;
+use paved_client::cluster::{Cluster, Kind, Kinds};
+use paved_client::names::{A_NAME, is_name};
 use serde_json::{Value, json};
 
 use crate::Console;
-use crate::cluster::{Cluster, Kind, Kinds};
 use crate::failure::Failure;
 use crate::files::{Document, Inputs, shown};
-use crate::names::{A_NAME, is_name};
 use crate::paint::harmless_name;
 
 /// One document, and what the API server says of it.
@@ -153,8 +153,9 @@ fn refused(document: &Document, path: &str, message: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use paved_client::samples::kinds;
+
     use super::*;
-    use crate::cluster::tests::kinds;
     use crate::yaml::Written;
 
     fn planned(value: &Value, asked: Option<&str>) -> Result<Step, Failure> {

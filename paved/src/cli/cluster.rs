@@ -2,12 +2,15 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::OsStringValueParser;
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
+use paved_client::cluster::{self, Cluster};
+use paved_client::wait::Goal;
+
+use crate::failure::Failure;
 
 /// Flags that select the cluster and the user.
 #[derive(Args, Clone, Debug, Default)]
@@ -27,6 +30,20 @@ pub(crate) struct Access {
     /// User to impersonate.
     #[arg(long = "as", value_name = "USER", help_heading = "Cluster")]
     pub(crate) impersonate: Option<String>,
+}
+
+impl Access {
+    /// Connects to the cluster that the flags select.
+    pub(crate) async fn connect(&self) -> Result<Cluster, Failure> {
+        Ok(Cluster::connect(&self.into()).await?)
+    }
+}
+
+impl From<&Access> for cluster::Access {
+    fn from(flags: &Access) -> Self {
+        let Access { kubeconfig, context, namespace, impersonate } = flags.clone();
+        Self { kubeconfig, context, namespace, impersonate }
+    }
 }
 
 /// Output format of environments.
@@ -150,35 +167,6 @@ impl Outputs {
     }
 }
 
-/// Goal of a wait.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Goal {
-    /// The environment is ready, and has its newest spec.
-    Ready,
-    /// The environment and all its resources are deleted.
-    Deleted,
-    /// A condition has this status.
-    Condition { kind: String, status: String },
-}
-
-impl FromStr for Goal {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split('=').collect::<Vec<_>>().as_slice() {
-            ["ready"] => Ok(Self::Ready),
-            ["delete" | "deleted"] => Ok(Self::Deleted),
-            ["condition", kind] if !kind.is_empty() => {
-                Ok(Self::Condition { kind: (*kind).to_owned(), status: "True".to_owned() })
-            }
-            ["condition", kind, status] if !kind.is_empty() && !status.is_empty() => {
-                Ok(Self::Condition { kind: (*kind).to_owned(), status: (*status).to_owned() })
-            }
-            _ => Err("allowed: ready, deleted, condition=TYPE, condition=TYPE=STATUS".to_owned()),
-        }
-    }
-}
-
 /// Flags of `paved apply`.
 #[derive(Args, Debug)]
 #[allow(clippy::struct_excessive_bools)]
@@ -285,23 +273,6 @@ mod tests {
             ["", "m", "5x", "-1", "-5m", "99999999999999999999", "99999999999999999h", "1000h", "1é", "é"]
         {
             assert!(duration(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_goal_is_ready_deleted_or_a_condition() {
-        let condition =
-            |kind: &str, status: &str| Goal::Condition { kind: kind.into(), status: status.into() };
-        for (text, goal) in [
-            ("ready", Goal::Ready),
-            ("deleted", Goal::Deleted),
-            ("condition=Synced", condition("Synced", "True")),
-            ("condition=Synced=False", condition("Synced", "False")),
-        ] {
-            assert_eq!(text.parse(), Ok(goal));
-        }
-        for text in ["", "Ready", "condition", "condition=", "condition=A=B=C", "condition=A="] {
-            assert!(text.parse::<Goal>().is_err(), "{text}");
         }
     }
 }

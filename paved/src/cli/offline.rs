@@ -5,9 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use function_paved_road::apis::Flavour;
 use function_paved_road::manifests::{self, policy};
+use paved_client::names::{A_NAME, is_name};
 
 use crate::failure::Failure;
-use crate::names::{self, A_NAME, is_name};
+
+/// The name of the Function if it is installed as docs/how-to/install.md says, or as a dependency of
+/// a Configuration.
+const FUNCTION: &str = "paved-road-function-paved-road";
 
 pub(super) const VALIDATE_HELP: &str = "\
 Examples:
@@ -142,7 +146,7 @@ pub(crate) struct Platform {
     #[arg(
         long,
         value_name = "NAME",
-        default_value = names::FUNCTION,
+        default_value = FUNCTION,
         value_parser = object_name,
         conflicts_with = "check"
     )]

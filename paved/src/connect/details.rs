@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::DynamicObject;
+use paved_client::cluster::Api;
+
+use paved_client::connection::secret_of;
 
 use super::Target;
-use crate::cluster::Api;
 use crate::failure::Failure;
 use crate::paint::harmless_name;
 use crate::stream::is_harmful;
@@ -67,26 +68,5 @@ impl Details {
             what: format!("Secret {}", self.name),
             message: format!("has no {} yet", keys.join(" nor ")),
         })
-    }
-}
-
-/// The Secret of an environment's connection details: the one that it names; a composite in a namespace has one that is called after
-/// it and its API.
-pub(crate) fn secret_of(object: &DynamicObject, kind: &str, name: &str) -> Option<String> {
-    let spec = object.data.get("spec")?;
-    match spec["writeConnectionSecretToRef"]["name"].as_str() {
-        Some(name) => Some(name.to_owned()),
-        None => spec.get("crossplane").and_then(|_| Some(format!("{name}-{}", api(kind)?))),
-    }
-}
-
-/// What the API of a kind is called, where it has connection details of its own.
-fn api(kind: &str) -> Option<&'static str> {
-    match kind {
-        "ApplicationEnvironment" => Some("application-environment"),
-        "GpuDevWorkspace" => Some("gpu-workspace"),
-        "UnifiedEnvironment" => Some("unified-environment"),
-        "Environment" => Some("virtual-environment"),
-        _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! A cluster that only others inside reach, brought to a port of this machine by the API server's own forwarding.
 
 use k8s_openapi::api::core::v1::Pod;
+use paved_client::cluster::{Api, one_line};
 use serde_json::Value;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
@@ -8,7 +9,6 @@ use tokio::signal::{self, unix};
 
 use super::Target;
 use crate::Console;
-use crate::cluster::{Api, one_line};
 use crate::failure::Failure;
 
 /// Where a virtual cluster's API listens in its pod.

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use paved_client::environment::spell;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
@@ -10,7 +11,6 @@ use super::shell::{become_it, quote, quoted};
 use super::{Target, outcome};
 use crate::Console;
 use crate::cli::Connect;
-use crate::environment::spell;
 use crate::failure::Failure;
 
 /// Who logs in: cloud-init makes this user, with the keys of the claim.

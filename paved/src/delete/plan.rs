@@ -2,7 +2,7 @@
 
 use function_paved_road::compose::{Deleted, Kept, OnDeletion};
 
-use crate::environment::Environment;
+use paved_client::environment::Environment;
 
 /// What a deletion of an environment does, a sentence a line.
 pub(super) fn question(environment: &Environment) -> Vec<String> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use kube::api::DynamicObject;
+use paved_render::providers;
 use serde_json::Value;
 
 use super::check::Check;
@@ -10,7 +11,6 @@ use super::look::{Seen, World};
 use super::objects::{composes, holds, is_ours, message, name};
 use super::packages::{self, Needed};
 use super::{clusters, configs, crossplane, needs, references, settings, used};
-use crate::providers;
 
 /// Every check of a cluster, in the order in which things are installed.
 pub(super) fn all(world: &World) -> Vec<Check> {

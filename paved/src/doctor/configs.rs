@@ -6,6 +6,7 @@ use function_paved_road::apis::Flavour;
 use function_paved_road::models::Provider;
 use function_paved_road::settings::ProviderConfigs;
 use kube::api::DynamicObject;
+use paved_render::providers;
 use serde_json::Value;
 
 use super::check::Check;
@@ -14,7 +15,6 @@ use super::look::{self, Seen, World};
 use super::objects::name;
 use super::used;
 use crate::paint::harmless;
-use crate::providers;
 
 /// What goes through the configs of a family.
 #[derive(Default)]
@@ -175,7 +175,7 @@ mod tests {
         }
         check(&world)
             .iter()
-            .map(|check| format!("{} {}  {}", check.mark.sign(), check.what, check.found))
+            .map(|check| format!("{} {}  {}", crate::paint::sign_of(check.mark), check.what, check.found))
             .collect()
     }
 

@@ -10,10 +10,10 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{DynamicObject, ListParams};
 use kube::core::ApiResource;
 use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
+use paved_client::cluster::{Api, Cluster, Kind, Kinds, is_denied};
 
 use super::check::Check;
 use super::family::family;
-use crate::cluster::{Api, Cluster, Kind, Kinds, is_denied};
 
 /// What was read of a kind.
 pub(super) enum Seen {

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use paved_render::providers::{composed, package, scope};
+
 use super::check::Check;
 use super::look::World;
 use super::used::{self, Used};
-use crate::providers::{composed, package, scope};
 
 /// A line for each provider of whose kinds some are not served although Compositions of ours compose them.
 pub(super) fn check(world: &World) -> Vec<Check> {

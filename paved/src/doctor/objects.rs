@@ -2,8 +2,8 @@
 
 use crossplane::{api_version, conditions};
 use kube::api::DynamicObject;
+use paved_client::cluster::MARK;
 
-use crate::cluster::MARK;
 use crate::paint::harmless;
 
 pub(super) fn name(object: &DynamicObject) -> &str {

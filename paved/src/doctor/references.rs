@@ -188,10 +188,11 @@ fn may_look_up_namespaces(role: &DynamicObject) -> bool {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use function_paved_road::manifests::policy::{CROSSPLANE, policies};
+
     use super::*;
     use crate::doctor::checks::tests::{objects, world};
     use crate::paint::Mark;
-    use function_paved_road::manifests::policy::{CROSSPLANE, policies};
 
     const GROUP: &str = "dev.example.org";
 

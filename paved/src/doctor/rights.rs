@@ -5,9 +5,9 @@ use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
 use kube::api::PostParams;
+use paved_client::cluster::{ASK, Api, Cluster, Kind, Kinds};
 
 use super::check::Check;
-use crate::cluster::{ASK, Api, Cluster, Kind, Kinds};
 use crate::failure::Failure;
 
 /// How many questions are asked at once.
@@ -92,8 +92,9 @@ fn line(what: String, may: &[bool], kind: &str, denied: bool) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use paved_client::samples::kinds;
+
     use super::*;
-    use crate::cluster::tests::kinds;
     use crate::paint::Mark;
 
     #[test]

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use k8s_schema::Violation;
+use paved_render::subject::placeholder;
 
 use super::check::Check;
 use super::look::{Seen, World};
 use super::objects::name;
 use super::used::{self, Used};
 use crate::paint::harmless;
-use crate::subject::placeholder;
 use crate::validate::violations;
 
 /// A line for each EnvironmentConfig that Settings are taken from, and for each Composition whose own are wrong.

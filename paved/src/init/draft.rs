@@ -2,13 +2,13 @@
 
 use function_paved_road::apis::Flavour;
 use k8s_schema::Violation;
+use paved_render::subject::Stored;
+use paved_render::subject::observed::Observed;
 use serde_json::{Map, Value, json};
 
 use super::target::Target;
 use crate::cli::Init;
 use crate::failure::Failure;
-use crate::subject::Stored;
-use crate::subject::observed::Observed;
 use crate::yaml;
 
 /// A claim that is being written.

@@ -1,12 +1,12 @@
 //! What is to be made: an API in a flavour.
 
+use crossplane::suggest;
 use function_paved_road::apis::{APIS, AnyApi, Flavour, Names};
 use function_paved_road::manifests;
 use serde_json::Value;
 
 use crate::cli::{Init, group_of};
 use crate::failure::Failure;
-use crate::suggest;
 
 /// An API in a flavour and a group.
 pub(super) struct Target {

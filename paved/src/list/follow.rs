@@ -7,12 +7,12 @@ use futures::stream::{self, SelectAll};
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 use kube::runtime::watcher::Event;
+use paved_client::cluster::{Contact, Kind, cause, is_denied, watch, while_allowed};
+use paved_client::environment::Environment;
 
 use super::Place;
 use super::rows::{Key, Line, Table};
 use crate::Console;
-use crate::cluster::{Contact, Kind, cause, is_denied, watch, while_allowed};
-use crate::environment::Environment;
 use crate::failure::Failure;
 
 /// Prints a table of what there is, then a row for each change, for as long as the caller looks.

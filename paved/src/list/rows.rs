@@ -5,10 +5,10 @@ use std::io;
 
 use jiff::Timestamp;
 use kube::api::DynamicObject;
+use paved_client::cluster::Kind;
+use paved_client::environment::{Environment, age};
 
 use crate::Console;
-use crate::cluster::Kind;
-use crate::environment::{Environment, age};
 use crate::paint::{self, Column, Mark, Row, one_line};
 
 /// What a row shows of an environment.
@@ -129,11 +129,11 @@ pub(crate) fn name(kind: &Kind, object: &DynamicObject) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use paved_client::samples::{environment, half_made, ready, refused_leaf};
     use serde_json::json;
 
     use super::*;
     use crate::Stream;
-    use crate::environment::tests::{environment, half_made, ready, refused_leaf};
 
     fn print(table: &mut Table, lines: Vec<Line>) -> String {
         let (mut out, mut sink) = (Vec::new(), io::sink());

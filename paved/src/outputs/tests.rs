@@ -1,8 +1,9 @@
 #![allow(clippy::unwrap_used)]
 use std::fs;
 
+use paved_client::samples::{environment, ready};
+
 use super::*;
-use crate::environment::tests::{environment, ready};
 
 fn workspace(change: impl Fn(&mut Value)) -> Environment {
     let mut object = ready();

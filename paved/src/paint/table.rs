@@ -119,7 +119,7 @@ fn line(row: &Row, widths: &[Option<usize>]) -> String {
     let last = shown.iter().rposition(|(_, cell, _)| !cell.is_empty()).unwrap_or(0);
     let mut line = String::new();
     for (place, (index, cell, wide)) in shown.into_iter().enumerate().take(last + 1) {
-        let style = row.mark.filter(|(column, _)| *column == index).map(|(_, mark)| mark.style());
+        let style = row.mark.filter(|(column, _)| *column == index).map(|(_, mark)| super::style_of(mark));
         let style = style.unwrap_or_default();
         let cell = harmless_name(cell);
         let cell = console::truncate_str(&cell, wide, "…");

@@ -3,19 +3,22 @@
 use std::path::Path;
 
 use jiff::Timestamp;
+use paved_render::Rejected;
+use paved_render::composed::{self, Slots};
+use paved_render::subject::observed::Observed;
+use paved_render::subject::{Subject, kind, step};
 
 use crate::Console;
+use crate::changes;
 use crate::cli::Platform;
-use crate::composed::{self, Slots};
 use crate::failure::Failure;
 use crate::files::{Document, Inputs, shown};
 use crate::paint::{BOLD, YELLOW};
-use crate::subject::observed::{self, Observed};
-use crate::subject::{Sources, Subject, kind, step};
+use crate::prepare::{self, Sources};
 
 /// Shows for every environment what the new Settings would change in it; one that they do not compose is a failure.
 pub(super) fn run(args: &Platform, inputs: &Inputs, console: &mut Console<'_>) -> Result<(), Failure> {
-    let seen = observed::read(&args.observed, inputs, console)?;
+    let seen = prepare::observed(&args.observed, inputs, console)?;
     let mut failures = Vec::new();
     for document in environments(args, inputs, console)? {
         let change = Change { document: &document, seen: &seen, inputs, now: Timestamp::now() };
@@ -25,7 +28,7 @@ pub(super) fn run(args: &Platform, inputs: &Inputs, console: &mut Console<'_>) -
             Err(failure) => failures.push(failure),
         }
     }
-    seen.tell_unused(console)?;
+    prepare::tell_unused(&seen, console)?;
     Failure::of_all(failures)
 }
 
@@ -74,7 +77,7 @@ impl Change<'_> {
             }
             Err(other) => return Err(other),
         };
-        let told = composed::compare(&before, &after);
+        let told = changes::compare(&before, &after)?;
         match told {
             None => writeln!(console.out, "{BOLD}{title}{BOLD:#}: nothing changes")?,
             Some(told) => writeln!(console.out, "{BOLD}{title}{BOLD:#}: {told}")?,
@@ -91,18 +94,26 @@ impl Change<'_> {
     ) -> Result<(String, Slots), Failure> {
         let inputs = self.inputs.clone();
         let sources = Sources { settings: settings.map(Path::to_owned), composition: None, inputs };
-        let mut subject = Subject::prepare(self.document, &sources, &[], self.seen, console)?;
+        let mut subject = prepare::prepare(self.document, &sources, &[], self.seen, console)?;
         if is_first {
-            subject.tell_unobserved(self.seen, console)?;
+            prepare::tell_unobserved(&subject, self.seen, console)?;
         }
-        let mut slots = composed::slots(&subject, self.now, console)?;
-        if subject.world.resources().is_empty() {
-            // Much waits for others to be ready.
-            composed::settle(&mut subject, self.now, console)?;
-            for (slot, resource) in composed::slots(&subject, self.now, console)? {
-                slots.entry(slot).or_insert(resource);
-            }
+        match all_slots(&mut subject, self.now) {
+            Ok(slots) => Ok((subject.title, slots)),
+            Err(rejected) => Err(prepare::rejected(rejected, console)),
         }
-        Ok((subject.title, slots))
     }
+}
+
+/// The resources that are composed now; if none exists yet, those that are composed later as well.
+fn all_slots(subject: &mut Subject, now: Timestamp) -> Result<Slots, Rejected> {
+    let mut slots = composed::slots(subject, now)?;
+    if subject.world.resources().is_empty() {
+        // Much waits for others to be ready.
+        composed::settle(subject, now)?;
+        for (slot, resource) in composed::slots(subject, now)? {
+            slots.entry(slot).or_insert(resource);
+        }
+    }
+    Ok(slots)
 }

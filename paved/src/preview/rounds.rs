@@ -4,6 +4,8 @@ use std::io;
 
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use jiff::{SignedDuration, Timestamp};
+use paved_render::function;
+use paved_render::subject::Subject;
 use serde_json::Value;
 use simulator::core::{Applied, Rendered, World, rendered};
 use simulator::provider::{Change, Pace, Provider, State};
@@ -12,9 +14,8 @@ use super::{documents, tree};
 use crate::Console;
 use crate::cli::{Format, Preview};
 use crate::failure::Failure;
-use crate::function;
 use crate::paint::harmless_name;
-use crate::subject::Subject;
+use crate::prepare;
 
 /// More rounds than any environment needs.
 const LIMIT: usize = 200;
@@ -39,10 +40,11 @@ pub(crate) fn run(
     for round in 1..=LIMIT {
         subject.world.set_now(now);
         let before = memory(&subject.world);
-        let response =
-            function::answer(&subject.world, &subject.step.input, now).map_err(|why| subject.fatal(why))?;
-        subject.check(&response, console)?;
-        let shown = rendered(&subject.world, &response).map_err(|error| subject.fatal(error.to_string()))?;
+        let response = function::answer(&subject.world, &subject.step.input, now)
+            .map_err(|why| prepare::rejected(subject.fatal(why), console))?;
+        subject.check(&response).map_err(|rejected| prepare::rejected(rejected, console))?;
+        let shown = rendered(&subject.world, &response)
+            .map_err(|error| prepare::rejected(subject.fatal(error.to_string()), console))?;
         if round == 1 {
             super::warn(subject, &response, console)?;
             known_slots(args, &shown)?;
@@ -50,7 +52,9 @@ pub(crate) fn run(
                 writeln!(console.err, "note: {}: {advice}", subject.title)?;
             }
         }
-        let applied = subject.world.apply(&response).map_err(|error| subject.fatal(error.to_string()))?;
+        let applied = subject.world.apply(&response);
+        let applied =
+            applied.map_err(|error| prepare::rejected(subject.fatal(error.to_string()), console))?;
         Round { number: round, applied: &applied, answered: &answered }
             .print(subject, &shown, &response, format, console)?;
         if subject.world.is_ready() {

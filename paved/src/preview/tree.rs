@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use crossplane::names::SLOT;
 use function_paved_road::function::CONDITION;
 use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
+use paved_render::subject::Subject;
 use serde_json::Value;
 use simulator::core::Rendered;
 
-use crate::paint::{self, BOLD, DIM, Mark, YELLOW, harmless_name, one_line};
-use crate::subject::Subject;
+use crate::paint::{self, BOLD, DIM, Mark, YELLOW, harmless_name, one_line, style_of};
 
 /// Status fields that have their own place in the tree.
 const SHOWN_ELSEWHERE: [&str; 8] = [
@@ -48,7 +48,7 @@ fn head(subject: &Subject, composite: &Value, out: &mut dyn Write) -> io::Result
     }
     let phase = text(&composite["status"]["phase"]);
     if !phase.is_empty() {
-        let style = mark_of(&phase).style();
+        let style = style_of(mark_of(&phase));
         write!(out, "  {style}{phase}{style:#} {}", text(&composite["status"]["progress"]))?;
     }
     writeln!(out)?;

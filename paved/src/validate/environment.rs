@@ -4,18 +4,19 @@ use function_paved_road::apis::Flavour;
 use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
 use k8s_schema::Violation;
+use paved_render::discreet::fatal_violation;
+use paved_render::function;
+use paved_render::subject::kind::Target;
+use paved_render::subject::observed::Observed;
+use paved_render::subject::{Stored, step};
 use serde_json::Value;
 
 use super::{Problem, add_failure, overlap, problem, title};
 use crate::Console;
-use crate::discreet::fatal_violation;
 use crate::failure::{Failure, Grade};
 use crate::files::Source;
-use crate::function;
 use crate::paint::harmless;
-use crate::subject::kind::Target;
-use crate::subject::observed::Observed;
-use crate::subject::{Sources, Stored, step};
+use crate::prepare::{Sources, settings};
 use crate::yaml::Located;
 
 /// A document to check, and where its Settings are.
@@ -42,7 +43,7 @@ impl Check<'_> {
         let graded =
             |grade| move |violation| problem(self.index, self.source, self.document, grade, violation);
         // A Composition that cannot be read is told where its Settings are looked for.
-        let known = match step::flavour(self.value, &self.source.file, self.sources, console) {
+        let known = match settings::flavour(self.value, &self.source.file, self.sources, console) {
             Err(Failure::Output(error)) => return Err(Failure::Output(error)),
             known => known.unwrap_or_default(),
         };
@@ -81,7 +82,7 @@ impl Check<'_> {
         let Some(around) = stored.composite(&Observed::default()).ok().filter(|_| is_one) else {
             return Ok(Vec::new());
         };
-        let mut step = step::find(&stored.target, &self.source.file, self.sources, self.own, console)?;
+        let mut step = settings::find(&stored.target, &self.source.file, self.sources, self.own, console)?;
         if !step.given {
             tell_unknown_group(&stored.target, self.value, notes);
         }

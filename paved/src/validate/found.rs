@@ -3,13 +3,15 @@
 use std::path::Path;
 use std::rc::Rc;
 
+use paved_render::subject::kind;
+
 use super::environment::Check;
 use super::sort::{self, Sort};
 use super::{Problem, Skipped, Valid, add_failure, of_settings, problem, settings, title};
 use crate::Console;
 use crate::failure::{Failure, Grade};
 use crate::files::{Inputs, Source, shown};
-use crate::subject::{Sources, kind};
+use crate::prepare::Sources;
 use crate::yaml::Spot;
 
 /// What was found in all files.

@@ -5,13 +5,13 @@ use function_paved_road::error::{Error, FieldError};
 use function_paved_road::manifests;
 use function_paved_road::settings::{API_VERSION, KIND};
 use k8s_schema::{Schemas, Violation};
+use paved_render::subject::step::{self, CONFIG, CONFIG_VERSION};
 use serde_json::{Map, Value, json};
 
 use super::sort::Part;
 use super::{Problem, overlap, problem};
 use crate::failure::Grade;
 use crate::files::Source;
-use crate::subject::step::{self, CONFIG, CONFIG_VERSION};
 use crate::yaml::Located;
 
 /// The Settings that stand in a file count for the claims and XRs of that file.

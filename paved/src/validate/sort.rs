@@ -2,11 +2,11 @@
 
 use function_paved_road::settings::{API_VERSION, KIND};
 use k8s_schema::Violation;
+use paved_render::subject::kind;
+use paved_render::subject::step::{self, CONFIG};
 use serde_json::Value;
 
 use crate::files::shape;
-use crate::subject::kind;
-use crate::subject::step::{self, CONFIG};
 use crate::yaml::Located;
 
 /// What a document is to us.

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use crossplane::secrets::struck;
+
 use super::Problem;
-use crate::discreet::struck;
 use crate::failure::Grade;
 use crate::files::Source;
 

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use function_paved_road::compose::ResourceStatus;
 use function_paved_road::diagnosis::Cause;
 use jiff::Timestamp;
+use paved_client::environment::{Environment, age, is_refused, spell};
+use paved_client::wait::{Goal, Seen};
 
-use super::watched::Seen;
 use crate::Console;
-use crate::cli::Goal;
-use crate::environment::{self, Environment, age, spell};
 use crate::live::Live;
 use crate::paint::{self, BOLD, Leaf, one_line};
+use crate::show;
 
 /// After that long without news a line says that the wait goes on: pipelines take silence for an end.
 const SILENCE: Duration = Duration::from_mins(1);
@@ -93,7 +93,7 @@ impl Report {
             }
             self.say(&[line], Timestamp::now(), now, console)?;
             if *goal != Goal::Deleted {
-                environment::outcome(one, &mut console.out)?;
+                show::outcome(one, &mut console.out)?;
             }
         }
         console.out.flush()
@@ -119,7 +119,7 @@ impl Report {
 fn frame(seen: &[Seen], clock: Timestamp) -> io::Result<Vec<u8>> {
     let mut frame = Vec::new();
     if let [one] = seen {
-        environment::tree(&one.environment, clock, false, &mut frame)?;
+        show::tree(&one.environment, clock, false, &mut frame)?;
         return Ok(frame);
     }
     let leaf = |seen: &Seen| {
@@ -152,7 +152,7 @@ fn lines(before: Option<&Environment>, now: &Seen) -> Vec<String> {
         // At first only what is not as it should be is worth a line.
         let news = match old {
             Some(old) => told(old) != told(part),
-            None => before.is_some() || !part.ready || environment::is_refused(part),
+            None => before.is_some() || !part.ready || is_refused(part),
         };
         if news {
             lines.push(format!("{title} {}", part_line(part)));
@@ -180,7 +180,7 @@ fn part_line(part: &ResourceStatus) -> String {
 pub(super) fn state(seen: &Environment) -> String {
     const SHOWN: usize = 5;
     let late: Vec<&ResourceStatus> =
-        seen.parts.iter().filter(|part| !part.ready || environment::is_refused(part)).collect();
+        seen.parts.iter().filter(|part| !part.ready || is_refused(part)).collect();
     let mut told: Vec<String> = late.iter().take(SHOWN).map(|part| part_line(part)).collect();
     if late.len() > SHOWN {
         told.push(format!("{} more", late.len() - SHOWN));
@@ -199,10 +199,10 @@ pub(super) fn state(seen: &Environment) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use paved_client::samples::{creating, environment, half_made, ready, refused_leaf, set};
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::environment::tests::{creating, environment, half_made, ready, refused_leaf, set};
 
     fn seen(object: &Value) -> Seen {
         Seen { environment: Arc::new(environment(object)), gone: false }

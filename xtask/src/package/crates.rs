@@ -124,7 +124,7 @@ impl Crate {
 
     /// Whether the portal's pages are in it.
     pub fn embeds_pages(&self) -> bool {
-        self.ours && self.name == "paved"
+        self.ours && self.name == "paved-portal"
     }
 
     /// What a bill calls it: a package URL, where a registry has it.

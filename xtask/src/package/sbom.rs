@@ -1,6 +1,6 @@
 //! What a binary is made of, as CycloneDX has it.
 //!
-//! Cargo.lock has the digests of its crates. `paved` embeds the portal's pages, and so npm's packages too. No serial number and no
+//! Cargo.lock has the digests of its crates. `paved-portal` embeds its pages, and so npm's packages too. No serial number and no
 //! time: the same sources have the same bill.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -125,11 +125,11 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_needs_what_the_pages_need() {
-        let bill = bill_of("0 app v0.1.0 (/x)|MIT|\n1 paved v0.1.0 (/y)|MIT|\n2 core v2.0.0||\n").unwrap();
-        let paved =
-            json!({"ref": "paved@0.1.0", "dependsOn": ["pkg:cargo/core@2.0.0", "pkg:npm/react@19.0.0"]});
-        assert!(bill["dependencies"].as_array().unwrap().contains(&paved), "{bill}");
+    fn portal_needs_what_its_pages_need() {
+        let bill =
+            bill_of("0 app v0.1.0 (/x)|MIT|\n1 paved-portal v0.1.0 (/y)|MIT|\n2 core v2.0.0||\n").unwrap();
+        let portal = json!({"ref": "paved-portal@0.1.0", "dependsOn": ["pkg:cargo/core@2.0.0", "pkg:npm/react@19.0.0"]});
+        assert!(bill["dependencies"].as_array().unwrap().contains(&portal), "{bill}");
     }
 
     #[test]

@@ -3,10 +3,10 @@ use function_paved_road::apis::Flavour;
 use function_paved_road::manifests::policy::{CROSSPLANE, policies};
 use function_paved_road::settings::API_VERSION;
 use kube::core::ApiResource;
+use paved_client::samples::kinds;
 use serde_json::json;
 
 use super::*;
-use crate::cluster::tests::kinds;
 use crate::doctor::look::{ProviderConfigs, Served};
 use crate::paint::Mark;
 
@@ -86,7 +86,8 @@ fn served() -> BTreeSet<Served> {
 }
 
 fn told(world: &World) -> String {
-    let line = |check: &Check| format!("{} {}  {}\n", check.mark.sign(), check.what, check.found);
+    let line =
+        |check: &Check| format!("{} {}  {}\n", crate::paint::sign_of(check.mark), check.what, check.found);
     all(world).iter().map(line).collect()
 }
 

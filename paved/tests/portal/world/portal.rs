@@ -12,7 +12,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use paved::portal::{Limits, Server};
+use paved::portal::Limits;
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
@@ -140,7 +140,7 @@ impl Portal {
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let server = match Server::start(&flags, limits, move || kept.clone()).await {
+                let server = match paved::portal::start(&flags, limits, move || kept.clone()).await {
                     Ok(server) => server,
                     Err(message) => return drop(listens.send(Err(message))),
                 };

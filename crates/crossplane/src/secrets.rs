@@ -1,0 +1,78 @@
+//! Removes secrets from texts that others wrote.
+
+use std::sync::LazyLock;
+
+use regex_lite::{Captures, Regex};
+
+/// `https://user:token@host/path?key=value` as `https://…@host/path?…`, and `user:token@host:path` as `…@host:path`.
+pub fn struck(value: &str) -> String {
+    let (scheme, rest) = match value.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), value),
+    };
+    let is_url = !scheme.is_empty();
+    let (user, rest) = match rest.rsplit_once('@') {
+        // An image's digest stands behind an @ as well.
+        Some((user, rest)) if is_url || (user.contains(':') && !rest.starts_with("sha256:")) => ("…@", rest),
+        _ => ("", rest),
+    };
+    match rest.find(['?', '#']).filter(|_| is_url) {
+        Some(query) => format!("{scheme}{user}{}…", &rest[..=query]),
+        None => format!("{scheme}{user}{rest}"),
+    }
+}
+
+/// A text of others, which may quote any value, with that struck from every URL in it.
+pub fn struck_from(text: &str) -> String {
+    static VALUE: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#""((?:[^"\\]|\\.)*)"|[^\s"]+"#).ok());
+    let shown = |found: &Captures<'_>| match found.get(1) {
+        Some(quoted) => format!("\"{}\"", struck(quoted.as_str())),
+        // What a value should look like holds no secret.
+        None if found[0].starts_with("'^") => found[0].to_owned(),
+        None => struck(&found[0]),
+    };
+    VALUE.as_ref().map_or_else(|| struck(text), |value| value.replace_all(text, shown).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{struck, struck_from};
+
+    #[test]
+    fn secrets_are_struck_from_what_others_quote() {
+        for (text, shown) in [
+            (
+                r#"Invalid value: "https://user:tok@git.example.org/a.git": should match '^https://[a-z]'"#,
+                r#"Invalid value: "https://…@git.example.org/a.git": should match '^https://[a-z]'"#,
+            ),
+            (
+                r#"Invalid value: "https://u:pa,s s\"'[x]@h.org/a": should match '^https?://[^@]+$'"#,
+                r#"Invalid value: "https://…@h.org/a": should match '^https?://[^@]+$'"#,
+            ),
+            ("map[url:https://u:t@h.org/a?sig=a,token=b]", "map[url:https://…@h.org/a?…"),
+            ("image ghcr.io/a/b:1.2@sha256:0a", "image ghcr.io/a/b:1.2@sha256:0a"),
+            ("found user:tok@h.org:a  and é", "found …@h.org:a  and é"),
+            ("", ""),
+        ] {
+            assert_eq!(struck_from(text), shown);
+        }
+    }
+
+    #[test]
+    fn secrets_are_struck_from_urls_and_nothing_else() {
+        for (value, shown) in [
+            ("https://user:tok@git.example.org/a.git", "https://…@git.example.org/a.git"),
+            ("https://tok/en@git.example.org/a?b=c", "https://…@git.example.org/a?…"),
+            ("https://git.example.org/a?token=x@y", "https://…@y"),
+            ("https://git.example.org/a.git#x", "https://git.example.org/a.git#…"),
+            ("git:pw@h.org:a/b.git", "…@h.org:a/b.git"),
+            ("git@h.org:a/b.git", "git@h.org:a/b.git"),
+            ("ada@example.org", "ada@example.org"),
+            ("who?", "who?"),
+            ("", ""),
+        ] {
+            assert_eq!(struck(value), shown);
+        }
+    }
+}

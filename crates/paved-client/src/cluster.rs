@@ -1,0 +1,216 @@
+//! The cluster: how it is reached, what kinds of environment it makes, and which of them a name means.
+
+mod client;
+mod composition;
+mod contact;
+mod kinds;
+mod path;
+mod pod;
+mod proxy;
+mod reference;
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) mod samples;
+mod search;
+mod served;
+mod trouble;
+mod watch;
+
+use std::fs::File;
+use std::io::{ErrorKind, IsTerminal, stderr, stdin};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kube::config::{ExecInteractiveMode, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
+
+pub use composition::{Composition, compositions};
+pub use contact::Contact;
+pub use kinds::{Kind, Kinds, MARK};
+pub use path::{Api, Segment, invalid_name};
+pub use reference::Reference;
+pub use search::{Found, find, find_each, pages};
+pub use served::Served;
+pub use trouble::{ASK, explain, is_denied, lacks_rights, one_line, refusal};
+pub use watch::{Seen, anew, cause, watch, watch_since, while_allowed};
+
+use crate::Failure;
+use crate::names::{A_NAME, is_name};
+use pod::Pod;
+
+/// How long a cluster may take to take the call.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How long it may take between two bytes of an answer; a watch is opened anew by then. Less than the patience with a part that
+/// is refused: what was seen before the connection broke without a word decides nothing.
+const SILENCE: Duration = Duration::from_mins(2);
+
+/// The cluster and the user of a command.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// Kubeconfig; by default `$KUBECONFIG`, `~/.kube/config`, or the service account of the pod.
+    pub kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig; by default the current context.
+    pub context: Option<String>,
+    /// Namespace; by default the context's namespace.
+    pub namespace: Option<String>,
+    /// User to impersonate.
+    pub impersonate: Option<String>,
+}
+
+/// A cluster, in somebody's hands.
+#[derive(Clone)]
+pub struct Cluster {
+    /// Sends requests as the user.
+    pub client: Client,
+    /// The namespace that is meant where none is named.
+    pub namespace: String,
+    /// Its address, for messages.
+    pub server: String,
+}
+
+impl Cluster {
+    /// The cluster that the flags mean. Nothing is sent yet, but a credential plugin may run.
+    pub async fn connect(access: &Access) -> Result<Self, Failure> {
+        Self::of(configure(access).await?, access)
+    }
+
+    /// The same with a configuration that is known.
+    pub fn of(config: Config, access: &Access) -> Result<Self, Failure> {
+        let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+        let namespace = access.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        if !is_name(&namespace) {
+            return Err(Failure::Usage(format!("--namespace: found {namespace:?}; allowed: {A_NAME}")));
+        }
+        let client = client::client(config).map_err(|error| match error {
+            kube::Error::Auth(_) => explain(&error, &server, "connect"),
+            other => trouble::unusable(&other),
+        })?;
+        Ok(Self { client, namespace, server })
+    }
+
+    /// Whether this runs in a pod of that very cluster: there the names of Services mean something.
+    pub fn is_around(&self) -> bool {
+        Pod::here().is_some_and(|pod| pod.is_in(&self.server))
+    }
+
+    /// What an error of the API server means for whoever wanted to `act`, as in `list StockPool`.
+    pub fn explain(&self, error: &kube::Error, act: &str) -> Failure {
+        explain(error, &self.server, act)
+    }
+}
+
+/// How the cluster is reached that the flags mean.
+pub async fn configure(access: &Access) -> Result<Config, Failure> {
+    let mut config = configuration(access).await?;
+    let user = &mut config.auth_info;
+    for (field, data, file) in [
+        ("client-certificate", user.client_certificate_data.is_some(), &user.client_certificate),
+        ("client-key", user.client_key_data.is_some(), &user.client_key),
+    ] {
+        if let Some(file) = file.as_ref().filter(|_| !data)
+            && let Err(error) = File::open(file)
+        {
+            return Err(Failure::NoAccess {
+                message: format!("the kubeconfig's {field} could not be read: {file}: {error}"),
+                check: "that the kubeconfig's user is correct and logged in".to_owned(),
+            });
+        }
+    }
+    // A plugin that may ask somebody speaks on standard error itself; where there is no terminal at all, what it says is read.
+    let nobody = !stdin().is_terminal() && !stderr().is_terminal();
+    if let Some(plugin) = user.exec.as_mut().filter(|_| nobody) {
+        plugin.interactive_mode = Some(ExecInteractiveMode::Never);
+    }
+    config.connect_timeout = Some(CONNECT);
+    config.read_timeout = Some(SILENCE);
+    if let Some(user) = &access.impersonate {
+        config.auth_info.impersonate = Some(user.clone());
+    }
+    Ok(config)
+}
+
+/// The kubeconfig's words where there is one, else those of the pod's service account.
+async fn configuration(access: &Access) -> Result<Config, Failure> {
+    let options = KubeConfigOptions { context: access.context.clone(), ..KubeConfigOptions::default() };
+    let file = match &access.kubeconfig {
+        Some(path) => Kubeconfig::read_from(path),
+        None => of_environment(),
+    };
+    let kubeconfig = match file {
+        Ok(kubeconfig) => kubeconfig,
+        Err(error) if is_nowhere(&error) && may_be_in_a_pod(access) => {
+            let pod = Pod::here().ok_or_else(|| Failure::NoAccess {
+                message: "no kubeconfig, and this pod has no service account".to_owned(),
+                check: "that automountServiceAccountToken of the pod is not false".to_owned(),
+            })?;
+            return pod.config();
+        }
+        Err(error) => return Err(unreadable(&error, access)),
+    };
+    let contexts: Vec<String> = kubeconfig.contexts.iter().map(|context| context.name.clone()).collect();
+    let own_proxy = proxy::own(&kubeconfig, access.context.as_deref());
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| {
+        match (&error, &access.context) {
+            (KubeconfigError::LoadContext(_), Some(asked)) => Failure::Usage(format!(
+                "--context: {}",
+                crossplane::suggest::names(
+                    "context",
+                    asked,
+                    &contexts.iter().map(String::as_str).collect::<Vec<_>>()
+                )
+            )),
+            _ => unreadable(&error, access),
+        }
+    });
+    let mut config = config?;
+    config.proxy_url = proxy::to(&config.cluster_url, own_proxy.as_deref(), |name| std::env::var(name).ok());
+    Ok(config)
+}
+
+/// As kubectl reads `$KUBECONFIG`: of a list, files that are not there are passed over.
+fn of_environment() -> Result<Kubeconfig, KubeconfigError> {
+    let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let listed: Vec<PathBuf> =
+        std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect();
+    let there: Vec<&PathBuf> = listed.iter().filter(|path| !matches!(path.try_exists(), Ok(false))).collect();
+    if listed.len() < 2 || there.is_empty() {
+        return Kubeconfig::read();
+    }
+    there.into_iter().try_fold(Kubeconfig::default(), |all, path| all.merge(Kubeconfig::read_from(path)?))
+}
+
+/// Whether there is no kubeconfig. One that `$KUBECONFIG` names is meant also where it cannot be read.
+fn is_nowhere(error: &KubeconfigError) -> bool {
+    let is_named = || std::env::var_os("KUBECONFIG").is_some_and(|named| !named.is_empty());
+    match error {
+        KubeconfigError::FindPath => true,
+        KubeconfigError::ReadConfig(why, _) => why.kind() == ErrorKind::NotFound || !is_named(),
+        _ => false,
+    }
+}
+
+fn may_be_in_a_pod(access: &Access) -> bool {
+    access.kubeconfig.is_none()
+        && access.context.is_none()
+        && std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
+}
+
+fn unreadable(error: &KubeconfigError, access: &Access) -> Failure {
+    let told = std::env::var_os("KUBECONFIG").filter(|told| !told.is_empty()).map(PathBuf::from);
+    let told = access.kubeconfig.clone().or(told);
+    if let KubeconfigError::ParseNoProxy(why) = error {
+        return Failure::NoAccess {
+            message: format!("$NO_PROXY is invalid: {why}"),
+            check: "that it is a comma-separated list of names, addresses and networks".to_owned(),
+        };
+    }
+    let check = "--kubeconfig, $KUBECONFIG and --context".to_owned();
+    let message = match (error, told) {
+        (KubeconfigError::ReadConfig(error, path), _) => {
+            format!("could not read kubeconfig {}: {error}", path.display())
+        }
+        (error, Some(path)) => format!("kubeconfig {}: {error}", path.display()),
+        (error, None) => format!("kubeconfig ~/.kube/config: {error}"),
+    };
+    Failure::NoAccess { message: message.lines().next().unwrap_or_default().to_owned(), check }
+}

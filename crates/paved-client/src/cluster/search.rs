@@ -1,0 +1,285 @@
+//! Which environment a name means.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use kube::api::{DynamicObject, ListParams, ObjectList, TypeMeta};
+
+use super::{Cluster, Kind, Kinds, is_denied};
+use crate::Failure;
+use crate::names::{A_NAME, is_name};
+
+/// How many kinds are asked at once.
+const AT_ONCE: usize = 8;
+
+/// So many names are asked for one by one.
+const FEW: usize = 8;
+
+/// An environment, as it stands, or what somebody wants of it.
+#[derive(Clone, Debug)]
+pub struct Found<O = DynamicObject> {
+    /// The kind of the environment.
+    pub kind: Kind,
+    /// The object, or the part of it that was read.
+    pub object: O,
+    /// The version of the list that it stands in, if it was listed: a watch can go on from there.
+    pub listed: Option<String>,
+}
+
+/// The environments that the names mean, each `NAME` or `KIND/NAME`, or why there is none, and of each what `read` makes of it: of thousands
+/// nobody needs the whole. Few are asked for one by one; for many each kind is listed once.
+pub async fn find_each<O>(
+    cluster: &Cluster,
+    kinds: &Kinds,
+    names: &[String],
+    read: impl Fn(DynamicObject) -> O,
+) -> Result<Vec<Result<Found<O>, Failure>>, Failure> {
+    if names.len() > FEW {
+        return among(cluster, kinds, names, &read).await;
+    }
+    let mut each = Vec::new();
+    for name in names {
+        each.push(find(cluster, kinds, name).await);
+    }
+    Ok(once(each).into_iter().map(|one| Ok(one?.read(&read))).collect())
+}
+
+impl Found {
+    /// The same with what `read` makes of the object.
+    pub fn read<O>(self, read: impl Fn(DynamicObject) -> O) -> Found<O> {
+        Found { kind: self.kind, object: read(self.object), listed: self.listed }
+    }
+}
+
+/// An environment is one however often it is named, as in `ada gpuws/ada`.
+fn once(mut each: Vec<Result<Found, Failure>>) -> Vec<Result<Found, Failure>> {
+    let mut known = BTreeSet::new();
+    each.retain(|one| match one {
+        Ok(Found { kind, object, .. }) => known.insert((kind.full_name(), object.metadata.name.clone())),
+        Err(_) => true,
+    });
+    each
+}
+
+/// The environment that `NAME` or `KIND/NAME` means: the only one of that name.
+pub async fn find(cluster: &Cluster, kinds: &Kinds, text: &str) -> Result<Found, Failure> {
+    let (candidates, name) = candidates(kinds, text)?;
+    let asked = stream::iter(candidates).map(|kind| async move {
+        let answer = kind.api(&cluster.client, Some(&cluster.namespace)).get_opt(name).await;
+        (kind, answer)
+    });
+    let answers: Vec<_> = asked.buffered(AT_ONCE).collect().await;
+    let mut found = Vec::new();
+    let mut denied = None;
+    for (kind, answer) in answers {
+        match answer {
+            Ok(object) => {
+                let one = |object| (kind.full_name(), Found { kind: kind.clone(), object, listed: None });
+                found.extend(object.map(one));
+            }
+            Err(error) => {
+                let failure = cluster.explain(
+                    &error,
+                    &format!("read {} {name} in namespace {}", kind.name(), cluster.namespace),
+                );
+                if !is_denied(&error) {
+                    return Err(failure);
+                }
+                denied.get_or_insert(failure);
+            }
+        }
+    }
+    pick(&cluster.namespace, text, found, denied)
+}
+
+/// The kinds that are meant, and the name.
+fn candidates<'t>(kinds: &Kinds, text: &'t str) -> Result<(Vec<Kind>, &'t str), Failure> {
+    let (candidates, name) = match text.split_once('/') {
+        Some((kind, name)) => (kinds.called(kind)?, name),
+        None => (kinds.all().to_vec(), text),
+    };
+    if !is_name(name) {
+        return Err(Failure::Usage(format!("found {text:?}; allowed: NAME or KIND/NAME, {A_NAME}")));
+    }
+    Ok((candidates, name))
+}
+
+/// Finds many among all that there are: a list for each kind that may be meant, and of it only what is.
+async fn among<O>(
+    cluster: &Cluster,
+    kinds: &Kinds,
+    names: &[String],
+    read: &impl Fn(DynamicObject) -> O,
+) -> Result<Vec<Result<Found<O>, Failure>>, Failure> {
+    let meant: Vec<_> = names.iter().map(|text| (text, candidates(kinds, text))).collect();
+    let mut wanted: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for (kinds, name) in meant.iter().filter_map(|(_, meant)| meant.as_ref().ok()) {
+        for kind in kinds {
+            wanted.entry(kind.full_name()).or_default().insert(name);
+        }
+    }
+    let asked = kinds.all().iter().filter_map(|kind| Some((kind, wanted.get(&kind.full_name())?)));
+    let lists = stream::iter(asked)
+        .map(|(kind, names)| async move { (kind, named(cluster, kind, names, read).await) });
+    let mut lists = lists.buffered(AT_ONCE);
+    let mut found: BTreeMap<(String, String), Found<O>> = BTreeMap::new();
+    let mut denied: BTreeMap<String, kube::Error> = BTreeMap::new();
+    while let Some((kind, list)) = lists.next().await {
+        match list {
+            Ok(all) => found.extend(all.into_iter().map(|(name, one)| ((kind.full_name(), name), one))),
+            Err(error) if is_denied(&error) => drop(denied.insert(kind.full_name(), error)),
+            Err(error) => return Err(cluster.explain(&error, &format!("list {}", kind.name()))),
+        }
+    }
+    drop(lists);
+    let picked = |(text, meant): (&String, Result<(Vec<Kind>, &str), Failure>)| {
+        let (candidates, name) = meant?;
+        let refused = candidates.iter().find_map(|kind| Some((kind, denied.get(&kind.full_name())?)));
+        let refused = refused.map(|(kind, error)| {
+            cluster.explain(error, &format!("list {} in namespace {}", kind.name(), cluster.namespace))
+        });
+        let keys = candidates.iter().map(|kind| (kind.full_name(), name.to_owned()));
+        let there = keys.filter(|key| found.contains_key(key)).map(|key| (key.0.clone(), key));
+        pick(&cluster.namespace, text, there.collect(), refused)
+    };
+    let picked: Vec<_> = meant.into_iter().map(picked).collect();
+    // What was named before has been taken.
+    let taken = picked.into_iter().filter_map(|one| match one {
+        Ok(key) => found.remove(&key).map(Ok),
+        Err(failure) => Some(Err(failure)),
+    });
+    Ok(taken.collect())
+}
+
+/// Those of a kind that have one of these names, under their names.
+async fn named<O>(
+    cluster: &Cluster,
+    kind: &Kind,
+    names: &BTreeSet<&str>,
+    read: &impl Fn(DynamicObject) -> O,
+) -> kube::Result<BTreeMap<String, Found<O>>> {
+    let mut found = BTreeMap::new();
+    let mut pages = pin!(pages(cluster, kind, Some(&cluster.namespace)));
+    while let Some(page) = pages.try_next().await? {
+        let listed = page.metadata.resource_version;
+        for object in page.items {
+            let name = object.metadata.name.clone().unwrap_or_default();
+            if names.contains(name.as_str()) {
+                let one = Found { kind: kind.clone(), object: read(object), listed: listed.clone() };
+                found.insert(name, one);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A kind's environments, a page at a time: a page is held in memory whole. All pages are of one version.
+pub fn pages(
+    cluster: &Cluster,
+    kind: &Kind,
+    namespace: Option<&str>,
+) -> impl Stream<Item = kube::Result<ObjectList<DynamicObject>>> {
+    const PAGE: u32 = 100;
+    let api = kind.api(&cluster.client, namespace);
+    let types = TypeMeta { api_version: kind.resource.api_version.clone(), kind: kind.name().to_owned() };
+    stream::try_unfold(Some(ListParams::default().limit(PAGE)), move |params| {
+        let (api, types) = (api.clone(), types.clone());
+        async move {
+            let Some(params) = params else { return Ok(None) };
+            let mut page = api.list(&params).await?;
+            let next = page.metadata.continue_.take().filter(|token| !token.is_empty());
+            let next = next.map(|token| ListParams::default().limit(PAGE).continue_token(&token));
+            // A list says once what its items are.
+            for object in &mut page.items {
+                object.types = Some(types.clone());
+            }
+            Ok(Some((page, next)))
+        }
+    })
+}
+
+/// The one that is there, of those that are found, each with its kind's full name. What the caller may not see may be what is meant.
+fn pick<T>(
+    namespace: &str,
+    text: &str,
+    mut found: Vec<(String, T)>,
+    denied: Option<Failure>,
+) -> Result<T, Failure> {
+    match (found.len(), denied) {
+        (1, _) => Ok(found.remove(0).1),
+        (0, Some(failure)) => Err(failure),
+        (0, None) => Err(Failure::Absent(format!(
+            "no environment {text} in namespace {namespace}. Run `paved list -A` to list all \
+             environments"
+        ))),
+        _ => {
+            let name = text.rsplit('/').next().unwrap_or(text);
+            let all: Vec<String> =
+                found.iter().map(|(kind, _)| format!("{}/{name}", kind.to_lowercase())).collect();
+            Err(Failure::Usage(format!(
+                "{text} is the name of several environments. Use one of {}",
+                all.join(", ")
+            )))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::cluster::samples::kinds;
+
+    fn found(kind: &str) -> Found {
+        let kind = kinds().called(kind).unwrap().remove(0);
+        Found { object: DynamicObject::new("ada", &kind.resource), kind, listed: None }
+    }
+
+    fn of(kind: &str) -> (String, Found) {
+        let found = found(kind);
+        (found.kind.full_name(), found)
+    }
+
+    fn none() -> Vec<(String, Found)> {
+        Vec::new()
+    }
+
+    #[test]
+    fn a_name_means_the_only_one_that_has_it() {
+        assert_eq!(pick("team", "ada", vec![of("gpuws")], None).unwrap().kind.name(), "GpuDevWorkspaceClaim");
+        let denied = || Some(Failure::NoAccess { message: "no".into(), check: "x".into() });
+        assert!(
+            pick("team", "ada", vec![of("gpuws")], denied()).is_ok(),
+            "others that are hidden do not matter"
+        );
+        assert!(matches!(pick("team", "ada", none(), denied()), Err(Failure::NoAccess { .. })));
+        assert!(matches!(pick("team", "ada", none(), None), Err(Failure::Absent(_))));
+    }
+
+    #[test]
+    fn a_name_that_several_have_lists_them_as_they_can_be_typed() {
+        let both = vec![of("gpuws"), of("environment.dev.example.org")];
+        let told = pick("team", "ada", both, None).unwrap_err().to_string();
+        for one in ["gpudevworkspaceclaim.platform.acme.io/ada", "environment.dev.example.org/ada"] {
+            assert!(told.contains(one), "{told}");
+            assert_eq!(candidates(&kinds(), one).unwrap().0.len(), 1);
+        }
+    }
+
+    #[test]
+    fn one_that_is_named_twice_is_one() {
+        let absent = || Err(Failure::Absent(String::new()));
+        let named = ["gpuws", "environment.dev.example.org", "gpuws"].map(|kind| Ok(found(kind)));
+        let each = once(named.into_iter().chain([absent(), absent()]).collect());
+        let kinds: Vec<_> = each.iter().flatten().map(|one| one.kind.name()).collect();
+        assert_eq!((each.len(), kinds), (4, vec!["GpuDevWorkspaceClaim", "Environment"]));
+    }
+
+    #[test]
+    fn what_is_no_name_is_a_mistake() {
+        for text in ["", "/", "gpuws/", "gpuws/a/b", "nokind/ada"] {
+            assert!(matches!(candidates(&kinds(), text), Err(Failure::Usage(_))), "{text}");
+        }
+    }
+}

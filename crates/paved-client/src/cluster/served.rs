@@ -1,0 +1,104 @@
+//! What the cluster serves, asked once and remembered for a while. References name kinds, and users write
+//! references: who asks about each of them would let users decide how many questions there are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
+use kube::Client;
+use kube::api::DynamicObject;
+use kube::core::ApiResource;
+use kube::core::discovery::v2::APIGroupDiscovery;
+use tokio::sync::Mutex;
+
+use super::{Api, Reference};
+
+/// How long an answer counts: a kind that is installed later is seen within this time.
+const TTL: Duration = Duration::from_mins(5);
+
+/// The kinds that a cluster serves. There are at most as many questions within five minutes as the cluster has groups
+/// and versions, whatever references name.
+#[derive(Default)]
+pub struct Served(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    versions: Option<(Instant, BTreeSet<String>)>,
+    resources: BTreeMap<String, (Instant, Arc<Vec<APIResource>>)>,
+}
+
+impl Served {
+    /// Where the kind of a reference is served: in `namespace`, if the kind lives in one. `None` if there is no such
+    /// kind.
+    pub async fn find(
+        &self,
+        client: &Client,
+        reference: &Reference,
+        namespace: Option<&str>,
+    ) -> kube::Result<Option<Api<DynamicObject>>> {
+        let resources = self.0.lock().await.of_version(client, &reference.api_version).await?;
+        let is_it = |one: &&APIResource| one.kind == reference.kind && !one.name.contains('/');
+        let Some(found) = resources.iter().find(is_it) else { return Ok(None) };
+        let (group, version) = reference.group_and_version();
+        let resource = ApiResource {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            api_version: reference.api_version.clone(),
+            kind: reference.kind.clone(),
+            plural: found.name.clone(),
+        };
+        Ok(Some(Api::of(client, namespace.filter(|_| found.namespaced), &resource)))
+    }
+}
+
+impl Known {
+    /// The kinds of a group and version.
+    async fn of_version(&mut self, client: &Client, text: &str) -> kube::Result<Arc<Vec<APIResource>>> {
+        if let Some((since, resources)) = self.resources.get(text)
+            && since.elapsed() < TTL
+        {
+            return Ok(Arc::clone(resources));
+        }
+        let listed = match text.split_once('/') {
+            None if text != "v1" => return Ok(Arc::default()),
+            None => client.list_core_api_resources(text).await,
+            Some(_) if !self.has(client, text).await? => return Ok(Arc::default()),
+            Some(_) => client.list_api_group_resources(text).await,
+        };
+        let resources = match listed {
+            Ok(list) => Arc::new(list.resources),
+            Err(kube::Error::Api(status)) if status.code == 404 => Arc::default(),
+            Err(error) => return Err(error),
+        };
+        self.resources.insert(text.to_owned(), (Instant::now(), Arc::clone(&resources)));
+        Ok(resources)
+    }
+
+    /// Whether the cluster has a group with this version.
+    async fn has(&mut self, client: &Client, text: &str) -> kube::Result<bool> {
+        if self.versions.as_ref().is_none_or(|(since, _)| since.elapsed() >= TTL) {
+            self.versions = Some((Instant::now(), versions(client).await?));
+        }
+        Ok(self.versions.as_ref().is_some_and(|(_, all)| all.contains(text)))
+    }
+}
+
+/// All groups with their versions.
+async fn versions(client: &Client) -> kube::Result<BTreeSet<String>> {
+    match client.list_api_groups_aggregated().await {
+        Ok(groups) if !groups.items.is_empty() => {
+            let of = |group: APIGroupDiscovery| {
+                let name = group.metadata.and_then(|metadata| metadata.name).unwrap_or_default();
+                let versions = group.versions.into_iter().filter_map(|version| version.version);
+                versions.map(move |version| format!("{name}/{version}")).collect::<Vec<_>>()
+            };
+            return Ok(groups.items.into_iter().flat_map(of).collect());
+        }
+        // An API server before 1.27 answers with something else.
+        Ok(_) | Err(kube::Error::SerdeError(_)) => {}
+        Err(error) => return Err(error),
+    }
+    let groups = client.list_api_groups().await?.groups;
+    Ok(groups.into_iter().flat_map(|group| group.versions).map(|version| version.group_version).collect())
+}

@@ -1,0 +1,176 @@
+//! Watching environments: one watch for each kind and namespace, which outlives restarts of the API server.
+
+use std::future::ready;
+use std::time::Duration;
+
+use futures::stream::{self, BoxStream};
+use futures::{Stream, StreamExt, TryStreamExt};
+use kube::api::{DynamicObject, WatchEvent, WatchParams};
+use kube::runtime::watcher::{Config, Error, Event};
+use tokio::time::sleep;
+
+use super::{Api, Cluster, Kind};
+
+/// Objects of one page of the list that a watch begins with: a page is held in memory whole.
+const PAGE: u32 = 100;
+
+/// Seconds that a watch stays open: then the API server ends it, and it is opened anew. Where nothing changes it may say nothing
+/// at all before that, so this is less than the longest silence.
+const OPEN: u32 = 90;
+
+/// What a watch brings.
+pub type Seen = Result<Event<DynamicObject>, Error>;
+
+/// The environments of a kind, in a namespace or in all, and every change of them. `name` restricts it to one. A watch that
+/// breaks says so, and begins anew with a list: that it is back is seen although nothing has changed meanwhile.
+pub fn watch(
+    cluster: &Cluster,
+    kind: &Kind,
+    namespace: Option<&str>,
+    name: Option<&str>,
+) -> impl Stream<Item = Seen> + Send + use<> {
+    let begin = listing(kind.api(&cluster.client, namespace), name);
+    anew(begin(), begin)
+}
+
+/// The same without the list that was read already: every change since that `version` of it.
+pub fn watch_since(
+    cluster: &Cluster,
+    kind: &Kind,
+    namespace: Option<&str>,
+    name: Option<&str>,
+    version: &str,
+) -> impl Stream<Item = Seen> + Send + use<> {
+    let api = kind.api(&cluster.client, namespace);
+    let begin = listing(api.clone(), name);
+    let params = WatchParams::default().timeout(OPEN);
+    let params = match name {
+        Some(name) => params.fields(&only(name)),
+        None => params,
+    };
+    let first = changes(api, params, version.to_owned()).chain(begin()).boxed();
+    anew(first, begin)
+}
+
+/// Begins watches, each with a list.
+fn listing(
+    api: Api<DynamicObject>,
+    name: Option<&str>,
+) -> impl Fn() -> BoxStream<'static, Seen> + Send + use<> {
+    let config = Config::default().page_size(PAGE).timeout(OPEN);
+    let config = match name {
+        Some(name) => config.fields(&only(name)),
+        None => config,
+    };
+    move || api.watcher(config.clone())
+}
+
+/// The objects that have this name.
+fn only(name: &str) -> String {
+    format!("metadata.name={name}")
+}
+
+/// What changes after a version, until the API server ends the watch.
+fn changes(api: Api<DynamicObject>, params: WatchParams, version: String) -> impl Stream<Item = Seen> + Send {
+    let opened = async move {
+        let events = api.watch(&params, &version).await.map_err(Error::WatchStartFailed)?;
+        Ok::<_, Error>(events.map_err(Error::WatchFailed))
+    };
+    stream::once(opened).try_flatten().try_filter_map(|event| {
+        ready(match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => Ok(Some(Event::Apply(object))),
+            WatchEvent::Deleted(object) => Ok(Some(Event::Delete(object))),
+            WatchEvent::Bookmark(_) => Ok(None),
+            WatchEvent::Error(status) => Err(Error::WatchError(status)),
+        })
+    })
+}
+
+/// A stream that is replaced by another after each error.
+pub fn anew<S, K>(first: S, begin: impl Fn() -> S) -> impl Stream<Item = Result<Event<K>, Error>>
+where
+    S: Stream<Item = Result<Event<K>, Error>> + Unpin,
+{
+    struct Watching<S> {
+        events: S,
+        pause: Option<Duration>,
+        steps: Steps,
+    }
+    let first = Watching { events: first, pause: None, steps: Steps::default() };
+    stream::unfold((first, begin), |(mut now, begin)| async move {
+        if let Some(pause) = now.pause.take() {
+            sleep(pause).await;
+            now.events = begin();
+        }
+        let event = now.events.next().await?;
+        match &event {
+            Err(_) => now.pause = Some(now.steps.next()),
+            // Said before anybody was asked.
+            Ok(Event::Init) => {}
+            Ok(_) => now.steps = Steps::default(),
+        }
+        Some((event, (now, begin)))
+    })
+}
+
+/// A watch that ends where the caller was never allowed to have it, instead of trying for ever.
+pub fn while_allowed(events: impl Stream<Item = Seen> + Send + 'static) -> BoxStream<'static, Seen> {
+    let judged = events.scan((false, false), |(listed, over), event| {
+        let next = (!*over).then_some(event);
+        match &next {
+            Some(Ok(Event::InitDone)) => *listed = true,
+            Some(Err(Error::InitialListFailed(error))) => *over = !*listed && super::is_denied(error),
+            _ => {}
+        }
+        std::future::ready(next)
+    });
+    judged.boxed()
+}
+
+/// The API server's error in a watch's.
+pub fn cause(error: Error) -> kube::Error {
+    match error {
+        Error::InitialListFailed(error) | Error::WatchStartFailed(error) | Error::WatchFailed(error) => error,
+        Error::WatchError(status) => kube::Error::Api(status),
+        Error::NoResourceVersion => {
+            kube::Error::Service("the API server's response has no resource version".into())
+        }
+    }
+}
+
+/// How long to wait before the next try: longer and longer, up to some seconds. People wait for it.
+#[derive(Default)]
+struct Steps {
+    tries: u32,
+}
+
+impl Steps {
+    fn next(&mut self) -> Duration {
+        const LONGEST: Duration = Duration::from_secs(5);
+        let wait = Duration::from_millis(250).saturating_mul(1 << self.tries.min(8));
+        self.tries += 1;
+        wait.min(LONGEST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn after_an_error_it_begins_anew_and_waits_the_longer_the_more_often() {
+        let begun = RefCell::new(Vec::new());
+        let clock = tokio::time::Instant::now();
+        let watch = || {
+            begun.borrow_mut().push(clock.elapsed().as_millis());
+            let last =
+                if begun.borrow().len() < 4 { Err(Error::NoResourceVersion) } else { Ok(Event::InitDone) };
+            stream::iter([Ok(Event::Init), last])
+        };
+        let events = anew(watch(), watch).take(8).collect::<Vec<Seen>>().await;
+        assert_eq!(events.iter().filter(|event| event.is_err()).count(), 3);
+        assert_eq!(*begun.borrow(), [0, 250, 750, 1750]);
+    }
+}

@@ -1,0 +1,30 @@
+//! Deleting environments, and the resources that are left of a deleted one.
+
+mod parts;
+
+use kube::api::{DeleteParams, Preconditions, PropagationPolicy};
+
+use crate::Failure;
+use crate::cluster::{Cluster, Found};
+use crate::environment::Environment;
+pub use parts::{Left, Parts};
+
+/// Deletes this very one, not another of the same name that was made meanwhile. It stays until all that it made is gone.
+pub async fn delete(cluster: &Cluster, found: &Found) -> Result<(), Failure> {
+    let metadata = &found.object.metadata;
+    let name = metadata.name.as_deref().unwrap_or_default();
+    let params = DeleteParams {
+        propagation_policy: Some(PropagationPolicy::Foreground),
+        preconditions: Some(Preconditions { uid: metadata.uid.clone(), resource_version: None }),
+        ..DeleteParams::default()
+    };
+    let api = found.kind.api(&cluster.client, metadata.namespace.as_deref());
+    match api.delete(name, &params).await {
+        Ok(()) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => {
+            let title = Environment::of(&found.object).title();
+            Err(cluster.explain(&error, &format!("delete {title}")))
+        }
+    }
+}

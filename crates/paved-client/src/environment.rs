@@ -1,0 +1,382 @@
+//! An environment as its owner sees it: what the claim, or the composite in a namespace, says of itself. No rights beyond it
+//! are needed.
+
+mod age;
+mod diagnosis;
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) mod samples;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crossplane::text::{harmless, harmless_name};
+use function_paved_road::apis::{self, Info};
+use function_paved_road::compose::{Deleted, Kept, OnDeletion, ResourceStatus, spec_hash};
+use function_paved_road::diagnosis::{Cause, Code};
+use function_paved_road::function::CONDITION;
+use jiff::Timestamp;
+use kube::api::DynamicObject;
+use serde::Deserialize;
+use serde_json::Value;
+
+pub use age::{age, spell};
+pub use diagnosis::{Blocker, Diagnosis, with_causes};
+
+/// Status fields that are not the API's own outcome.
+const COMMON: [&str; 10] = [
+    "phase",
+    "progress",
+    "resources",
+    "specHash",
+    "onDeletion",
+    "conditions",
+    "claimConditionTypes",
+    "connectionDetails",
+    "observedGeneration",
+    "lastSyncTime",
+];
+
+/// The label with the owner, as far as a label can hold one.
+pub const OWNER_LABEL: &str = "owner";
+
+/// The annotation with the owner's login.
+pub const OWNER: &str = "paved-road.fn.crossplane.io/owner";
+
+/// The annotation by which somebody told Crossplane to leave an object alone.
+const PAUSED: &str = "crossplane.io/paused";
+
+/// How long Crossplane may leave a spec uncomposed before that counts as a fault: if many
+/// environments are created at once, Crossplane comes to one of them after minutes.
+pub(crate) const COMPOSING: Duration = Duration::from_mins(3);
+
+/// The managers that write to an environment on Crossplane's behalf begin so.
+const CROSSPLANES: [&str; 2] = ["apiextensions.crossplane.io", "crossplane"];
+
+/// The state of an environment or of a resource, in one sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Ready.
+    Good,
+    /// In progress, or unknown.
+    Busy,
+    /// Rejected, broken or missing.
+    Bad,
+}
+
+/// An environment, as it stood when it was read.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
+pub struct Environment {
+    /// The kind of the object.
+    pub kind: String,
+    /// The group of the kind.
+    pub group: String,
+    /// The namespace; empty if unknown.
+    pub namespace: String,
+    /// The name; empty if unknown.
+    pub name: String,
+    /// The UID; empty if unknown.
+    pub uid: String,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// When its deletion began.
+    pub deleted: Option<Timestamp>,
+    /// When somebody other than Crossplane wrote to it last.
+    pub edited: Option<Timestamp>,
+    /// The owner, as the annotation, the spec or the label names them.
+    pub owner: Option<String>,
+    /// The Composition that it was given.
+    pub composition: Option<String>,
+    /// The function's word for where it stands: Pending, Provisioning, Ready, Failed, or an API's own.
+    phase: String,
+    /// How many parts are ready, of how many: `4/6`.
+    pub progress: String,
+    /// The resources, as the status lists them.
+    pub parts: Vec<ResourceStatus>,
+    /// What a deletion deletes and keeps; schema revisions before 2 do not say it.
+    pub on_deletion: Option<OnDeletion>,
+    conditions: Vec<Condition>,
+    /// The API's own status fields.
+    pub fields: BTreeMap<String, Value>,
+    paused: bool,
+    /// Whether status is that of another spec, by what the function noted of the one that it composed.
+    is_overdue: bool,
+    generation: i64,
+    /// Whether this program has just edited it.
+    was_edited: bool,
+}
+
+/// A condition of its status.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Condition {
+    /// The type of the condition.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// The reason, in CamelCase.
+    pub reason: String,
+    /// The message for people.
+    pub message: String,
+    observed_generation: Option<i64>,
+    last_transition_time: Option<Timestamp>,
+}
+
+impl Environment {
+    /// Reads an object. Whatever is missing or malformed is not known.
+    pub fn of(object: &DynamicObject) -> Self {
+        let (metadata, data) = (&object.metadata, &object.data);
+        let (api_version, kind) =
+            object.types.as_ref().map_or(("", ""), |types| (types.api_version.as_str(), types.kind.as_str()));
+        let text = |path: &str| data.pointer(path).and_then(Value::as_str).map(harmless);
+        let status = data.get("status").and_then(Value::as_object);
+        let annotation = |key| metadata.annotations.as_ref()?.get(key);
+        let label = || metadata.labels.as_ref()?.get(OWNER_LABEL);
+        let owner = || text("/spec/parameters/owner").or_else(|| text("/spec/owner"));
+        let parts = lenient::<ResourceStatus>(data, "/status/resources").map(harmless_part).collect();
+        Self {
+            kind: kind.to_owned(),
+            group: api_version.split_once('/').map_or("", |(group, _)| group).to_owned(),
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            name: metadata.name.clone().unwrap_or_default(),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            created: metadata.creation_timestamp.as_ref().map(|time| time.0),
+            deleted: metadata.deletion_timestamp.as_ref().map(|time| time.0),
+            edited: edited(object),
+            owner: annotation(OWNER)
+                .map(|login| harmless_name(login))
+                .or_else(owner)
+                .or_else(|| label().map(|label| harmless_name(label))),
+            composition: text("/spec/compositionRef/name")
+                .or_else(|| text("/spec/crossplane/compositionRef/name")),
+            phase: text("/status/phase").unwrap_or_default(),
+            progress: text("/status/progress").unwrap_or_default(),
+            parts: with_causes(parts, apis::of_environment(kind).map(|api| api.info().name)),
+            on_deletion: data
+                .pointer("/status/onDeletion")
+                .and_then(|plan| OnDeletion::deserialize(plan).ok())
+                .map(harmless_plan),
+            conditions: lenient::<Condition>(data, "/status/conditions").map(harmless_condition).collect(),
+            fields: status
+                .into_iter()
+                .flatten()
+                .filter(|(field, _)| !COMMON.contains(&field.as_str()))
+                .map(|(field, value)| (field.clone(), value.clone()))
+                .collect(),
+            paused: annotation(PAUSED).is_some_and(|value| value == "true"),
+            is_overdue: text("/status/specHash").is_some_and(|composed| composed != spec_hash(&data["spec"])),
+            generation: metadata.generation.unwrap_or_default(),
+            was_edited: false,
+        }
+    }
+
+    /// What came of applying it, and what was there before: where that had another spec it was edited, even if it was made within the
+    /// same second.
+    pub fn applied(object: &DynamicObject, before: Option<&DynamicObject>) -> Self {
+        let was_edited =
+            before.is_some_and(|before| before.metadata.generation != object.metadata.generation);
+        Self { was_edited, ..Self::of(object) }
+    }
+
+    /// The same environment, as it stands now.
+    pub fn now(&self, object: &DynamicObject) -> Self {
+        Self { was_edited: self.was_edited, ..Self::of(object) }
+    }
+
+    /// Kind, namespace and name, for messages.
+    pub fn title(&self) -> String {
+        format!("{} {}/{}", self.kind, self.namespace, self.name)
+    }
+
+    /// Its condition of this type.
+    pub fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
+    }
+
+    fn holds(&self, kind: &str) -> bool {
+        self.condition(kind).is_some_and(|condition| condition.status == "True")
+    }
+
+    /// What the function refused to compose, and why: the spec or the settings must change.
+    pub fn refused(&self) -> Option<&Condition> {
+        self.condition(CONDITION)
+            .filter(|ours| ours.status == "False" && Code::rejection(&ours.reason).is_some())
+    }
+
+    /// Whether Crossplane says so, and the function too, of this very spec: a claim is synced as soon as its composite has the spec,
+    /// whether or not that could be composed.
+    pub fn is_ready(&self) -> bool {
+        let all = ["Ready", "Synced", CONDITION].iter().all(|kind| self.holds(kind));
+        all && self.deleted.is_none() && !self.paused && !self.is_overdue
+    }
+
+    /// Whether Crossplane has seen the newest spec: until then status speaks of an older one.
+    pub fn is_current(&self) -> bool {
+        self.condition("Synced").is_some_and(|synced| {
+            synced.observed_generation.is_none_or(|observed| observed >= self.generation)
+        })
+    }
+
+    /// Whether its status may still be that of an older spec although Crossplane has seen the newest: a claim's status is that of
+    /// its composite, which comes after, and an edit that meets a composite's reconcile is marked as seen at its end. `now` is
+    /// this machine's clock, which may differ from the cluster's by some seconds.
+    pub fn may_lag(&self, now: Timestamp) -> bool {
+        const RECENT: i64 = 60;
+        // Crossplane writes into a composite on its own account too: a refusal of the older spec is repeated then, under a new date.
+        const REPEATED: i64 = 5;
+        let is_edit = |edited: &Timestamp| self.was_edited || self.created != Some(*edited);
+        let Some(edited) = self.edited.filter(is_edit) else { return false };
+        let refused_since = self.refused().and_then(|refused| refused.last_transition_time);
+        let recently = now.as_second() - edited.as_second() < RECENT;
+        recently && refused_since.is_none_or(|since| since.as_second() <= edited.as_second() + REPEATED)
+    }
+
+    /// One word for where it stands.
+    pub fn word(&self) -> &str {
+        if self.deleted.is_some() {
+            return "Deleting";
+        }
+        if let Some(refused) = self.refused() {
+            return &refused.reason;
+        }
+        if self.paused {
+            return "Paused";
+        }
+        match self.phase.as_str() {
+            "" => "Pending",
+            // It works as it did, and is not what it is asked to be.
+            "Ready" | "ScaledToZero" if !self.is_ready() && self.hindrance().is_some() => "OutOfSync",
+            phase => phase,
+        }
+    }
+
+    /// How it fares.
+    pub fn mark(&self) -> Mark {
+        match self.word() {
+            "Failed" => Mark::Bad,
+            _ if self.refused().is_some() => Mark::Bad,
+            _ if self.is_ready() => Mark::Good,
+            _ => Mark::Busy,
+        }
+    }
+
+    /// Why Crossplane cannot compose it, where it says so.
+    fn hindrance(&self) -> Option<&Condition> {
+        let conditions = ["Synced", "Responsive"].into_iter().filter_map(|kind| self.condition(kind));
+        conditions.into_iter().find(|condition| condition.status == "False" && !condition.message.is_empty())
+    }
+
+    /// What there is to say of it in one sentence: what it waits for, what failed, or what Crossplane cannot do.
+    pub fn sentence(&self) -> &str {
+        if self.deleted.is_some() {
+            return "is being deleted";
+        }
+        if self.paused {
+            return "its reconciling is paused by the annotation crossplane.io/paused";
+        }
+        let told = self.hindrance().or_else(|| self.condition(CONDITION)).or_else(|| self.condition("Ready"));
+        told.map_or("", |condition| &condition.message)
+    }
+
+    /// What its API says of itself.
+    pub(crate) fn api(&self) -> Option<&'static Info> {
+        apis::of_environment(&self.kind).map(|api| api.info())
+    }
+
+    /// Where people reach it.
+    pub fn endpoint(&self) -> Option<String> {
+        let fields = self.api()?.endpoints;
+        fields.iter().find_map(|field| self.fields.get(*field)?.as_str()).map(harmless)
+    }
+
+    /// The command that connects from here, where the endpoint is an address inside the cluster.
+    pub fn connect(&self) -> Option<String> {
+        let endpoint = self.endpoint()?;
+        let host = endpoint.split_once("://").map_or(endpoint.as_str(), |(_, rest)| rest);
+        let host = host.split([':', '/']).next().unwrap_or_default();
+        let is_inside = [".svc", ".cluster.local"].iter().any(|end| host.ends_with(end));
+        let command = || harmless_name(&format!("paved connect {} -n {}", self.name, self.namespace));
+        (is_inside && self.kind == "Environment").then(command)
+    }
+
+    /// How many parts are ready, and how many exist: neither falls while something is made.
+    pub fn made(&self) -> (usize, usize) {
+        let ready = self.parts.iter().filter(|part| part.ready).count();
+        let exist =
+            self.parts.iter().filter(|part| part.external_name.is_some() || part.name.is_some()).count();
+        (ready, exist)
+    }
+}
+
+/// Whether a part was refused: by its provider, or by the API server.
+pub fn is_refused(part: &ResourceStatus) -> bool {
+    part.reason.as_deref().is_some_and(|why| ["Failed", "NotAccepted"].contains(&why))
+}
+
+/// An object without what only the API server's bookkeeping needs.
+pub fn tidy(object: &DynamicObject) -> Value {
+    // A DynamicObject came out of JSON: it goes back.
+    let mut value = serde_json::to_value(object).unwrap_or_default();
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    value
+}
+
+/// The entries of a list that can be read.
+fn lenient<'v, T: Deserialize<'v>>(data: &'v Value, path: &str) -> impl Iterator<Item = T> {
+    let list = data.pointer(path).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(|entry| T::deserialize(entry).ok())
+}
+
+fn harmless_part(part: ResourceStatus) -> ResourceStatus {
+    ResourceStatus {
+        slot: harmless(&part.slot),
+        kind: harmless(&part.kind),
+        name: part.name.map(|name| harmless(&name)),
+        external_name: part.external_name.map(|name| harmless(&name)),
+        reason: part.reason.map(|reason| harmless(&reason)),
+        message: part.message.map(|message| harmless(&message)),
+        cause: part.cause.map(harmless_cause),
+        ..part
+    }
+}
+
+fn harmless_cause(Cause { code, params }: Cause) -> Cause {
+    let params = params.into_iter().map(|(name, value)| (harmless_name(&name), harmless_name(&value)));
+    Cause { code, params: params.collect() }
+}
+
+fn harmless_plan(plan: OnDeletion) -> OnDeletion {
+    let text = |text: Option<String>| text.map(|text| harmless_name(&text));
+    let deletes = plan.deletes.into_iter().map(|one| Deleted {
+        slot: harmless_name(&one.slot),
+        kind: harmless_name(&one.kind),
+        name: text(one.name),
+        ..one
+    });
+    let keeps = plan.keeps.into_iter().map(|one| Kept {
+        slot: harmless_name(&one.slot),
+        kind: harmless_name(&one.kind),
+        name: text(one.name),
+        until: text(one.until),
+    });
+    OnDeletion { deletes: deletes.collect(), keeps: keeps.collect() }
+}
+
+fn harmless_condition(condition: Condition) -> Condition {
+    Condition { reason: harmless(&condition.reason), message: harmless(&condition.message), ..condition }
+}
+
+fn edited(object: &DynamicObject) -> Option<Timestamp> {
+    let entries = object.metadata.managed_fields.iter().flatten();
+    let by_people = entries.filter(|entry| {
+        let manager = entry.manager.as_deref().unwrap_or_default();
+        entry.subresource.is_none() && !CROSSPLANES.iter().any(|theirs| manager.starts_with(theirs))
+    });
+    by_people.filter_map(|entry| entry.time.as_ref()).map(|time| time.0).max()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! Why an environment is not ready: decided here for the command line and the portal.
+
+use function_paved_road::compose::ResourceStatus;
+use function_paved_road::diagnosis::{Cause, Code, Line, causes, of_composite};
+use function_paved_road::function::CONDITION;
+use jiff::Timestamp;
+
+use super::{COMPOSING, Environment, Mark, is_refused};
+
+/// Something that stands in the way of an environment, and may continue to do so.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Blocker {
+    /// A part that was refused.
+    Part(ResourceStatus),
+    /// Something about the environment as a whole: the cause, and Crossplane's message.
+    Whole(Cause, String),
+    /// The spec has not been composed yet. That takes a while even if nothing is wrong.
+    Uncomposed(Cause),
+}
+
+/// Why an environment is not ready.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Diagnosis {
+    /// The cause.
+    pub cause: Cause,
+    /// The slot of the part that the cause is about; `None` if it is about the whole.
+    pub slot: Option<String>,
+    /// The message that the cause was found in.
+    pub message: String,
+    /// Since when the cause counts as a fault. Until then the environment may merely be under way.
+    /// `None` if the cause counts at once.
+    pub from: Option<Timestamp>,
+}
+
+impl Blocker {
+    /// What it is called as long as it is the same.
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Part(part) => &part.slot,
+            Self::Whole(..) | Self::Uncomposed(_) => "",
+        }
+    }
+}
+
+impl Diagnosis {
+    /// Whether the cause counts as a fault by now.
+    pub fn counts(&self, now: Timestamp) -> bool {
+        self.from.is_none_or(|from| from <= now)
+    }
+}
+
+impl Environment {
+    /// Everything that stands in the way: the parts that were refused, else Crossplane's own
+    /// trouble with the whole.
+    pub fn blockers(&self) -> Vec<Blocker> {
+        // A refusal of an older spec says nothing of the newest one.
+        let tried = self.parts.iter().filter(|_| !self.is_overdue);
+        // A part that was ready stays so while a change of it is refused.
+        let parts: Vec<Blocker> = tried.filter(|part| is_refused(part)).cloned().map(Blocker::Part).collect();
+        if !parts.is_empty() {
+            return parts;
+        }
+        let whole =
+            self.condition("Synced").filter(|synced| synced.status == "False" && !synced.message.is_empty());
+        let uncomposed = |code| vec![Blocker::Uncomposed(Cause::new(code, []))];
+        match whole {
+            _ if self.paused => vec![Blocker::Whole(Cause::new(Code::Paused, []), String::new())],
+            Some(synced) => vec![Blocker::Whole(of_composite(&synced.message), synced.message.clone())],
+            None if self.is_uncomposed() => uncomposed(Code::Uncomposed),
+            None if self.is_overdue => uncomposed(Code::Overdue),
+            None => Vec::new(),
+        }
+    }
+
+    /// Why it is not ready: the rejection of its spec, else the first blocker, else what its parts
+    /// wait for.
+    pub fn diagnosis(&self) -> Option<Diagnosis> {
+        let of_whole = |cause, message: &str, from| {
+            Some(Diagnosis { cause, slot: None, message: message.to_owned(), from })
+        };
+        let of_part = |part: &ResourceStatus| {
+            let message = part.message.clone().unwrap_or_default();
+            Some(Diagnosis { cause: part.cause.clone()?, slot: Some(part.slot.clone()), message, from: None })
+        };
+        if self.deleted.is_some() {
+            return None;
+        }
+        if let Some(refused) = self.refused() {
+            let cause = Cause::new(Code::rejection(&refused.reason)?, []);
+            return of_whole(cause, &refused.message, None);
+        }
+        let blockers = self.blockers();
+        let parts = blockers.iter().filter_map(|blocker| match blocker {
+            Blocker::Part(part) => Some(part),
+            _ => None,
+        });
+        // As the function's sentence has it.
+        if let Some(first) = parts.min_by_key(|part| (&part.since, &part.slot)) {
+            return of_part(first);
+        }
+        match blockers.into_iter().next() {
+            Some(Blocker::Whole(cause, message)) if cause.code == Code::Paused => {
+                of_whole(cause, &message, None)
+            }
+            Some(Blocker::Whole(cause, message)) => {
+                let since = self.condition("Synced").and_then(|synced| synced.last_transition_time);
+                of_whole(cause, &message, after_patience(since.or(self.created)))
+            }
+            Some(Blocker::Uncomposed(cause)) => {
+                of_whole(cause, "", after_patience(self.edited.max(self.created)))
+            }
+            Some(Blocker::Part(_)) | None if self.mark() == Mark::Bad => {
+                of_whole(Cause::new(Code::Unknown, [("kind", &self.kind)]), self.sentence(), None)
+            }
+            Some(Blocker::Part(_)) | None => {
+                let is_waiting = self.condition(CONDITION).is_some_and(|ours| ours.reason == "Waiting");
+                let first = self.parts.iter().find(|part| !part.ready && part.cause.is_some());
+                first.filter(|_| is_waiting).and_then(of_part)
+            }
+        }
+    }
+
+    /// What there is to say of it in a few words: the cause, else its own sentence.
+    pub fn summary(&self, now: Timestamp) -> String {
+        match self.diagnosis().filter(|diagnosis| diagnosis.counts(now)) {
+            Some(diagnosis) => diagnosis.cause.headline(),
+            None => self.sentence().to_owned(),
+        }
+    }
+
+    /// Whether Crossplane has never called the function for it, as far as its status shows: of a
+    /// claim, only the composite says why.
+    fn is_uncomposed(&self) -> bool {
+        self.phase.is_empty() && self.parts.is_empty() && self.condition(CONDITION).is_none()
+    }
+}
+
+/// When a cause counts that has been there since then.
+fn after_patience(since: Option<Timestamp>) -> Option<Timestamp> {
+    since?.checked_add(COMPOSING).ok()
+}
+
+/// The parts with the causes that an older function did not write: the function's own table finds
+/// them. `api` is the name of the environment's API.
+pub fn with_causes(mut parts: Vec<ResourceStatus>, api: Option<&str>) -> Vec<ResourceStatus> {
+    let lines: Vec<Line<'_>> = parts.iter().map(ResourceStatus::line).collect();
+    let found = causes(&lines, api);
+    for (part, cause) in parts.iter_mut().zip(found) {
+        part.cause = part.cause.take().or(cause);
+    }
+    parts
+}

@@ -1,0 +1,130 @@
+//! Whose an environment is, as it is written on the object: a filter for people's own lists, and never a right.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::environment::{OWNER as ANNOTATION, OWNER_LABEL as LABEL};
+
+/// Who says who people are where no OpenID provider does.
+pub const KUBERNETES: &str = "kubernetes";
+
+/// The longest value of a label.
+const LONGEST: usize = 63;
+
+/// An owner.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Owner {
+    /// The user name, without the prefix of an OpenID provider.
+    pub login: String,
+    issuer: String,
+    username: String,
+}
+
+impl Owner {
+    /// The owner with this login. `issuer` says who vouches for `username`: the URL of an OpenID
+    /// provider, or `kubernetes`.
+    pub fn new(login: &str, issuer: &str, username: &str) -> Self {
+        Self { login: login.to_owned(), issuer: issuer.to_owned(), username: username.to_owned() }
+    }
+
+    /// The user whom Kubernetes calls so, where no OpenID provider of the portal is known: as the
+    /// command line writes it.
+    pub fn of_kubernetes(username: &str) -> Self {
+        Self::new(username, KUBERNETES, username)
+    }
+
+    /// Whether a text means this owner: the login, or its short form without a provider's prefix and
+    /// without what follows the `@`. A workspace's owner has a dash for what it cannot hold.
+    pub fn is_called(&self, text: &str) -> bool {
+        let plain = |text: &str| text.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        let short = self.login.split('@').next().unwrap_or_default();
+        let bare = short.rsplit([':', '#', '/']).next().unwrap_or_default();
+        [self.login.as_str(), short, bare].map(plain).contains(&plain(text))
+    }
+
+    /// What tells an owner from every other one.
+    pub fn hash(&self) -> String {
+        hash(&[&self.issuer, &self.username], 16)
+    }
+
+    /// The label's value: the login where a label can hold it, else a hash.
+    pub fn label(&self) -> String {
+        let edge = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
+        let inner = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        let login = &self.login;
+        let fits = edge(login.chars().next()) && edge(login.chars().last()) && login.len() <= LONGEST;
+        if fits && login.chars().all(inner) { login.clone() } else { format!("u-{}", self.hash()) }
+    }
+
+    /// Writes the owner on an object's metadata.
+    pub fn mark(&self, metadata: &mut Map<String, Value>) {
+        for (place, key, value) in
+            [("labels", LABEL, self.label()), ("annotations", ANNOTATION, self.login.clone())]
+        {
+            let entries = metadata.entry(place).or_insert_with(|| Value::Object(Map::new()));
+            if let Some(entries) = entries.as_object_mut() {
+                entries.insert(key.to_owned(), value.into());
+            }
+        }
+    }
+}
+
+/// The first bytes of a hash of several texts, in hexadecimal. No text can reach into the next.
+pub fn hash(texts: &[&str], bytes: usize) -> String {
+    let mut hash = Sha256::new();
+    for text in texts {
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text.as_bytes());
+    }
+    hash.finalize().iter().take(bytes).fold(String::new(), |mut text, byte| {
+        // Writing to a String never fails.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_label_holds_the_login_or_a_hash_of_who_it_is() {
+        let label = |login: &str| Owner::new(login, "https://id.example.org", login).label();
+        assert_eq!(label("ada.lovelace"), "ada.lovelace");
+        for login in ["ada@acme.io", "-ada", "a b", "", &"a".repeat(64)] {
+            let label = label(login);
+            assert!(label.starts_with("u-") && label.len() == 34, "{label}");
+        }
+        assert_ne!(label("ada@acme.io"), label("bob@acme.io"));
+    }
+
+    #[test]
+    fn owner_is_known_by_the_login_and_its_short_form() {
+        for username in
+            ["ada.lovelace@acme.io", "oidc:ada.lovelace@acme.io", "ada.lovelace", "https://id#ada.lovelace"]
+        {
+            let owner = Owner::of_kubernetes(username);
+            assert!(owner.is_called("ada-lovelace") && owner.is_called(username), "{username}");
+            assert!(!owner.is_called("ada") && !owner.is_called("grace"), "{username}");
+        }
+    }
+
+    #[test]
+    fn texts_do_not_run_together() {
+        assert_ne!(hash(&["a", "bc"], 16), hash(&["ab", "c"], 16));
+    }
+
+    #[test]
+    fn the_mark_replaces_what_a_body_claims() {
+        let mut metadata =
+            json!({"labels": {"owner": "bob", "a": "b"}}).as_object().cloned().unwrap_or_default();
+        Owner::new("ada@acme.io", "https://id.example.org", "ada@acme.io").mark(&mut metadata);
+        assert_ne!(metadata["labels"]["owner"], "bob");
+        assert_eq!(metadata["labels"]["a"], "b");
+        assert_eq!(metadata["annotations"][ANNOTATION], "ada@acme.io");
+    }
+}

@@ -1,0 +1,359 @@
+//! What a person may see and do: the API server says so, and is asked again every few seconds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, ResourceRule, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+    SelfSubjectRulesReview, SelfSubjectRulesReviewSpec,
+};
+use kube::api::PostParams;
+use paved_client::cluster::{Api, Kind};
+use prometheus_client::metrics::counter::Counter;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+use super::answers::Answers;
+use super::clients::Clients;
+use super::kinds::Catalog;
+use super::limits::Limits;
+use super::problem::Problem;
+use super::who::{Credential, Naming, Person};
+
+/// How many answers are kept.
+const MANY: usize = 200_000;
+
+/// How many questions are open at once.
+const AT_ONCE: usize = 16;
+
+/// How many of them one look asks at once: others have room beside.
+const SIDE_BY_SIDE: usize = AT_ONCE / 2;
+
+/// How many questions about whom the portal may act for are open at once. They have a queue of their own: a
+/// provider decides how many groups somebody has.
+const ACTING: usize = 4;
+
+/// Asks the API server, and remembers its answers for a moment, each under the person that it is about.
+pub(super) struct Access {
+    clients: Clients,
+    /// The portal's own account.
+    own: Person,
+    catalog: Arc<Catalog>,
+    answers: Answers<Question, bool>,
+    /// Where the rules of a person are not all that counts, by their key and the namespace.
+    partial: Answers<([u8; 32], String), ()>,
+    open: Semaphore,
+    acting: Semaphore,
+    /// The groups that the portal may act for.
+    groups: Answers<(), Groups>,
+    /// Time for an answer, and for a turn to ask.
+    patience: Duration,
+    /// Questions that went to the API server.
+    pub(super) asked: Counter,
+}
+
+/// The groups that the portal may act for, as its rules list them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Groups {
+    All,
+    Named(Arc<BTreeSet<String>>),
+    /// Something else than rules decides: the API server has to be asked about each.
+    Unlisted,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Question {
+    person: [u8; 32],
+    verb: &'static str,
+    group: String,
+    resource: String,
+    /// Empty for all namespaces at once.
+    namespace: String,
+    name: String,
+}
+
+impl Access {
+    pub(super) fn new(clients: Clients, catalog: Arc<Catalog>, limits: &Limits) -> Self {
+        let patience = limits.api_answer;
+        Self {
+            clients,
+            own: Person::of_kubernetes(&Naming::default(), "", Vec::new(), Credential::Own),
+            catalog,
+            answers: Answers::new(limits.access, patience, MANY),
+            partial: Answers::new(limits.access, patience, MANY),
+            open: Semaphore::new(AT_ONCE),
+            acting: Semaphore::new(ACTING),
+            groups: Answers::new(limits.access, patience, 1),
+            patience,
+            asked: Counter::default(),
+        }
+    }
+
+    /// Whether a person may list a kind, and so sees all of them, in a namespace.
+    pub(super) async fn sees(&self, person: &Person, kind: &Kind, namespace: &str) -> Result<bool, Problem> {
+        let here = question(person, "list", kind, namespace);
+        if let Some(answer) = self.answers.known(&here) {
+            return Ok(answer);
+        }
+        if self.may(person, question(person, "list", kind, "")).await? {
+            return Ok(true);
+        }
+        self.answers.of(&here, self.rules(person, kind, &here)).await
+    }
+
+    /// Asks what somebody sees of all these, a few namespaces at a time: whoever asks for one of them from then on is answered at once.
+    pub(super) async fn ask_ahead(
+        &self,
+        person: &Person,
+        places: impl IntoIterator<Item = (&Kind, &str)>,
+    ) -> Result<(), Problem> {
+        let mut namespaces: BTreeMap<&str, BTreeMap<String, &Kind>> = BTreeMap::new();
+        for (kind, namespace) in places {
+            namespaces.entry(namespace).or_default().entry(kind.full_name()).or_insert(kind);
+        }
+        let asked = namespaces.into_iter().map(|(namespace, kinds)| self.look_at(person, namespace, kinds));
+        stream::iter(asked.collect::<Vec<_>>()).buffer_unordered(SIDE_BY_SIDE).try_collect().await
+    }
+
+    /// The kinds of one namespace are answered together.
+    async fn look_at(
+        &self,
+        person: &Person,
+        namespace: &str,
+        kinds: BTreeMap<String, &Kind>,
+    ) -> Result<(), Problem> {
+        for kind in kinds.values() {
+            self.sees(person, kind, namespace).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether a person may create a kind in a namespace; where that is empty, in every one.
+    pub(super) async fn may_create(
+        &self,
+        person: &Person,
+        kind: &Kind,
+        namespace: &str,
+    ) -> Result<bool, Problem> {
+        self.may(person, question(person, "create", kind, namespace)).await
+    }
+
+    /// Whether a person may change a kind in a namespace.
+    pub(super) async fn may_change(
+        &self,
+        person: &Person,
+        kind: &Kind,
+        namespace: &str,
+    ) -> Result<bool, Problem> {
+        self.may(person, question(person, "update", kind, namespace)).await
+    }
+
+    /// Whether a person may act for a user of this name: what Kubernetes calls to impersonate.
+    pub(super) async fn may_act_for(&self, person: &Person, user: &str) -> Result<bool, Problem> {
+        self.may(person, impersonation(person, "users", user)).await
+    }
+
+    /// Whether the portal itself may act for one of these `users` or `groups`.
+    pub(super) async fn portal_may_act_for(&self, what: &str, name: &str) -> Result<bool, Problem> {
+        self.may(&self.own, impersonation(&self.own, what, name)).await
+    }
+
+    /// The groups that the portal itself may act for: one question, however many groups somebody has.
+    pub(super) async fn portal_groups(&self) -> Result<Groups, Problem> {
+        let ask = async {
+            let _turn = self.turn(&self.acting).await?;
+            self.asked.inc();
+            let namespace = self.clients.own().namespace;
+            let review = SelfSubjectRulesReview {
+                spec: SelfSubjectRulesReviewSpec { namespace: Some(namespace) },
+                ..SelfSubjectRulesReview::default()
+            };
+            let reviews: Api<SelfSubjectRulesReview> = Api::all(self.clients.of(&self.own)?);
+            let answer = answered(self.patience, reviews.create(&PostParams::default(), &review)).await?;
+            let complete = answer.status.filter(|status| !status.incomplete);
+            Ok(complete.map_or(Groups::Unlisted, |status| impersonated(&status.resource_rules)))
+        };
+        self.groups.of(&(), ask).await
+    }
+
+    async fn may(&self, person: &Person, question: Question) -> Result<bool, Problem> {
+        self.answers.of(&question, self.ask(person, &question)).await
+    }
+
+    async fn ask(&self, person: &Person, question: &Question) -> Result<bool, Problem> {
+        let is_acting = question.verb == IMPERSONATE && question.person == self.own.key();
+        let _turn = self.turn(if is_acting { &self.acting } else { &self.open }).await?;
+        self.asked.inc();
+        let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let review = SelfSubjectAccessReview {
+            spec: SelfSubjectAccessReviewSpec {
+                resource_attributes: Some(ResourceAttributes {
+                    verb: Some(question.verb.to_owned()),
+                    group: text(&question.group),
+                    resource: Some(question.resource.clone()),
+                    namespace: text(&question.namespace),
+                    name: text(&question.name),
+                    ..ResourceAttributes::default()
+                }),
+                ..SelfSubjectAccessReviewSpec::default()
+            },
+            ..SelfSubjectAccessReview::default()
+        };
+        let reviews: Api<SelfSubjectAccessReview> = Api::all(self.clients.of(person)?);
+        let answer = answered(self.patience, reviews.create(&PostParams::default(), &review)).await?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+
+    /// The same question for a namespace. All rules there come with one answer, which counts where it is complete: many kinds in
+    /// many namespaces would be many questions.
+    async fn rules(&self, person: &Person, kind: &Kind, here: &Question) -> Result<bool, Problem> {
+        let is_partial = self.partial.known(&(here.person, here.namespace.clone())).is_some();
+        if !is_partial {
+            let _turn = self.turn(&self.open).await?;
+            self.asked.inc();
+            let review = SelfSubjectRulesReview {
+                spec: SelfSubjectRulesReviewSpec { namespace: Some(here.namespace.clone()) },
+                ..SelfSubjectRulesReview::default()
+            };
+            let reviews: Api<SelfSubjectRulesReview> = Api::all(self.clients.of(person)?);
+            let answer = answered(self.patience, reviews.create(&PostParams::default(), &review)).await?;
+            if let Some(status) = answer.status.filter(|status| !status.incomplete) {
+                let allowed = |kind: &Kind| status.resource_rules.iter().any(|rule| lists(rule, kind));
+                for kind in self.catalog.seen().all() {
+                    self.answers.keep(question(person, "list", kind, &here.namespace), allowed(kind));
+                }
+                return Ok(allowed(kind));
+            }
+            self.partial.keep((here.person, here.namespace.clone()), ());
+        }
+        self.ask(person, here).await
+    }
+
+    /// One's turn to ask. An API server that says nothing lets nobody wait for ever for those who asked before.
+    async fn turn<'s>(&self, open: &'s Semaphore) -> Result<SemaphorePermit<'s>, Problem> {
+        let turn = timeout(self.patience, open.acquire()).await.map_err(|_| Problem::silent())?;
+        turn.map_err(|_| Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "The portal is shutting down."))
+    }
+}
+
+/// The verb of whoever acts for somebody else.
+const IMPERSONATE: &str = "impersonate";
+
+fn question(person: &Person, verb: &'static str, kind: &Kind, namespace: &str) -> Question {
+    Question {
+        person: person.key(),
+        verb,
+        group: kind.resource.group.clone(),
+        resource: kind.resource.plural.clone(),
+        namespace: namespace.to_owned(),
+        name: String::new(),
+    }
+}
+
+fn impersonation(person: &Person, resource: &str, name: &str) -> Question {
+    Question {
+        person: person.key(),
+        verb: IMPERSONATE,
+        group: String::new(),
+        resource: resource.to_owned(),
+        namespace: String::new(),
+        name: name.to_owned(),
+    }
+}
+
+/// What the API server answers, if it answers in time.
+pub(super) async fn answered<T>(
+    patience: Duration,
+    question: impl Future<Output = kube::Result<T>>,
+) -> Result<T, Problem> {
+    let answer = timeout(patience, question).await.map_err(|_| Problem::silent())?;
+    Ok(answer?)
+}
+
+/// Whether a list of a rule names something.
+fn has(list: &[String], wanted: &str) -> bool {
+    list.iter().any(|one| one == "*" || one == wanted)
+}
+
+/// The groups that some rules let somebody act for.
+fn impersonated(rules: &[ResourceRule]) -> Groups {
+    let fits = |rule: &&ResourceRule| {
+        has(&rule.verbs, IMPERSONATE)
+            && has(rule.api_groups.as_deref().unwrap_or_default(), "")
+            && has(rule.resources.as_deref().unwrap_or_default(), "groups")
+    };
+    let mut all = BTreeSet::new();
+    for rule in rules.iter().filter(fits) {
+        match rule.resource_names.as_deref() {
+            None | Some([]) => return Groups::All,
+            Some(names) => all.extend(names.iter().cloned()),
+        }
+    }
+    Groups::Named(Arc::new(all))
+}
+
+/// Whether a rule lets somebody list all objects of a kind.
+fn lists(rule: &ResourceRule, kind: &Kind) -> bool {
+    has(&rule.verbs, "list")
+        && has(rule.api_groups.as_deref().unwrap_or_default(), &kind.resource.group)
+        && has(rule.resources.as_deref().unwrap_or_default(), &kind.resource.plural)
+        && rule.resource_names.as_ref().is_none_or(Vec::is_empty)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use paved_client::samples::kinds;
+
+    use super::*;
+
+    #[test]
+    fn a_rule_counts_for_what_it_names() {
+        let kind = kinds().called("gpuws").unwrap().remove(0);
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let rule = |verb: &str, group: &str, resource: &str, names: &[&str]| ResourceRule {
+            verbs: words(&[verb]),
+            api_groups: Some(words(&[group])),
+            resources: Some(words(&[resource])),
+            resource_names: Some(words(names)),
+        };
+        let (group, plural) = (kind.resource.group.as_str(), kind.resource.plural.as_str());
+        assert!(lists(&rule("list", group, plural, &[]), &kind));
+        assert!(lists(&rule("*", "*", "*", &[]), &kind));
+        assert!(!lists(&rule("get", group, plural, &[]), &kind));
+        assert!(!lists(&rule("list", "apps", plural, &[]), &kind));
+        assert!(!lists(&rule("list", group, "secrets", &[]), &kind));
+        assert!(!lists(&rule("list", group, plural, &["ada"]), &kind));
+    }
+
+    #[test]
+    fn impersonated_groups_are_those_of_the_rules() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let rule = |verb: &str, resource: &str, names: &[&str]| ResourceRule {
+            verbs: words(&[verb]),
+            api_groups: Some(words(&[""])),
+            resources: Some(words(&[resource])),
+            resource_names: Some(words(names)),
+        };
+        let named = |names: &[&str]| Groups::Named(Arc::new(words(names).into_iter().collect()));
+        let two = [rule("impersonate", "groups", &["a"]), rule("*", "groups", &["b"])];
+        assert_eq!(impersonated(&two), named(&["a", "b"]));
+        assert_eq!(impersonated(&[rule("impersonate", "groups", &[])]), Groups::All);
+        assert_eq!(
+            impersonated(&[rule("impersonate", "users", &[]), rule("get", "groups", &[])]),
+            named(&[])
+        );
+    }
+
+    #[test]
+    fn an_answer_is_remembered_for_one_person_only() {
+        let (ada, bob) = (Person::for_tests("ada", &[]), Person::for_tests("bob", &[]));
+        let again = Person::for_tests("ada", &["ops"]);
+        let kind = kinds().called("gpuws").unwrap().remove(0);
+        let of = |person: &Person| question(person, "list", &kind, "team");
+        assert_eq!(of(&ada), of(&Person::for_tests("ada", &[])));
+        assert!(of(&ada) != of(&bob) && of(&ada) != of(&again));
+    }
+}

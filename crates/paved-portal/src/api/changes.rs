@@ -1,0 +1,208 @@
+//! Creating, changing and deleting environments.
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use kube::api::{DynamicObject, Patch, PatchParams};
+use paved_client::cluster::Kind;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::{IntoParams, ToSchema};
+
+use super::environments::{Environments, Place, Whole};
+use super::write::{self, Draft, Writer};
+use crate::answer::Answer;
+use crate::extract::{Json, Path, Query, location};
+use crate::owner::{ANNOTATION, LABEL};
+use crate::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
+use crate::signed_in::SignedIn;
+use crate::who::Person;
+
+/// The manifest of an environment.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+#[schema(as = Document, example = json!({"kind": "StockPool", "metadata": {"name": "render"}, "spec": {"specName": "g1.1", "replicas": 2}}))]
+pub(crate) struct Document {
+    /// Optional if the kind is unique.
+    #[schema(rename = "apiVersion")]
+    api_version: Option<String>,
+    kind: String,
+    /// The name, and optionally namespace, labels and annotations. An update needs the
+    /// resourceVersion.
+    #[schema(value_type = Object)]
+    metadata: Value,
+    #[schema(value_type = Object)]
+    spec: Value,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct How {
+    /// Only check whether the object would be accepted.
+    #[serde(default)]
+    #[param(required = false)]
+    dry_run: bool,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Very {
+    /// The uid of the object: another object of the same name is not deleted.
+    uid: Option<String>,
+}
+
+/// Create an environment.
+#[utoipa::path(post, path = "/api/v1/environments", operation_id = "createEnvironment", tag = "environments", params(How), request_body = Document,
+    responses((status = 201, description = "Created.", body = Whole), (status = 200, description = "The object would be created.", body = Whole), Refusals, Unfit, Conflicts))]
+pub(crate) async fn create(
+    State(writer): State<Writer>,
+    SignedIn(person): SignedIn,
+    Query(how): Query<How>,
+    Json(document): Json<Value>,
+) -> Result<Response, Problem> {
+    let draft = Draft::of(&writer, &person, document, None).await?;
+    let object = draft.create(&writer.environments, &person, how.dry_run).await?;
+    let whole = writer.environments.whole(&draft.kind, object);
+    if how.dry_run {
+        return Ok(Answer(whole).into_response());
+    }
+    let kind = format!("{}.{}", draft.kind.resource.plural, draft.kind.resource.group);
+    let location = location(&["environments", &draft.namespace, &kind, &draft.name])?;
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Answer(whole)).into_response())
+}
+
+/// Replace an environment.
+#[utoipa::path(put, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "replaceEnvironment", tag = "environments", params(Place, How),
+    request_body = Document, responses((status = 200, description = "Changed.", body = Whole), Refusals, Absent, Unfit, Conflicts))]
+pub(crate) async fn replace(
+    State(writer): State<Writer>,
+    SignedIn(person): SignedIn,
+    Path(place): Path<Place>,
+    Query(how): Query<How>,
+    Json(document): Json<Value>,
+) -> Result<Answer<Whole>, Problem> {
+    let (kind, namespace, name) = place.read(&writer.environments.catalog)?;
+    let (_, draft) = drafted(&writer, &person, (&kind, namespace, name), document).await?;
+    let object = draft.replace(&writer.environments, &person, how.dry_run).await?;
+    Ok(Answer(writer.environments.whole(&kind, object)))
+}
+
+/// What there is at a place, and what a document makes of it.
+pub(crate) async fn drafted(
+    writer: &Writer,
+    person: &Person,
+    (kind, namespace, name): (&Kind, &str, &str),
+    mut document: Value,
+) -> Result<(DynamicObject, Draft), Problem> {
+    // The path says which one: a body that says another is a mistake.
+    for (field, value) in [("namespace", namespace), ("name", name)] {
+        let said = &document["metadata"][field];
+        if !(said.is_null() || said == value) {
+            return Err(Problem::field(
+                &format!("metadata.{field}"),
+                format!("found {said}; allowed: {value}, as in the path"),
+            ));
+        }
+        if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert(field.to_owned(), json!(value));
+        }
+    }
+    let before = kind.api(&writer.environments.clients.of(person)?, Some(namespace)).get(name).await?;
+    let draft = Draft::of(writer, person, document, Some(&before)).await?;
+    if draft.kind != *kind {
+        return Err(Problem::field(
+            "kind",
+            format!("found {}; allowed: {}, as in the path", draft.kind.name(), kind.name()),
+        ));
+    }
+    Ok((before, draft))
+}
+
+/// Change fields of an environment (JSON merge patch).
+#[utoipa::path(patch, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "patchEnvironment", tag = "environments", params(Place, How),
+    request_body(content = Object, description = "The changed fields of metadata (labels, annotations, resourceVersion) and spec; null removes a field.",
+        content_type = "application/merge-patch+json", example = json!({"spec": {"replicas": 3}})),
+    responses((status = 200, description = "Changed.", body = Whole), Refusals, Absent, Unfit, Conflicts))]
+pub(crate) async fn patch(
+    State(writer): State<Writer>,
+    SignedIn(person): SignedIn,
+    Path(place): Path<Place>,
+    Query(how): Query<How>,
+    Json(mut patch): Json<Value>,
+) -> Result<Answer<Whole>, Problem> {
+    let (kind, namespace, name) = place.read(&writer.environments.catalog)?;
+    let Some(fields) = patch.as_object() else {
+        return Err(Problem::field("body", "allowed: an object"));
+    };
+    if let Some(field) =
+        fields.keys().find(|field| !["apiVersion", "kind", "metadata", "spec"].contains(&field.as_str()))
+    {
+        return Err(Problem::field(field, "unknown field; allowed: metadata and spec"));
+    }
+    let api = kind.api(&writer.environments.clients.of(&person)?, Some(namespace));
+    if let Some(spec) = patch.get("spec").filter(|spec| write::writes_binding(spec)) {
+        write::keeps_binding(spec, &api.get(name).await?.data["spec"])?;
+    }
+    if let Some(metadata) = patch.get_mut("metadata")
+        && let Some(named) = checked(metadata)?
+        && api.get(name).await?.metadata.labels.unwrap_or_default().get(LABEL) != Some(&named)
+    {
+        let owner = writer.owner(&person, Some(&named)).await?;
+        if let Some(metadata) = metadata.as_object_mut() {
+            owner.mark(metadata);
+        }
+    }
+    let params = PatchParams {
+        dry_run: how.dry_run,
+        field_manager: Some("paved-portal".to_owned()),
+        ..PatchParams::default()
+    };
+    let object = api.patch(name, &params, &Patch::Merge(&patch)).await?;
+    if !how.dry_run {
+        tracing::info!(user = person.username(), kind = kind.full_name(), namespace, name, "patched");
+    }
+    Ok(Answer(writer.environments.whole(&kind, object)))
+}
+
+/// Checks a patch's metadata, and takes the owner out of it, who is given back: what it changes stays whose it is, unless it names
+/// another one.
+fn checked(metadata: &mut Value) -> Result<Option<String>, Problem> {
+    let metadata =
+        metadata.as_object_mut().ok_or_else(|| Problem::field("metadata", "allowed: an object"))?;
+    let allowed = ["labels", "annotations", "resourceVersion"];
+    if let Some(field) = metadata.keys().find(|field| !allowed.contains(&field.as_str())) {
+        return Err(Problem::field(
+            &format!("metadata.{field}"),
+            "unknown field; allowed: labels, annotations and resourceVersion",
+        ));
+    }
+    for place in ["labels", "annotations"] {
+        // All of them would be gone, and the owner among them.
+        if metadata.get(place).is_some_and(|entries| !entries.is_object()) {
+            let message = "allowed: names with texts, or null to remove a name";
+            return Err(Problem::field(&format!("metadata.{place}"), message));
+        }
+    }
+    let mut take = |place: &str, key: &str| metadata.get_mut(place)?.as_object_mut()?.remove(key);
+    let (named, _) = (take("labels", LABEL), take("annotations", ANNOTATION));
+    match named {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(named)) => Ok(Some(named)),
+        Some(_) => Err(Problem::field("metadata.labels.owner", "allowed: a text")),
+    }
+}
+
+/// Delete an environment and its resources.
+#[utoipa::path(delete, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "deleteEnvironment", tag = "environments", params(Place, Very),
+    responses((status = 202, description = "The object is being deleted."), Refusals, Absent, Conflicts))]
+pub(crate) async fn delete(
+    State(environments): State<Environments>,
+    SignedIn(person): SignedIn,
+    Path(place): Path<Place>,
+    Query(very): Query<Very>,
+) -> Result<StatusCode, Problem> {
+    let (kind, namespace, name) = place.read(&environments.catalog)?;
+    write::delete(&environments, &person, &kind, (namespace, name), very.uid).await?;
+    Ok(StatusCode::ACCEPTED)
+}

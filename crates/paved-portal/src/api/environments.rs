@@ -1,0 +1,292 @@
+//! `/api/v1/environments`: those that I may see.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::extract::State;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kube::api::{DynamicObject, ListParams};
+use paved_client::cluster::{Kind, is_denied};
+use paved_client::environment::tidy;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::access::Access;
+use crate::answer::Answer;
+use crate::clients::Clients;
+use crate::extract::{Path, Query, name};
+use crate::kinds::Catalog;
+use crate::limits::Limits;
+use crate::live::{Entry, Key, Live, View};
+use crate::problem::{Absent, Problem, Refusals};
+use crate::signed_in::SignedIn;
+use crate::who::Person;
+
+/// How many a page holds where nobody says, and at most.
+const PAGE: (usize, usize) = (100, 500);
+
+/// Which environments.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Which {
+    /// A name of the kind, for example its plural, alone or with .group.
+    kind: Option<String>,
+    /// Namespace of the environments.
+    namespace: Option<String>,
+    /// The owner: a login, or the value of the label `owner`.
+    owner: Option<String>,
+    /// A phase, for example Ready; upper or lower case.
+    phase: Option<String>,
+    /// A part of the name.
+    search: Option<String>,
+    /// Labels that all returned environments have: `key=value,key=value`.
+    label_selector: Option<String>,
+    /// Maximum number of environments in a page [default: 100, at most 500].
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<usize>,
+    /// The value of `continue` in the previous page.
+    #[serde(rename = "continue")]
+    after: Option<String>,
+}
+
+/// A page of environments, sorted by kind, namespace and name.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Page {
+    items: Vec<View>,
+    /// The value of `continue` for the next page, if any.
+    #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// An environment and its object in the API server.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Whole {
+    #[serde(flatten)]
+    pub(crate) view: View,
+    /// The object.
+    #[schema(value_type = Object)]
+    pub(crate) object: Value,
+}
+
+/// Where an environment is.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct Place {
+    /// The namespace.
+    #[param(example = "team-vision")]
+    namespace: String,
+    /// A name of the kind, for example its plural, alone or with .group.
+    #[param(example = "stockpools")]
+    kind: String,
+    /// The name.
+    #[param(example = "render")]
+    name: String,
+}
+
+impl Place {
+    /// The kind, and namespace and name as Kubernetes takes them.
+    pub(crate) fn read(&self, catalog: &Catalog) -> Result<(Kind, &str, &str), Problem> {
+        let kind = catalog.seen().called(&self.kind)?;
+        Ok((kind, name("namespace", &self.namespace)?, name("name", &self.name)?))
+    }
+}
+
+/// The environments of the cluster.
+#[derive(Clone)]
+pub(crate) struct Environments {
+    pub(crate) clients: Clients,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) live: Arc<Live>,
+    /// The only namespace that is watched, where the rights of the kubeconfig's user end there.
+    pub(crate) only: Option<String>,
+    pub(crate) limits: Limits,
+}
+
+impl Environments {
+    /// All environments that a person may see, of those that fit.
+    pub(crate) async fn visible(
+        &self,
+        person: &Person,
+        fits: impl Fn(&Entry) -> bool,
+    ) -> Result<Vec<Arc<Entry>>, Problem> {
+        self.live.seen_whole()?;
+        let mut entries = self.live.all();
+        entries.retain(|entry| fits(entry));
+        self.access.ask_ahead(person, entries.iter().map(|entry| entry.place())).await?;
+        let mut answers: HashMap<(String, String), bool> = HashMap::new();
+        let mut visible = Vec::new();
+        for entry in entries {
+            let place = (entry.key.kind.clone(), entry.key.namespace.clone());
+            let sees = if let Some(sees) = answers.get(&place) {
+                *sees
+            } else {
+                let sees = self.access.sees(person, &entry.kind, &entry.key.namespace).await?;
+                answers.insert(place, sees);
+                sees
+            };
+            if sees {
+                visible.push(entry);
+            }
+        }
+        Ok(visible)
+    }
+
+    /// Environments of these kinds that a person may see, as the API server has them now: another replica may have made one a moment ago.
+    /// Those that go come last.
+    pub(crate) async fn find(
+        &self,
+        person: &Person,
+        kinds: &[Kind],
+        which: &ListParams,
+    ) -> Result<Vec<(Kind, DynamicObject)>, Problem> {
+        let client = self.clients.own().client;
+        let mut found = Vec::new();
+        for kind in kinds {
+            let listed = match kind.api(&client, self.only.as_deref()).list(which).await {
+                // A group that the portal's role does not know: as in its watches, the others count.
+                Err(error) if is_denied(&error) => continue,
+                listed => listed?,
+            };
+            for object in listed.items {
+                let namespace = object.metadata.namespace.clone().unwrap_or_default();
+                if self.access.sees(person, kind, &namespace).await? {
+                    found.push((kind.clone(), object));
+                }
+            }
+        }
+        found.sort_by_key(|(_, object)| object.metadata.deletion_timestamp.is_some());
+        Ok(found)
+    }
+
+    /// An object as clients see it; while it goes, with what is left of it.
+    pub(crate) fn whole(&self, kind: &Kind, mut object: DynamicObject) -> Whole {
+        let types = || kube::api::TypeMeta {
+            api_version: kind.resource.api_version.clone(),
+            kind: kind.name().to_owned(),
+        };
+        object.types.get_or_insert_with(types);
+        let mut view = View::of(&object, &kind.resource.plural);
+        if view.deleted_at.is_some() {
+            let key =
+                Key { kind: kind.full_name(), namespace: view.namespace.clone(), name: view.name.clone() };
+            let seen = self.live.get(&key).filter(|entry| entry.view.uid == view.uid && entry.is_deleting());
+            if let Some(entry) = seen {
+                let seen = &entry.view;
+                view.parts.clone_from(&seen.parts);
+                view.progress.clone_from(&seen.progress);
+                view.message.clone_from(&seen.message);
+            }
+        }
+        Whole { view, object: tidy(&object) }
+    }
+}
+
+/// Environments of all kinds.
+#[utoipa::path(get, path = "/api/v1/environments", operation_id = "listEnvironments", tag = "environments", params(Which),
+    responses((status = 200, description = "A page of the environments that I may read.", body = Page), Refusals, Absent))]
+pub(crate) async fn list(
+    State(environments): State<Environments>,
+    SignedIn(person): SignedIn,
+    Query(which): Query<Which>,
+) -> Result<Answer<Page>, Problem> {
+    let kind = which.kind.as_deref().map(|kind| environments.catalog.seen().called(kind)).transpose()?;
+    let kind = kind.map(|kind| kind.full_name());
+    let labels = labels(which.label_selector.as_deref().unwrap_or_default())?;
+    let limit = which.limit.unwrap_or(PAGE.0);
+    if !(1..=PAGE.1).contains(&limit) {
+        return Err(Problem::field("limit", format!("found {limit}; allowed: 1 to {}", PAGE.1)));
+    }
+    let after = which.after.as_deref().map(after).transpose()?;
+    let same = |wanted: &Option<String>, found: &str| {
+        wanted.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(found))
+    };
+    // `paved apply` does not know the portal's OpenID provider: it writes the username.
+    let is_mine = |owner: &String| *owner == person.owner().label();
+    let fits = |entry: &Entry| {
+        let owner = which.owner.as_ref().is_none_or(|owner| {
+            entry.view.owner.as_ref() == Some(owner)
+                || entry.view.labels.get("owner") == Some(owner)
+                || (entry.view.owner.as_deref() == Some(person.username()) && is_mine(owner))
+        });
+        kind.as_ref().is_none_or(|kind| *kind == entry.key.kind)
+            && which.namespace.as_ref().is_none_or(|namespace| *namespace == entry.key.namespace)
+            && same(&which.phase, &entry.view.phase)
+            && which.search.as_ref().is_none_or(|part| entry.key.name.contains(&part.to_lowercase()))
+            && owner
+            && labels.iter().all(|(key, value)| entry.view.labels.get(key) == Some(value))
+            && after.as_ref().is_none_or(|after| entry.key > *after)
+    };
+    let found = environments.visible(&person, fits).await?;
+    let next = (found.len() > limit).then(|| token(&found[limit - 1].key)).transpose()?;
+    let items = found.iter().take(limit).map(|entry| entry.view.clone()).collect();
+    Ok(Answer(Page { items, next }))
+}
+
+fn labels(selector: &str) -> Result<Vec<(String, String)>, Problem> {
+    let one = |term: &str| {
+        let (key, value) = term.split_once('=').ok_or_else(|| {
+            Problem::field("labelSelector", format!("found {term:?}; allowed: key=value,key=value"))
+        })?;
+        Ok((key.trim().to_owned(), value.trim_start_matches('=').trim().to_owned()))
+    };
+    selector.split(',').filter(|term| !term.trim().is_empty()).map(one).collect()
+}
+
+fn token(key: &Key) -> Result<String, Problem> {
+    let text = serde_json::to_vec(&[&key.kind, &key.namespace, &key.name]);
+    text.map(|text| URL_SAFE_NO_PAD.encode(text))
+        .map_err(|_| Problem::bad_request("continue: the next page could not be encoded"))
+}
+
+fn after(token: &str) -> Result<Key, Problem> {
+    let text = URL_SAFE_NO_PAD.decode(token).ok();
+    let key = text.and_then(|text| serde_json::from_slice::<[String; 3]>(&text).ok());
+    let [kind, namespace, name] = key.ok_or_else(|| {
+        Problem::field(
+            "continue",
+            "allowed: the value of `continue` in an \
+             earlier page",
+        )
+    })?;
+    Ok(Key { kind, namespace, name })
+}
+
+/// The current state of an environment from the API server.
+#[utoipa::path(get, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "getEnvironment", tag = "environments", params(Place),
+    responses((status = 200, description = "The environment.", body = Whole), Refusals, Absent))]
+pub(crate) async fn get(
+    State(environments): State<Environments>,
+    SignedIn(person): SignedIn,
+    Path(place): Path<Place>,
+) -> Result<Answer<Whole>, Problem> {
+    let (kind, namespace, name) = place.read(&environments.catalog)?;
+    let object = kind.api(&environments.clients.of(&person)?, Some(namespace)).get(name).await?;
+    Ok(Answer(environments.whole(&kind, object)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_page_goes_on_where_the_last_one_ended() {
+        let key = Key { kind: "K.g".into(), namespace: "team".into(), name: "ada".into() };
+        assert_eq!(after(&token(&key).unwrap()).unwrap(), key);
+        for strange in ["", "x", "AAAA", "W10"] {
+            assert!(after(strange).is_err(), "{strange}");
+        }
+    }
+
+    #[test]
+    fn labels_are_read_as_kubectl_writes_them() {
+        let both = [("a".to_owned(), "b".to_owned()), ("c".to_owned(), "d".to_owned())];
+        assert_eq!(labels("a=b, c==d,").unwrap(), both);
+        assert!(labels("a").is_err());
+    }
+}

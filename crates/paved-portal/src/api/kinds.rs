@@ -1,0 +1,181 @@
+//! `/api/v1/kinds`: what can be made here.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use function_paved_road::apis::{APIS, Info};
+use paved_client::cluster;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::access::Access;
+use crate::answer::Answer;
+use crate::extract::{Path, Query, name};
+use crate::kinds::{Catalog, SECRET, connection_keys, is_claim};
+use crate::namespace::Namespaces;
+use crate::problem::{Absent, Problem, Refusals};
+use crate::signed_in::SignedIn;
+use crate::who::Person;
+
+/// A kind of environment.
+// The field is what Kubernetes calls it.
+#[allow(clippy::struct_field_names)]
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Kind {
+    kind: String,
+    api_version: String,
+    /// The name in paths.
+    plural: String,
+    /// The name of its API in this repository, for example gpu-workspace. Absent for an API that
+    /// this portal does not know, as are the title, the suffix and the endpoints.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api: Option<&'static str>,
+    /// What people call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// What suggested names of new environments end in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suffix: Option<&'static str>,
+    /// The status fields with the address of an environment, the best one first. Empty: no
+    /// environment of this kind has an address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    endpoints: Option<Vec<&'static str>>,
+    /// The keys of its connection details.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connection_keys: Option<Vec<&'static str>>,
+    /// The description in the schema.
+    description: String,
+    /// Whether the kind is a claim. A claim names the Secret for its connection details.
+    claim: bool,
+    /// Whether I may create the kind in `namespace`. Absent if the request has no namespace, I have
+    /// no default namespace, and I may not create the kind in all namespaces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    may_create: Option<bool>,
+    /// The requested namespace, or the first of my namespaces in which I may create the kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
+    /// The JSON schema of the spec from the cluster's XRD. The schema of a claim includes the
+    /// Secret for its connection details.
+    #[schema(value_type = Option<Object>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<Value>,
+}
+
+/// The kinds, and what people may make of them.
+#[derive(Clone)]
+pub(crate) struct Kinds {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) namespaces: Namespaces,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Where {
+    /// The namespace in which `mayCreate` is checked.
+    namespace: Option<String>,
+}
+
+/// All kinds, those of one API side by side.
+#[utoipa::path(get, path = "/api/v1/kinds", operation_id = "listKinds", tag = "kinds", params(Where),
+    responses((status = 200, description = "All kinds.", body = Vec<Kind>), Refusals))]
+pub(crate) async fn list(
+    State(kinds): State<Kinds>,
+    SignedIn(person): SignedIn,
+    Query(query): Query<Where>,
+) -> Result<Answer<Vec<Kind>>, Problem> {
+    let seen = kinds.catalog.seen();
+    let mut known: Vec<_> = seen.all().iter().collect();
+    known.sort_by_key(|kind| place(kind));
+    let mut shown = Vec::new();
+    for kind in known {
+        shown.push(kinds.shown(&person, kind, query.namespace.as_deref()).await?);
+    }
+    Ok(Answer(shown))
+}
+
+/// A kind.
+#[utoipa::path(get, path = "/api/v1/kinds/{kind}", operation_id = "getKind", tag = "kinds",
+    params(("kind" = String, Path, example = "stockpools", description = "A name of the kind, for example its plural, alone or with .group."), Where),
+    responses((status = 200, description = "The kind.", body = Kind), Refusals, Absent))]
+pub(crate) async fn get(
+    State(kinds): State<Kinds>,
+    SignedIn(person): SignedIn,
+    Path(kind): Path<String>,
+    Query(query): Query<Where>,
+) -> Result<Answer<Kind>, Problem> {
+    let kind = kinds.catalog.seen().called(&kind)?;
+    Ok(Answer(kinds.shown(&person, &kind, query.namespace.as_deref()).await?))
+}
+
+/// Where the API of a kind stands in the list of all APIs; unknown ones come last.
+fn place(kind: &cluster::Kind) -> usize {
+    let name = kind.paved_api().map(|api| api.info().name);
+    APIS.iter().position(|api| Some(api.info().name) == name).unwrap_or(APIS.len())
+}
+
+impl Kinds {
+    /// A kind as the person may use it.
+    async fn shown(
+        &self,
+        person: &Person,
+        kind: &cluster::Kind,
+        chosen: Option<&str>,
+    ) -> Result<Kind, Problem> {
+        let candidates = match chosen {
+            Some(chosen) => vec![name("namespace", chosen)?.to_owned()],
+            None => self.namespaces.candidates(person),
+        };
+        let mut namespace = None;
+        for candidate in &candidates {
+            if self.access.may_create(person, kind, candidate).await? {
+                namespace = Some(candidate.clone());
+                break;
+            }
+        }
+        let may_create = if candidates.is_empty() {
+            self.access.may_create(person, kind, "").await?.then_some(true)
+        } else {
+            Some(namespace.is_some())
+        };
+        let seen = self.catalog.seen();
+        let schema = seen.schema(kind);
+        let text = |path: &str| schema.and_then(|schema| schema.pointer(path)?.as_str()).map(str::to_owned);
+        let description = text("/description").or_else(|| text("/properties/spec/description"));
+        let info = kind.paved_api().map(|api| api.info());
+        Ok(Kind {
+            kind: kind.name().to_owned(),
+            api: info.map(|info| info.name),
+            title: info.map(Info::heading),
+            suffix: info.map(|info| info.suffix),
+            endpoints: info.map(|info| info.endpoints.to_vec()),
+            connection_keys: info.map(|info| info.connection_keys.to_vec()),
+            api_version: kind.resource.api_version.clone(),
+            plural: kind.resource.plural.clone(),
+            description: description.unwrap_or_default(),
+            claim: is_claim(kind),
+            may_create,
+            namespace: namespace.or_else(|| chosen.map(str::to_owned)),
+            schema: schema
+                .and_then(|schema| schema.pointer("/properties/spec"))
+                .map(|spec| with_secret(spec, kind)),
+        })
+    }
+}
+
+/// A spec's schema with what core adds to a claim's for its connection details. The portal names a Secret where nobody does, so nothing
+/// of it is required.
+fn with_secret(spec: &Value, kind: &cluster::Kind) -> Value {
+    let (mut spec, keys) = (spec.clone(), connection_keys(kind));
+    let fields = spec.get_mut("properties").and_then(Value::as_object_mut);
+    if let Some(fields) = fields.filter(|_| !keys.is_empty()) {
+        let what = format!("Where the connection details go: {}.", keys.join(", "));
+        let name = json!({"type": "string", "maxLength": 253, "pattern": r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
+            "description": "Name of a Secret beside the claim. Default: the claim's own name and -conn."});
+        let field = json!({"type": "object", "description": what, "properties": {"name": name}});
+        fields.entry(SECRET).or_insert(field);
+    }
+    spec
+}

@@ -1,0 +1,101 @@
+//! `/api/v1/watch`: environments as they change, as Server-Sent Events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tracing::Instrument as _;
+
+use crate::live::{Action, Feed, Next, Reader};
+use crate::metrics::Metrics;
+use crate::problem::{Crowded, Problem, Refusals};
+use crate::signed_in::SignedIn;
+use crate::streams::End;
+
+/// How long a browser waits before it comes back.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Changes of environments, as Server-Sent Events.
+///
+/// The stream starts with `snapshot` (`{"total"}`, which replaces all earlier state) and one
+/// `added` for each environment, or with the events since `Last-Event-ID`. Then it sends `synced`,
+/// and `added`, `modified` and `deleted` for each change. `heartbeat` shows that the connection
+/// works. `reset` (`{"reason"}`) ends the stream. The client may reconnect, except after a
+/// sign-out.
+#[utoipa::path(get, path = "/api/v1/watch", operation_id = "watchEnvironments", tag = "environments",
+    params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client read.")),
+    responses((status = 200, description = "Events.", body = String, content_type = "text/event-stream"), Refusals, Crowded))]
+pub(crate) async fn watch(
+    State(feed): State<Feed>,
+    State(metrics): State<Arc<Metrics>>,
+    SignedIn(person): SignedIn,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let patience = feed.limits.event;
+    let reader = Reader::new(&feed, &person, last).await?;
+    // An event, and the last word.
+    let (events, mut told) = mpsc::channel(2);
+    tokio::spawn(tell(metrics, reader, events, patience).in_current_span());
+    let events = stream::poll_fn(move |cx| told.poll_recv(cx).map(|event| event.map(Ok::<_, Infallible>)));
+    let mut response = Sse::new(events).into_response();
+    // A proxy that gathers what it passes on would hold events back.
+    let buffering = HeaderName::from_static("x-accel-buffering");
+    response.headers_mut().insert(buffering, HeaderValue::from_static("no"));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// Tells a client what a reader reads, for as long as the client takes it. A body cannot know: while the line is full, nobody asks it for
+/// more.
+async fn tell(metrics: Arc<Metrics>, mut reader: Reader, events: mpsc::Sender<Event>, patience: Duration) {
+    // However full the line is, there is a place for why it ends.
+    let Ok(last) = events.clone().reserve_owned().await else { return };
+    let end = loop {
+        let next = tokio::select! {
+            next = reader.next() => next,
+            () = events.closed() => return,
+        };
+        if let Next::End(end) = next {
+            break end;
+        }
+        match timeout(patience, events.send(event(&next, &reader))).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return,
+            Err(_) => break End::Slow,
+        }
+    };
+    metrics.ended(end);
+    last.send(event(&Next::End(end), &reader));
+}
+
+/// An event. A snapshot takes back the id that was told before it, and what is part of one has none: whoever loses the line amid it begins
+/// anew.
+fn event(next: &Next, reader: &Reader) -> Event {
+    let named = |name: &str| Event::default().event(name);
+    match next {
+        Next::Snapshot(total) => {
+            named("snapshot").id("").retry(RETRY).data(json!({"total": total}).to_string())
+        }
+        Next::Present(entry) => named("added").data(&entry.text),
+        Next::Synced => named("synced").id(reader.id()).data("{}"),
+        Next::Beat => named("heartbeat").id(reader.id()).data("{}"),
+        Next::Change(change) => {
+            let name = match change.action {
+                Action::Added => "added",
+                Action::Modified => "modified",
+                Action::Deleted => "deleted",
+            };
+            named(name).id(reader.id()).data(&change.entry.text)
+        }
+        Next::End(end) => named("reset").data(json!({"reason": end.word()}).to_string()),
+    }
+}

@@ -1,0 +1,423 @@
+//! Writing environments: under the person's own rights, with their name on it.
+
+use crossplane::json::merge_patch;
+use crossplane::spec::WRITTEN;
+use kube::api::{DeleteParams, DynamicObject, PostParams, Preconditions, PropagationPolicy};
+use paved_client::cluster::Kind;
+use serde_json::{Map, Value, json};
+
+use super::environments::Environments;
+use crate::extract::name;
+use crate::kinds::{SECRET, connection_keys};
+use crate::live::Key;
+use crate::namespace::Namespaces;
+use crate::owner::{self, ANNOTATION, LABEL, Owner};
+use crate::problem::Problem;
+use crate::request::{BODY, REQUEST};
+use crate::who::{Naming, Person};
+
+/// What a person may say of an object's metadata; everything else is the cluster's.
+const METADATA: [&str; 5] = ["name", "namespace", "labels", "annotations", "resourceVersion"];
+
+/// What others keep there, and a replacement would take away: without its finalizers an environment that is deleted vanishes at once, and
+/// what it made stays.
+const KEPT: [&str; 3] = ["finalizers", "ownerReferences", "generateName"];
+
+/// As the API server answers a document that is out of date.
+const STALE: &str = "the object has been modified. Read its latest version, and apply your \
+                     changes to it.";
+
+/// Creates and changes environments.
+#[derive(Clone)]
+pub(crate) struct Writer {
+    pub(crate) environments: Environments,
+    pub(crate) namespaces: Namespaces,
+    pub(crate) naming: Naming,
+}
+
+impl Writer {
+    /// The namespace of a new environment: the chosen one, or the first where the person may create one.
+    pub(crate) async fn namespace(
+        &self,
+        person: &Person,
+        kind: &Kind,
+        chosen: Option<&str>,
+    ) -> Result<String, Problem> {
+        self.namespaces.choose(&self.environments.access, person, kind, chosen).await
+    }
+
+    /// Whom a request names: the person, or a user that they may act for.
+    pub(crate) async fn named(&self, person: &Person, name: Option<&str>) -> Result<Owner, Problem> {
+        owner::named(&self.naming, &self.environments.access, person, name).await
+    }
+
+    /// Whose it is to be. The label's own words count as well: whoever writes back what they have read names nobody else.
+    pub(crate) async fn owner(&self, person: &Person, named: Option<&str>) -> Result<Owner, Problem> {
+        let own = person.owner();
+        match named {
+            Some(named) if named == own.label() => Ok(own),
+            named => self.named(person, named).await,
+        }
+    }
+}
+
+/// What is written into an environment.
+pub(crate) struct Draft {
+    pub(crate) kind: Kind,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    /// The whole object, without apiVersion and kind.
+    pub(crate) object: Map<String, Value>,
+}
+
+impl Draft {
+    /// From a document as people write it. Its owner is whoever writes, or somebody that they may act for; what is there `before`
+    /// stays whose it is, if anybody's, where the document names no other, and keeps what others wrote into its metadata.
+    pub(crate) async fn of(
+        writer: &Writer,
+        person: &Person,
+        document: Value,
+        before: Option<&DynamicObject>,
+    ) -> Result<Self, Problem> {
+        let kind = writer.environments.catalog.seen().of_document(&document)?;
+        let Value::Object(mut document) = document else {
+            return Err(Problem::field("body", "allowed: an object"));
+        };
+        let metadata = document.remove("metadata").unwrap_or_else(|| json!({}));
+        let mut metadata = checked(metadata, before)?;
+        let text = |key: &str| metadata.get(key).and_then(Value::as_str).map(str::to_owned);
+        let name = text("name").ok_or_else(|| Problem::field("metadata.name", "required"))?;
+        name_fits(&name)?;
+        let namespace = text("namespace");
+        let namespace = writer.namespace(person, &kind, namespace.as_deref()).await?;
+        let version = text("resourceVersion");
+        let named = metadata.get("labels").and_then(|labels| labels[LABEL].as_str()).map(str::to_owned);
+        match before.and_then(|before| kept(before, named.as_deref())) {
+            Some([label, login]) => {
+                keep(&mut metadata, "labels", LABEL, label);
+                keep(&mut metadata, "annotations", ANNOTATION, login);
+            }
+            None => writer.owner(person, named.as_deref()).await?.mark(&mut metadata),
+        }
+        if let Some(before) = before {
+            requested(&mut metadata, before);
+        }
+        metadata.insert("namespace".to_owned(), json!(namespace));
+        let mut object = Map::new();
+        object.insert("metadata".to_owned(), Value::Object(metadata));
+        let mut spec = document.remove("spec").unwrap_or_else(|| json!({}));
+        match before {
+            Some(before) => {
+                rebind(&mut spec, &before.data["spec"]);
+                if let Err(problem) = is_bound_as_before(&spec, &before.data["spec"]) {
+                    // Crossplane may have bound the environment after the document was read.
+                    let is_stale = version.is_some() && version != before.metadata.resource_version;
+                    return Err(if is_stale { Problem::conflict(STALE) } else { problem });
+                }
+            }
+            None => unbind(&mut spec),
+        }
+        name_secret(&kind, &name, &mut spec, before);
+        object.insert("spec".to_owned(), spec);
+        // Status is the function's: whoever sends one back with the rest means nothing by it.
+        let known = ["apiVersion", "kind", "status"];
+        if let Some(field) = document.keys().find(|field| !known.contains(&field.as_str())) {
+            return Err(Problem::field(field, "unknown field; allowed: metadata and spec"));
+        }
+        Ok(Self { kind, namespace, name, object })
+    }
+
+    /// A claim of ours, with these labels and this spec.
+    pub(crate) fn new(kind: Kind, namespace: String, name: String, owner: &Owner, mut spec: Value) -> Self {
+        name_secret(&kind, &name, &mut spec, None);
+        let mut metadata = Map::new();
+        metadata.insert("name".to_owned(), json!(name));
+        metadata.insert("namespace".to_owned(), json!(namespace));
+        owner.mark(&mut metadata);
+        let mut object = Map::new();
+        object.insert("metadata".to_owned(), Value::Object(metadata));
+        object.insert("spec".to_owned(), spec);
+        Self { kind, namespace, name, object }
+    }
+
+    /// Adds a label or an annotation.
+    pub(crate) fn note(&mut self, place: &str, key: &str, value: &str) {
+        if let Some(metadata) = self.object.get_mut("metadata").and_then(Value::as_object_mut) {
+            set(metadata, place, key, value);
+        }
+    }
+
+    /// As the API server takes it.
+    pub(crate) fn document(&self) -> Value {
+        let mut object = self.object.clone();
+        object.insert("apiVersion".to_owned(), json!(self.kind.resource.api_version));
+        object.insert("kind".to_owned(), json!(self.kind.name()));
+        Value::Object(object)
+    }
+
+    fn dynamic(&self) -> Result<DynamicObject, Problem> {
+        serde_json::from_value(self.document()).map_err(|error| Problem::field("metadata", error.to_string()))
+    }
+
+    fn key(&self) -> Key {
+        Key { kind: self.kind.full_name(), namespace: self.namespace.clone(), name: self.name.clone() }
+    }
+
+    /// Creates it.
+    pub(crate) async fn create(
+        &self,
+        environments: &Environments,
+        person: &Person,
+        dry_run: bool,
+    ) -> Result<DynamicObject, Problem> {
+        let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
+        let api = self.kind.api(&environments.clients.of(person)?, Some(&self.namespace));
+        let object = api.create(&params, &self.dynamic()?).await?;
+        if !dry_run {
+            let uid = object.metadata.uid.clone().unwrap_or_default();
+            environments
+                .live
+                .seen(&self.key(), environments.limits.own_write, |entry| {
+                    entry.is_some_and(|entry| entry.view.uid == uid)
+                })
+                .await;
+            told("created", person, &self.key());
+        }
+        Ok(object)
+    }
+
+    /// Puts it in place of what is there, if that is still what the writer has seen.
+    pub(crate) async fn replace(
+        &self,
+        environments: &Environments,
+        person: &Person,
+        dry_run: bool,
+    ) -> Result<DynamicObject, Problem> {
+        if self.object["metadata"]["resourceVersion"].as_str().is_none_or(str::is_empty) {
+            let message = "required: the version that you have read, so that no other change is \
+                           lost";
+            return Err(Problem::field("metadata.resourceVersion", message));
+        }
+        let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
+        let api = self.kind.api(&environments.clients.of(person)?, Some(&self.namespace));
+        let object = api.replace(&self.name, &params, &self.dynamic()?).await?;
+        if !dry_run {
+            told("replaced", person, &self.key());
+        }
+        Ok(object)
+    }
+}
+
+/// Label and annotation of the owner that stays; without them it stays nobody's.
+fn kept<'o>(before: &'o DynamicObject, named: Option<&str>) -> Option<[Option<&'o String>; 2]> {
+    let label = before.metadata.labels.as_ref().and_then(|all| all.get(LABEL));
+    let login = before.metadata.annotations.as_ref().and_then(|all| all.get(ANNOTATION));
+    named.is_none_or(|named| label.is_some_and(|label| label == named)).then_some([label, login])
+}
+
+/// Leaves out what Crossplane has written into the spec of another one: what is new has parts of its own.
+fn unbind(spec: &mut Value) {
+    for (group, field) in BINDINGS {
+        if let Some(place) = spec.pointer_mut(group).and_then(Value::as_object_mut) {
+            place.remove(field);
+        }
+    }
+}
+
+/// What Crossplane has written into the spec, where a document says nothing of it: without it Crossplane would take the claim for a new one,
+/// and make everything a second time.
+fn rebind(spec: &mut Value, before: &Value) {
+    for group in ["", "/crossplane"] {
+        let Some(before) = before.pointer(group).and_then(Value::as_object) else { continue };
+        let bound = before.iter().filter(|(field, _)| WRITTEN.contains(&field.as_str()));
+        for (field, value) in bound {
+            let place = if group.is_empty() { Some(&mut *spec) } else { below(spec, &group[1..]) };
+            if let Some(place) = place.and_then(Value::as_object_mut) {
+                place.entry(field.as_str()).or_insert_with(|| value.clone());
+            }
+        }
+    }
+}
+
+/// The fields of a spec by which Crossplane binds a claim to its composite, and a composite to its resources: the group
+/// that a field is in, as a JSON pointer, and the field.
+const BINDINGS: [(&str, &str); 3] =
+    [("", "resourceRef"), ("", "resourceRefs"), ("/crossplane", "resourceRefs")];
+
+/// Rejects other bindings than the present ones: a claim that is bound to another composite's name takes that composite
+/// over, and a composite deletes the resources that it names. Only Crossplane writes these fields.
+fn is_bound_as_before(spec: &Value, before: &Value) -> Result<(), Problem> {
+    for (group, field) in BINDINGS {
+        let path = format!("{group}/{field}");
+        if spec.pointer(&path).unwrap_or(&Value::Null) != before.pointer(&path).unwrap_or(&Value::Null) {
+            let message = "only Crossplane may change this field. Leave the field out, or keep \
+                           its current \
+                 value.";
+            return Err(Problem::field(&format!("spec{}", path.replace('/', ".")), message));
+        }
+    }
+    Ok(())
+}
+
+/// Rejects a merge patch of a spec that would bind otherwise than `before` does.
+pub(crate) fn keeps_binding(patch: &Value, before: &Value) -> Result<(), Problem> {
+    let mut after = before.clone();
+    merge_patch(&mut after, patch.clone());
+    is_bound_as_before(&after, before)
+}
+
+/// Whether a merge patch of a spec may write a binding.
+pub(crate) fn writes_binding(patch: &Value) -> bool {
+    let group =
+        |(group, field): (&str, &'static str)| group.strip_prefix('/').map_or(field, |_| "crossplane");
+    BINDINGS.into_iter().any(|binding| patch.get(group(binding)).is_some())
+}
+
+/// A group of a spec, made where there is none.
+fn below<'s>(spec: &'s mut Value, group: &str) -> Option<&'s mut Value> {
+    Some(spec.as_object_mut()?.entry(group).or_insert_with(|| json!({})))
+}
+
+/// By which request it was made, where a document does not say it: whoever asks for that request again is told of this one.
+fn requested(metadata: &mut Map<String, Value>, before: &DynamicObject) {
+    let there = &before.metadata;
+    for (place, key, before) in
+        [("labels", REQUEST, &there.labels), ("annotations", BODY, &there.annotations)]
+    {
+        let said = metadata.get(place).is_some_and(|entries| entries.get(key).is_some());
+        if let Some(value) = before.as_ref().and_then(|all| all.get(key)).filter(|_| !said) {
+            set(metadata, place, key, value);
+        }
+    }
+}
+
+/// Names a Secret for the connection details of a claim that names none: the one that it had before, else one that is called like the
+/// claim, so that whoever made it can connect.
+fn name_secret(kind: &Kind, name: &str, spec: &mut Value, before: Option<&DynamicObject>) {
+    let Some(fields) = spec.as_object_mut().filter(|_| !connection_keys(kind).is_empty()) else { return };
+    let empty = |reference: &Value| reference.is_null() || *reference == json!({}) || reference["name"] == "";
+    if fields.get(SECRET).is_none_or(empty) {
+        let before = before.map(|before| &before.data["spec"][SECRET]).filter(|reference| !empty(reference));
+        let reference = before.cloned().unwrap_or_else(|| json!({"name": format!("{name}-conn")}));
+        fields.insert(SECRET.to_owned(), reference);
+    }
+}
+
+fn set(metadata: &mut Map<String, Value>, place: &str, key: &str, value: &str) {
+    let entries = metadata.entry(place).or_insert_with(|| json!({}));
+    if let Some(entries) = entries.as_object_mut() {
+        entries.insert(key.to_owned(), json!(value));
+    }
+}
+
+/// Leaves a label or an annotation as it was, whatever a document says.
+fn keep(metadata: &mut Map<String, Value>, place: &str, key: &str, before: Option<&String>) {
+    if let Some(value) = before {
+        set(metadata, place, key, value);
+    } else if let Some(entries) = metadata.get_mut(place).and_then(Value::as_object_mut) {
+        entries.remove(key);
+    }
+}
+
+/// Deletes an environment: this very one, where its uid is given.
+pub(crate) async fn delete(
+    environments: &Environments,
+    person: &Person,
+    kind: &Kind,
+    (namespace, name): (&str, &str),
+    uid: Option<String>,
+) -> Result<(), Problem> {
+    let params = DeleteParams {
+        // It stays until all that it made is gone.
+        propagation_policy: Some(PropagationPolicy::Foreground),
+        preconditions: uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None }),
+        ..DeleteParams::default()
+    };
+    kind.api(&environments.clients.of(person)?, Some(namespace)).delete(name, &params).await?;
+    let key = Key { kind: kind.full_name(), namespace: namespace.to_owned(), name: name.to_owned() };
+    let patience = environments.limits.own_write;
+    environments.live.seen(&key, patience, |entry| entry.is_none_or(|entry| entry.is_deleting())).await;
+    told("deleted", person, &key);
+    Ok(())
+}
+
+fn told(what: &str, person: &Person, key: &Key) {
+    let (kind, namespace, name) = (&key.kind, &key.namespace, &key.name);
+    tracing::info!(user = person.username(), kind, namespace, name, "{what}");
+}
+
+/// A name that is also one in the cloud: at most 63 characters.
+pub(crate) fn name_fits(text: &str) -> Result<(), Problem> {
+    name("metadata.name", text)?;
+    if text.len() > 63 {
+        let message = format!("found {} characters; allowed: at most 63", text.len());
+        return Err(Problem::field("metadata.name", message));
+    }
+    Ok(())
+}
+
+/// Metadata with nothing in it but what people may say, and what others keep there.
+fn checked(metadata: Value, before: Option<&DynamicObject>) -> Result<Map<String, Value>, Problem> {
+    // What the API server adds comes back with a document that was read before.
+    const IGNORED: [&str; 7] = [
+        "uid",
+        "generation",
+        "creationTimestamp",
+        "managedFields",
+        "finalizers",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ];
+    let Value::Object(mut metadata) = metadata else {
+        return Err(Problem::field("metadata", "allowed: an object"));
+    };
+    let is_ignored = |field: &str| {
+        // What is new has no version yet: the API server fails on one rather than refuse it.
+        IGNORED.contains(&field)
+            || if before.is_some() { KEPT.contains(&field) } else { field == "resourceVersion" }
+    };
+    metadata.retain(|field, _| !is_ignored(field));
+    if let Some(field) = metadata.keys().find(|field| !METADATA.contains(&field.as_str())) {
+        let field = format!("metadata.{field}");
+        return Err(Problem::field(&field, format!("unknown field; allowed: {}", METADATA.join(", "))));
+    }
+    for place in ["labels", "annotations"] {
+        let texts = metadata.get(place).is_none_or(|entries| {
+            entries.as_object().is_some_and(|entries| entries.values().all(Value::is_string))
+        });
+        if !texts {
+            return Err(Problem::field(&format!("metadata.{place}"), "allowed: names with texts"));
+        }
+    }
+    for text in ["name", "namespace", "resourceVersion"] {
+        if metadata.get(text).is_some_and(|value| !value.is_string()) {
+            return Err(Problem::field(&format!("metadata.{text}"), "allowed: a text"));
+        }
+    }
+    let before = before.map(|before| serde_json::to_value(&before.metadata).unwrap_or_default());
+    for field in KEPT {
+        if let Some(value) = before.as_ref().and_then(|before| before.get(field)) {
+            metadata.insert(field.to_owned(), value.clone());
+        }
+    }
+    Ok(metadata)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_is_what_people_may_say() {
+        for (metadata, fits) in [
+            (json!({"name": "a", "labels": {"b": "c"}, "uid": "u", "managedFields": []}), true),
+            (json!({"name": "a", "ownerReferences": []}), false),
+            (json!({"name": 3}), false),
+            (json!({"name": "a", "labels": []}), false),
+            (json!({"name": "a", "labels": {"owner": 3}}), false),
+            (json!([]), false),
+        ] {
+            assert_eq!(checked(metadata.clone(), None).is_ok(), fits, "{metadata}");
+        }
+    }
+}

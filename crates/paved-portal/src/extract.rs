@@ -1,0 +1,170 @@
+//! Reading requests: whatever is wrong with one is told as a problem that names the field.
+
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use bytes::Bytes;
+use paved_client::cluster::Segment;
+use serde::de::DeserializeOwned;
+
+use super::problem::Problem;
+
+/// The largest body, in bytes.
+pub(super) const LARGEST: usize = 1 << 20;
+
+/// A body of JSON.
+pub(super) struct Json<T>(pub(super) T);
+
+/// What stands in the URL after the question mark.
+pub(super) struct Query<T>(pub(super) T);
+
+/// The variable parts of a path.
+pub(super) struct Path<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+    type Rejection = Problem;
+
+    /// Other media types are refused: a form of another site can only send those without being asked first.
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let media_type = request.headers().get(header::CONTENT_TYPE);
+        let media_type =
+            media_type.and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+        let essence = media_type.split(';').next().unwrap_or_default().trim();
+        let is_json = essence == "application/json"
+            || (essence.starts_with("application/") && essence.ends_with("+json"));
+        if !is_json {
+            let detail = format!("content-type: found {essence:?}; allowed: application/json");
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+        }
+        let bytes = Bytes::from_request(request, state).await.map_err(|error| unreadable(&error))?;
+        Ok(Self(json(&bytes)?))
+    }
+}
+
+/// A message of serde's from where it says what was expected, if it does: before that it says what was found. The last such words are its
+/// own, as what was found may hold some too.
+fn without_value(message: &str) -> String {
+    let names_value = message.starts_with("invalid ") || message.starts_with("unknown variant ");
+    let expected = message.rsplit_once(", expected ").filter(|_| names_value);
+    expected.map_or_else(|| message.to_owned(), |(_, expected)| format!("expected {expected}"))
+}
+
+fn unreadable(rejection: &BytesRejection) -> Problem {
+    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        return too_large();
+    }
+    Problem::new(StatusCode::BAD_REQUEST, "The body is incomplete.")
+}
+
+/// The body is larger than anything that the portal reads.
+pub(super) fn too_large() -> Problem {
+    Problem::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        format!(
+            "body: too large; allowed: at most \
+             {LARGEST} bytes"
+        ),
+    )
+}
+
+/// Reads JSON; a mistake names the field.
+pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let (path, cause) = (error.path().to_string(), error.into_inner());
+        // What was found may be a secret: only where it is and what is allowed are told.
+        if cause.classify() != serde_json::error::Category::Data {
+            let message = format!("is not valid JSON at line {}, column {}", cause.line(), cause.column());
+            return Problem::field("body", message);
+        }
+        Problem::field(if path == "." { "body" } else { &path }, without_value(&cause.to_string()))
+    })?;
+    reader.end().map_err(|_| {
+        Problem::field(
+            "body",
+            "has more than one JSON value; allowed: one \
+             object",
+        )
+    })?;
+    Ok(value)
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = axum::extract::Query::<T>::from_request_parts(parts, state).await;
+        read.map(|axum::extract::Query(value)| Self(value))
+            .map_err(|error| Problem::field("query", error.body_text()))
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
+        read.map(|axum::extract::Path(value)| Self(value)).map_err(|_| Problem::not_found("Page not found."))
+    }
+}
+
+/// A path of the portal's API: `/api/v1/` with these segments below it.
+pub(super) fn location(segments: &[&str]) -> Result<String, Problem> {
+    let checked: Result<Vec<Segment>, _> = segments.iter().map(|text| Segment::of(text)).collect();
+    let checked = checked.map_err(|error| Problem::bad_request(error.to_string()))?;
+    let texts: Vec<&str> = checked.iter().map(Segment::as_str).collect();
+    Ok(format!("/api/v1/{}", texts.join("/")))
+}
+
+/// A name of Kubernetes in a path. Anything else could reach another path of the API server.
+pub(super) fn name<'t>(field: &str, text: &'t str) -> Result<&'t str, Problem> {
+    let edge = |letter: Option<char>| {
+        letter.is_some_and(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
+    };
+    let inner =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-.".contains(letter);
+    let fits = edge(text.chars().next()) && edge(text.chars().last()) && text.len() <= 253;
+    if fits && text.chars().all(inner) && !text.contains("..") {
+        return Ok(text);
+    }
+    let message = format!("found {text:?}; allowed: lowercase letters, digits, hyphens and dots");
+    Err(Problem::field(field, message))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_leave_its_place_in_a_path() {
+        for text in ["a", "ada-1", "a.b"] {
+            assert!(name("name", text).is_ok(), "{text}");
+        }
+        for text in
+            ["", "..", "a/b", "../secrets/x", "a?watch=1", "a%2fb", "A", "-a", "a-", "a..b", "a\n", "a#b"]
+        {
+            assert!(name("name", text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_in_a_body_names_the_field_and_shows_no_value() {
+        #[derive(Debug, serde::Deserialize)]
+        #[allow(dead_code)]
+        struct Body {
+            replicas: u32,
+        }
+        for found in [r#"{"hunter2": 1}"#, r#""hunter2""#, r#"", expected hunter2""#, "[\"hunter2\"]"] {
+            let told = json::<Body>(format!("{{\"replicas\": {found}}}").as_bytes()).unwrap_err();
+            let detail = told.detail();
+            assert!(detail.starts_with("replicas: expected u32") && !detail.contains("hunter2"), "{detail}");
+        }
+        for broken in [&b"{"[..], b"{bad", b"{\"replicas\": x"] {
+            let detail = json::<Body>(broken).unwrap_err().detail().to_owned();
+            assert!(detail.starts_with("body: is not valid JSON at line 1, column "), "{detail}");
+        }
+        assert!(json::<Body>(b"{\"replicas\": 1} x").is_err());
+    }
+}

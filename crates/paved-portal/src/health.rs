@@ -1,0 +1,76 @@
+//! Whether the portal lives, and whether it can answer.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use super::kinds::Catalog;
+use super::limits::Limits;
+use super::live::Live;
+use super::metrics::Metrics;
+use super::problem::{Problem, Refusals};
+use super::session::{Revoked, Sessions};
+
+/// The state of the watches and of the sessions.
+#[derive(Clone)]
+pub(super) struct Health {
+    pub(super) live: Arc<Live>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) sessions: Option<Arc<Sessions>>,
+    pub(super) limits: Limits,
+}
+
+impl Health {
+    /// What is missing, so that requests cannot be answered as they should.
+    fn missing(&self) -> Vec<String> {
+        let mut missing: Vec<String> =
+            self.live.unsynced().into_iter().map(|kind| format!("the watch of {kind}")).collect();
+        if !self.catalog.seen().is_known() {
+            missing.push("the cluster's kinds".to_owned());
+        } else if missing.is_empty() && self.live.seen_whole().is_err() {
+            // Between two steps of the watch: it is ready when it answers.
+            missing.push("a first look at what there is".to_owned());
+        }
+        let away = self.limits.interrupted_portal;
+        if self.live.unseen() > away {
+            missing.push("the API server's watches".to_owned());
+        }
+        let unheard = |revoked: &Revoked| !revoked.is_known() || revoked.unheard() > away;
+        if self.sessions.as_ref().is_some_and(|sessions| unheard(&sessions.revoked)) {
+            missing.push("the sessions that were ended".to_owned());
+        }
+        missing
+    }
+}
+
+/// Returns 200 while the process runs.
+#[utoipa::path(get, path = "/healthz", operation_id = "isAlive", tag = "operations",
+    responses((status = 200, description = "The process runs.", body = String, content_type = "text/plain")))]
+pub(super) async fn alive() -> &'static str {
+    "ok\n"
+}
+
+/// Returns 200 when all kinds are loaded and the cluster is reachable.
+#[utoipa::path(get, path = "/readyz", operation_id = "isReady", tag = "operations",
+    responses((status = 200, description = "The portal is ready.", body = String, content_type = "text/plain"), Refusals))]
+pub(super) async fn ready(State(health): State<Health>) -> Result<&'static str, Problem> {
+    let missing = health.missing();
+    if missing.is_empty() {
+        return Ok("ok\n");
+    }
+    Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, format!("Missing: {}.", missing.join(", "))))
+}
+
+/// Metrics for Prometheus, in OpenMetrics.
+#[utoipa::path(get, path = "/metrics", operation_id = "getMetrics", tag = "operations",
+    responses((status = 200, description = "The metrics.", body = String, content_type = "application/openmetrics-text"), Refusals))]
+pub(super) async fn metrics(State(metrics): State<Arc<Metrics>>) -> Result<Response, Problem> {
+    let text = metrics.text().map_err(|error| {
+        tracing::error!(%error, "metrics cannot be written");
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "The metrics could not be written.")
+    })?;
+    let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, media_type)], text).into_response())
+}

@@ -1,0 +1,193 @@
+//! The kinds that this cluster makes, as it says itself, and what each is described by.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use function_paved_road::apis::{APIS, AnyApi, Flavour};
+use kube::api::{DynamicObject, ListParams};
+use kube::core::ApiResource;
+use paved_client::Failure;
+use paved_client::cluster::{Api, Kind, Kinds, is_denied};
+use serde_json::Value;
+
+use super::clients::Clients;
+use super::problem::Problem;
+
+/// What the cluster said last.
+pub(super) struct Catalog {
+    clients: Clients,
+    /// The only namespace that is looked at, where there is one.
+    only: Option<String>,
+    seen: RwLock<Arc<Seen>>,
+}
+
+/// Kinds, and the schemas of their XRDs by the full name of the kind.
+#[derive(Default)]
+pub(super) struct Seen {
+    kinds: Option<Kinds>,
+    schemas: BTreeMap<String, Value>,
+}
+
+impl Catalog {
+    pub(super) fn new(clients: Clients, only: Option<String>) -> Self {
+        Self { clients, only, seen: RwLock::default() }
+    }
+
+    /// What the cluster said last.
+    pub(super) fn seen(&self) -> Arc<Seen> {
+        Arc::clone(&self.seen.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Asks the cluster.
+    pub(super) async fn look(&self) -> Result<Arc<Seen>, Failure> {
+        let cluster = self.clients.own();
+        let kinds = Kinds::ask(&cluster).await?;
+        if let Some(kind) = self.left_out(&kinds).await {
+            return Err(Failure::NoAccess {
+                message: format!("{} does not list {kind}, but has not reported its removal", cluster.server),
+                check: "whether the API server has just been started".to_owned(),
+            });
+        }
+        let schemas = match definitions(&self.clients).await {
+            Ok(definitions) => schemas(&kinds, &definitions),
+            Err(error) => {
+                tracing::warn!(error = %error, "the XRDs cannot be read: kinds keep the schemas that were read last");
+                self.seen().schemas.clone()
+            }
+        };
+        let seen = Arc::new(Seen { kinds: Some(kinds), schemas });
+        *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&seen);
+        Ok(seen)
+    }
+
+    /// A kind that was there, is not in this list of the cluster's, and may be there all the same: an API server that has just been
+    /// started lists a group only once it knows it. A 404 alone says that a kind is gone; one that the portal may not list is as good as
+    /// gone to it.
+    async fn left_out(&self, kinds: &Kinds) -> Option<String> {
+        let client = self.clients.own().client;
+        for kind in self.seen().all() {
+            let name = kind.full_name();
+            if kinds.all().iter().any(|one| one.full_name() == name) {
+                continue;
+            }
+            match kind.api(&client, self.only.as_deref()).list(&ListParams::default().limit(1)).await {
+                Err(error) if is_denied(&error) => {}
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                _ => return Some(name),
+            }
+        }
+        None
+    }
+}
+
+impl Seen {
+    /// Whether the cluster has said anything yet.
+    pub(super) fn is_known(&self) -> bool {
+        self.kinds.is_some()
+    }
+
+    /// All kinds.
+    pub(super) fn all(&self) -> &[Kind] {
+        self.kinds.as_ref().map_or(&[], Kinds::all)
+    }
+
+    /// The schema of a kind, as its XRD has it.
+    pub(super) fn schema(&self, kind: &Kind) -> Option<&Value> {
+        self.schemas.get(&kind.full_name())
+    }
+
+    /// The one kind that a text names.
+    pub(super) fn called(&self, text: &str) -> Result<Kind, Problem> {
+        let kinds = self.kinds.as_ref().ok_or_else(unknown)?;
+        let mut found = kinds.called(text).map_err(|failure| Problem::not_found(failure.to_string()))?;
+        if found.len() > 1 {
+            let names: Vec<String> = found.iter().map(|kind| kind.full_name().to_lowercase()).collect();
+            return Err(Problem::bad_request(format!(
+                "{text} is the name of several kinds: use {}",
+                names.join(" or ")
+            )));
+        }
+        Ok(found.remove(0))
+    }
+
+    /// The kind of a document.
+    pub(super) fn of_document(&self, document: &Value) -> Result<Kind, Problem> {
+        let kinds = self.kinds.as_ref().ok_or_else(unknown)?;
+        let text = |key: &str| document[key].as_str().unwrap_or_default();
+        if text("apiVersion").is_empty() && !text("kind").is_empty() {
+            return self.called(text("kind")).map_err(|problem| Problem::field("kind", problem.detail()));
+        }
+        let found = kinds.of_document(text("apiVersion"), text("kind"));
+        found.cloned().map_err(|(field, message)| Problem::field(field, message))
+    }
+
+    /// Whatever kinds an API of ours has here: claims first.
+    pub(super) fn of_api(&self, api: &'static dyn AnyApi) -> Vec<Kind> {
+        let name = api.info().composite.kind;
+        let is_it = |kind: &&Kind| kind.paved_api().is_some_and(|one| one.info().composite.kind == name);
+        let mut kinds: Vec<Kind> = self.all().iter().filter(is_it).cloned().collect();
+        kinds.sort_by_key(|kind| !is_claim(kind));
+        kinds
+    }
+
+    /// The kinds of workspace that the cluster has: claims first.
+    pub(super) fn workspaces(&self) -> Vec<Kind> {
+        api(WORKSPACE).map(|api| self.of_api(api)).unwrap_or_default()
+    }
+}
+
+/// The kind of claim that asks for a workspace.
+const WORKSPACE: &str = "GpuDevWorkspaceClaim";
+
+fn unknown() -> Problem {
+    Problem::new(
+        http::StatusCode::SERVICE_UNAVAILABLE,
+        "The portal is still loading the cluster's kinds. Try again in a moment.",
+    )
+}
+
+/// Whether people apply a kind as a claim, whose connection details go to a Secret that it names.
+pub(super) fn is_claim(kind: &Kind) -> bool {
+    kind.flavour() == Flavour::Claims
+}
+
+/// The field of a claim's spec that names the Secret for its connection details. Core adds it to claims: no XRD has it.
+pub(super) const SECRET: &str = "writeConnectionSecretToRef";
+
+/// Keys of the connection details that go to a Secret which the kind's objects name: claims do, and some have no details.
+pub(super) fn connection_keys(kind: &Kind) -> &'static [&'static str] {
+    let api = kind.paved_api().filter(|_| is_claim(kind));
+    api.map(|api| api.info().connection_keys).unwrap_or_default()
+}
+
+/// The API that has a claim of this kind.
+pub(super) fn api(claim: &str) -> Option<&'static dyn AnyApi> {
+    APIS.iter().copied().find(|api| api.info().claim.kind == claim)
+}
+
+async fn definitions(clients: &Clients) -> kube::Result<Vec<DynamicObject>> {
+    let resource = ApiResource {
+        group: "apiextensions.crossplane.io".to_owned(),
+        version: "v1".to_owned(),
+        api_version: "apiextensions.crossplane.io/v1".to_owned(),
+        kind: "CompositeResourceDefinition".to_owned(),
+        plural: "compositeresourcedefinitions".to_owned(),
+    };
+    let api = Api::of(&clients.own().client, None, &resource);
+    Ok(api.list(&ListParams::default()).await?.items)
+}
+
+/// The schema that each kind's XRD gives for the version that is served.
+fn schemas(kinds: &Kinds, definitions: &[DynamicObject]) -> BTreeMap<String, Value> {
+    let of = |kind: &Kind| {
+        let defines = |definition: &&DynamicObject| {
+            let spec = &definition.data["spec"];
+            let named = |names: &str| spec[names]["kind"] == kind.name();
+            spec["group"] == kind.resource.group.as_str() && (named("claimNames") || named("names"))
+        };
+        let versions = definitions.iter().find(defines)?.data["spec"]["versions"].as_array()?;
+        let version = versions.iter().find(|version| version["name"] == kind.resource.version.as_str())?;
+        Some((kind.full_name(), version["schema"]["openAPIV3Schema"].clone()))
+    };
+    kinds.all().iter().filter_map(of).filter(|(_, schema)| schema.is_object()).collect()
+}

@@ -1,0 +1,299 @@
+//! The server of `paved portal`: environments for people who never write YAML. It keeps no state and holds little power of its own: it reads under
+//! its own role, shows each person what the API server says they may see, and writes under their rights.
+
+mod access;
+mod acting;
+mod address;
+mod answer;
+mod answers;
+mod api;
+mod bearer;
+mod clients;
+mod config;
+mod extract;
+mod failure;
+mod flags;
+mod health;
+mod kinds;
+mod layers;
+mod limits;
+mod live;
+mod metrics;
+mod namespace;
+mod oidc;
+mod openapi;
+mod origin;
+mod owner;
+mod pages;
+mod parts;
+mod problem;
+mod request;
+mod serve;
+mod session;
+mod shapes;
+mod sign_in;
+mod signed_in;
+mod streams;
+mod template;
+mod who;
+
+use std::io::IsTerminal as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use kube::config::AuthInfo;
+use paved_client::cluster::{self, Cluster, configure};
+use tokio::task::JoinSet;
+use tracing::subscriber::DefaultGuard;
+use tracing::{Level, Subscriber};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use url::Url;
+
+use access::Access;
+use acting::Acting;
+use api::Preview;
+use bearer::Bearers;
+use clients::Clients;
+use config::{Auth, Config};
+use kinds::Catalog;
+use live::Live;
+use metrics::Metrics;
+use namespace::Namespaces;
+use oidc::Provider;
+use origin::Origins;
+use serve::{Listener, signalled};
+use session::{Revoked, Sessions};
+use streams::Streams;
+use who::Naming;
+
+pub use failure::Failure;
+pub use flags::Flags;
+pub use limits::Limits;
+/// Where a log of the caller's is written.
+pub use tracing_subscriber::fmt::MakeWriter;
+
+/// Everything that requests share. What is remembered of a person is remembered under that person's key. Clones share it too; a
+/// handler takes the parts that it needs.
+#[derive(Clone)]
+struct Portal {
+    config: Arc<Config>,
+    limits: Limits,
+    /// The only namespace that is watched, where the rights of the kubeconfig's user end there.
+    only: Option<String>,
+    public_url: Url,
+    origins: Arc<Origins>,
+    clients: Clients,
+    catalog: Arc<Catalog>,
+    access: Arc<Access>,
+    acting: Arc<Acting>,
+    naming: Naming,
+    bearers: Arc<Bearers>,
+    namespaces: Namespaces,
+    live: Arc<Live>,
+    streams: Arc<Streams>,
+    /// The OpenID provider and the sessions, unless everybody is the kubeconfig's own user.
+    oidc: Option<(Arc<Provider>, Arc<Sessions>)>,
+    preview: Arc<Preview>,
+    metrics: Arc<Metrics>,
+}
+
+/// The `OpenAPI` description of the portal's API, as JSON.
+pub fn description() -> Result<String, serde_json::Error> {
+    openapi::description().to_pretty_json()
+}
+
+/// Serves until a signal comes.
+pub async fn run(flags: &Flags, access: &cluster::Access) -> Result<(), Failure> {
+    let config = Config::of(flags)?;
+    log(config.level);
+    Server::bind(config, access, Limits::default()).await?.run(signalled()).await
+}
+
+/// A portal that listens on its address: what `paved portal` runs.
+pub struct Server {
+    listener: Listener,
+    portal: Portal,
+    /// The log of this thread, for as long as the server lives.
+    log: Option<DefaultGuard>,
+}
+
+impl Server {
+    /// A portal with the flags of `paved portal`, and with limits and a log of the caller's. The log
+    /// has the lines of this thread, so the portal has to run on one thread.
+    pub async fn start(
+        flags: &Flags,
+        access: &cluster::Access,
+        limits: Limits,
+        log: impl for<'w> MakeWriter<'w> + Send + Sync + 'static,
+    ) -> Result<Self, Failure> {
+        let config = Config::of(flags)?;
+        let guard = lines(config.level, log).set_default();
+        let server = Self::bind(config, access, limits).await?;
+        Ok(Self { log: Some(guard), ..server })
+    }
+
+    async fn bind(config: Config, access: &cluster::Access, limits: Limits) -> Result<Self, Failure> {
+        if access.impersonate.is_some() && matches!(config.auth, Auth::Oidc(_)) {
+            return Err(Failure::Usage(
+                "--as: not allowed, because the portal acts as the signed-in user. Remove the flag"
+                    .to_owned(),
+            ));
+        }
+        config.warn();
+        // Several crates bring a provider of their own: this one is meant.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let mut kubernetes = configure(access).await?;
+        // Clients get an error at once, and may ask again. Watches retry by themselves.
+        kubernetes.default_retry = false;
+        if matches!(config.auth, Auth::Oidc(_)) {
+            not_impersonating(&kubernetes.auth_info)?;
+        }
+        let cluster = Cluster::of(kubernetes.clone(), access)?;
+        let clients =
+            Clients::new(&cluster, kubernetes).map_err(|error| cluster.explain(&error, "connect"))?;
+        let only = access.namespace.clone().filter(|_| matches!(config.auth, Auth::None));
+        let listener = Listener::bind(&config).await?;
+        let portal = Portal::new(config, limits, only, clients, listener.url())?;
+        Ok(Self { listener, portal, log: None })
+    }
+
+    /// The address that it listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.listener.address()
+    }
+
+    /// Serves until `stop` is done. Then streams and requests end. An error is what `paved portal`
+    /// prints.
+    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), String> {
+        self.run(stop).await.map_err(|failure| failure.to_string())
+    }
+
+    async fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), Failure> {
+        let _background = self.portal.follow();
+        let _log = self.log;
+        self.listener.serve(self.portal, stop).await
+    }
+}
+
+/// Rejects a kubeconfig whose user impersonates somebody. The client would add those headers to the ones of
+/// the person who is signed in, and the API server would take all groups together.
+fn not_impersonating(user: &AuthInfo) -> Result<(), Failure> {
+    let fields = [
+        ("as", user.impersonate.is_some()),
+        ("as-uid", user.impersonate_uid.is_some()),
+        ("as-groups", user.impersonate_groups.is_some()),
+        ("as-user-extra", user.impersonate_user_extra.is_some()),
+    ];
+    let found: Vec<&str> = fields.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "the kubeconfig's user has {}. With --auth oidc, the portal acts as the signed-in user. \
+         Remove the setting",
+        found.join(", ")
+    )))
+}
+
+/// The log's target of what has to stand in it, whatever its level is.
+const AUDIT: &str = "audit";
+
+/// Logs to standard error: JSON lines, or text on a terminal.
+fn log(level: Level) {
+    // A program has one log: where a test runs the portal twice in one process, the first one's stays.
+    let _ = if std::io::stderr().is_terminal() {
+        let text = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+        tracing_subscriber::registry().with(logged(level)).with(text).try_init()
+    } else {
+        lines(level, std::io::stderr).try_init()
+    };
+}
+
+/// A log of JSON lines. The value of a header, a query or a body is never in it.
+fn lines(
+    level: Level,
+    writer: impl for<'w> MakeWriter<'w> + Send + Sync + 'static,
+) -> impl Subscriber + Send + Sync {
+    let lines = tracing_subscriber::fmt::layer().with_writer(writer).json();
+    let lines = lines.flatten_event(true).with_span_list(false);
+    tracing_subscriber::registry().with(logged(level)).with(lines)
+}
+
+/// What is logged. The Kubernetes client logs responses that it cannot read, whatever they contain,
+/// and the portal itself logs the errors of watches.
+fn logged(level: Level) -> Targets {
+    let all = Targets::new().with_default(level).with_target(AUDIT, Level::INFO);
+    all.with_target("kube_client", Level::ERROR).with_target("kube_runtime", Level::ERROR)
+}
+
+impl Portal {
+    fn new(
+        config: Config,
+        limits: Limits,
+        only: Option<String>,
+        clients: Clients,
+        listening: Url,
+    ) -> Result<Self, Failure> {
+        let public_url = config.public_url.clone().unwrap_or(listening);
+        let own = clients.own();
+        let oidc = match &config.auth {
+            Auth::None => None,
+            Auth::Oidc(oidc) => {
+                let sessions = Sessions::new(oidc, config.public_url.as_ref(), Revoked::of(&own));
+                Some((Arc::new(Provider::new(oidc, &public_url, &limits)?), Arc::new(sessions)))
+            }
+        };
+        let catalog = Arc::new(Catalog::new(clients.clone(), only.clone()));
+        let access = Arc::new(Access::new(clients.clone(), Arc::clone(&catalog), &limits));
+        let live =
+            Arc::new(Live::new(owner::unique(4).map_err(|why| Failure::Usage(why.detail().to_owned()))?));
+        let streams = Arc::new(Streams::new(&limits));
+        let naming = config.auth.naming();
+        // Where the portal's own keys lie, nobody who signs in has anything to make.
+        let fallback = Some(own.namespace).filter(|_| matches!(config.auth, Auth::None));
+        Ok(Self {
+            metrics: Arc::new(Metrics::new(&access, &live, &streams)),
+            origins: Arc::new(Origins::of(&config, &public_url)),
+            catalog,
+            bearers: Arc::new(Bearers::new(clients.clone(), naming.clone(), &limits)),
+            naming,
+            namespaces: Namespaces::new(config.template.clone(), fallback),
+            preview: Arc::default(),
+            config: Arc::new(config),
+            limits,
+            only,
+            public_url,
+            clients,
+            access,
+            acting: Arc::default(),
+            live,
+            streams,
+            oidc,
+        })
+    }
+
+    /// Everything that goes on beside requests, for as long as the answer is held.
+    fn follow(&self) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        let cluster = self.clients.own();
+        tasks.spawn(live::follow(
+            cluster.clone(),
+            self.only.clone(),
+            Arc::clone(&self.catalog),
+            Arc::clone(&self.live),
+            self.limits.kinds,
+        ));
+        tasks.spawn(live::follow_deletions(cluster, Arc::clone(&self.live), self.limits));
+        if let Some(sessions) = self.sessions() {
+            let prune = self.limits.ended_sessions;
+            tasks.spawn(async move { sessions.revoked.follow(prune).await });
+        }
+        tasks
+    }
+
+    fn sessions(&self) -> Option<Arc<Sessions>> {
+        self.oidc.as_ref().map(|(_, sessions)| Arc::clone(sessions))
+    }
+}

@@ -1,0 +1,268 @@
+//! One reader of changes: it sees what the person may see, and nothing of what they may not.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::http::StatusCode;
+use tokio::sync::broadcast;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::known::{Id, Known};
+use super::store::{Live, Start};
+use super::{Action, Change, Entry};
+use crate::access::Access;
+use crate::kinds::Catalog;
+use crate::limits::Limits;
+use crate::problem::Problem;
+use crate::session::Sessions;
+use crate::streams::{End, Slot, Streams};
+use crate::who::Person;
+
+/// How many namespaces in which nothing is any more a reader that comes back may cost a question each.
+const ASIDE: usize = 32;
+
+/// The changes of the cluster, and the permissions and sessions that decide who reads them.
+#[derive(Clone)]
+pub(crate) struct Feed {
+    pub(crate) live: Arc<Live>,
+    pub(crate) streams: Arc<Streams>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) sessions: Option<Arc<Sessions>>,
+    pub(crate) limits: Limits,
+}
+
+/// A reader.
+pub(crate) struct Reader {
+    feed: Feed,
+    person: Arc<Person>,
+    changes: broadcast::Receiver<Arc<Change>>,
+    /// What is still to be told.
+    queue: VecDeque<Next>,
+    /// Where whoever reads stands.
+    id: Id,
+    /// What the person may see: the answer for each kind and namespace, and when it was given.
+    sees: HashMap<(String, String), (bool, Instant)>,
+    beat: tokio::time::Interval,
+    /// Whether what is old is to be asked again.
+    due: bool,
+    _slot: Slot,
+}
+
+/// What comes next.
+pub(crate) enum Next {
+    /// Everything follows that there is, so many: what was known before is void.
+    Snapshot(usize),
+    /// One of those.
+    Present(Arc<Entry>),
+    /// That was everything; changes follow.
+    Synced,
+    Change(Arc<Change>),
+    /// The line still stands.
+    Beat,
+    End(End),
+}
+
+impl Reader {
+    /// Begins with everything, or with what was missed since the event of this id, whichever replica told it.
+    pub(crate) async fn new(feed: &Feed, person: &Arc<Person>, last: Option<&str>) -> Result<Self, Problem> {
+        feed.live.seen_whole()?;
+        let slot = feed.streams.take(person)?;
+        if feed.live.unseen() > feed.limits.interrupted_streams {
+            return Err(Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The Kubernetes API does not respond.",
+            ));
+        }
+        let mut beat = interval(feed.limits.heartbeat);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        beat.reset();
+        let last = last.and_then(Id::read);
+        let Start { entries, backlog, changes } = feed.live.start(last.is_some());
+        let mut reader = Self {
+            feed: feed.clone(),
+            person: Arc::clone(person),
+            changes,
+            queue: VecDeque::new(),
+            id: Id::first(&feed.live.epoch, Known::default()),
+            sees: HashMap::new(),
+            beat,
+            due: false,
+            _slot: slot,
+        };
+        feed.access.ask_ahead(person, entries.iter().map(|entry| entry.place())).await?;
+        let mut visible: Vec<Arc<Entry>> = Vec::new();
+        for beside in entries.chunk_by(|one, next| one.key.place() == next.key.place()) {
+            if reader.may_see(&beside[0]).await? {
+                visible.extend_from_slice(beside);
+            }
+        }
+        let now = visible.iter().fold(Known::default(), |known, entry| known.with(entry.known));
+        let sees = reader.sees.clone();
+        let missed = match &last {
+            Some(id) => reader.missed(id.known, now, &backlog).await,
+            None => None,
+        };
+        if let (Some(id), Some(missed)) = (last, missed) {
+            reader.id = id;
+            reader.queue.extend(missed.into_iter().map(Next::Change));
+        } else {
+            // What was asked about on a way back that leads nowhere is nothing to keep watch of.
+            reader.sees = sees;
+            reader.id = Id::first(&feed.live.epoch, now);
+            reader.queue.push_back(Next::Snapshot(visible.len()));
+            reader.queue.extend(visible.into_iter().map(Next::Present));
+        }
+        reader.queue.push_back(Next::Synced);
+        Ok(reader)
+    }
+
+    /// What leads from what somebody knows to what there is now of what they may see: changes are taken back, one after the other, until
+    /// that is all there was. Nothing where it never was, as far as is remembered: they have been away for too long, could see something
+    /// else then, or the other replica has heard of changes of several kinds in another order just then. Nor where it takes too many
+    /// questions what they may see of it, or one is not answered: they are told everything, which takes none.
+    async fn missed(
+        &mut self,
+        known: Known,
+        now: Known,
+        backlog: &[Arc<Change>],
+    ) -> Option<VecDeque<Arc<Change>>> {
+        let most = self.sees.len() + ASIDE;
+        let (mut there, mut missed) = (now, VecDeque::new());
+        let mut earlier = backlog.iter().rev();
+        while there != known {
+            let change = earlier.next()?;
+            if self.may_see(&change.entry).await.ok()? {
+                there = there.without(change.step);
+                missed.push_front(Arc::clone(change));
+            }
+            if self.sees.len() > most {
+                return None;
+            }
+        }
+        Some(missed)
+    }
+
+    /// The id of an event that says where whoever reads it stands.
+    pub(crate) fn id(&self) -> String {
+        self.id.to_string()
+    }
+
+    async fn may_see(&mut self, entry: &Entry) -> Result<bool, Problem> {
+        let place = (entry.key.kind.clone(), entry.key.namespace.clone());
+        if let Some((sees, _)) = self.sees.get(&place) {
+            return Ok(*sees);
+        }
+        let sees = self.feed.access.sees(&self.person, &entry.kind, &entry.key.namespace).await?;
+        self.sees.insert(place, (sees, Instant::now()));
+        Ok(sees)
+    }
+
+    /// Asks again for whatever is old, until something is not answered; what has changed, or cannot be asked for too long, ends the
+    /// stream. So does it where no change would be seen: whoever reads would take what they have for how things stand.
+    async fn look_again(&mut self) -> Option<End> {
+        let limits = &self.feed.limits;
+        if self.feed.live.unseen() > limits.interrupted_streams {
+            return Some(End::Unavailable);
+        }
+        let seen = self.feed.catalog.seen();
+        let named: HashMap<_, _> = seen.all().iter().map(|kind| (kind.full_name(), kind)).collect();
+        let old = self.sees.iter().filter(|(_, (_, since))| since.elapsed() >= limits.access);
+        let old: Vec<_> =
+            old.filter_map(|(place, answer)| Some((*named.get(&place.0)?, place.clone(), *answer))).collect();
+        // What is not answered now would not be for the others either: they wait for the next beat.
+        let places = old.iter().map(|(kind, place, _)| (*kind, place.1.as_str()));
+        if let Err(problem) = self.feed.access.ask_ahead(&self.person, places).await {
+            return old.iter().find_map(|(.., (_, since))| without_answer(&problem, *since, limits));
+        }
+        for (kind, place, (before, since)) in old {
+            match self.feed.access.sees(&self.person, kind, &place.1).await {
+                Ok(now) if now != before => return Some(End::AccessChanged),
+                Ok(now) => drop(self.sees.insert(place, (now, Instant::now()))),
+                Err(problem) => return without_answer(&problem, since, limits),
+            }
+        }
+        None
+    }
+
+    /// Waits for what comes next. Nothing is lost where the wait is given up. That the stream ends is heard at once, whatever the API
+    /// server is asked meanwhile and does not answer.
+    pub(crate) async fn next(&mut self) -> Next {
+        let (feed, person) = (self.feed.clone(), Arc::clone(&self.person));
+        let revoked = feed.sessions.as_ref().map(|sessions| &sessions.revoked);
+        tokio::select! {
+            biased;
+            end = feed.streams.ended(revoked, &person) => Next::End(end),
+            next = self.step() => next,
+        }
+    }
+
+    /// The same, where nothing ends the stream from outside.
+    async fn step(&mut self) -> Next {
+        loop {
+            if let Some(next) = self.queued().await {
+                return next;
+            }
+            if self.due {
+                let end = self.look_again().await;
+                self.due = false;
+                if let Some(end) = end {
+                    return Next::End(end);
+                }
+            }
+            tokio::select! {
+                biased;
+                _ = self.beat.tick() => {
+                    // The line stands, however long the answers take.
+                    self.due = true;
+                    return Next::Beat;
+                }
+                change = self.changes.recv() => match change {
+                    Ok(change) => self.queue.push_back(Next::Change(change)),
+                    Err(broadcast::error::RecvError::Lagged(_)) => return Next::End(End::Slow),
+                    Err(broadcast::error::RecvError::Closed) => return Next::End(End::Shutdown),
+                },
+            }
+        }
+    }
+
+    /// What waits already. A change leaves the queue only once it is known whether the person may see it.
+    async fn queued(&mut self) -> Option<Next> {
+        while let Some(next) = self.queue.front() {
+            let Next::Change(change) = next else { return self.queue.pop_front() };
+            let change = Arc::clone(change);
+            // Answers that are too old are renewed with the next beat, which comes sooner than they spoil.
+            let sees = self.may_see(&change.entry).await;
+            self.queue.pop_front();
+            match sees {
+                Ok(true) => {
+                    self.id.go_on(change.step);
+                    return Some(Next::Change(change));
+                }
+                Ok(false) => {}
+                Err(_) => return Some(Next::End(End::Unavailable)),
+            }
+        }
+        None
+    }
+}
+
+/// Whether a stream ends, of which nobody says what it may see since then.
+fn without_answer(problem: &Problem, since: Instant, limits: &Limits) -> Option<End> {
+    if problem.status() == 401 {
+        return Some(End::Expired);
+    }
+    (since.elapsed() > limits.stale_access).then_some(End::Unavailable)
+}
+
+impl Action {
+    /// In the words of a watch of Kubernetes.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+        }
+    }
+}

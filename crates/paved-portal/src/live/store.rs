@@ -1,0 +1,355 @@
+//! What the watches have seen last, and what has changed since.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use kube::api::DynamicObject;
+use paved_client::cluster::Kind;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use serde_json::Value;
+use tokio::sync::{broadcast, watch};
+use tokio::time::timeout;
+
+use super::known::Known;
+use super::{Left, View};
+use crate::problem::Problem;
+
+/// How many changes a reader may be behind before it is dropped.
+const BEHIND: usize = 1024;
+
+/// How many changes are remembered for readers that come back; whoever was away for longer gets everything anew.
+const BACKLOG: usize = 4096;
+
+/// How much they may hold in all, in bytes of JSON.
+const REMEMBERED: usize = 32 << 20;
+
+/// What tells an environment from every other one that is there at the same time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    /// `Kind.group`
+    pub(crate) kind: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// An environment.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: Key,
+    pub(crate) kind: Arc<Kind>,
+    /// As clients see it.
+    pub(crate) view: View,
+    pub(crate) spec: Value,
+    /// The view as JSON, serialized once for all readers.
+    pub(crate) text: String,
+    /// The same in a number.
+    pub(super) known: Known,
+    /// What is left of it while it goes.
+    left: Option<Left>,
+}
+
+/// What has happened to an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Added,
+    Modified,
+    Deleted,
+}
+
+/// A change.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) action: Action,
+    pub(crate) entry: Arc<Entry>,
+    /// By how much it changes what is known.
+    pub(super) step: Known,
+    /// What it holds, in bytes of JSON.
+    size: usize,
+}
+
+/// Everything that the watches have seen.
+pub(crate) struct Live {
+    inner: Mutex<Inner>,
+    changes: broadcast::Sender<Arc<Change>>,
+    /// What sets this process apart from every other.
+    pub(crate) epoch: String,
+    /// The kinds whose watches stand, of all that are watched.
+    synced: watch::Sender<(BTreeSet<String>, BTreeSet<String>)>,
+    /// Whether all of them have stood at once.
+    whole: AtomicBool,
+    pub(crate) count: Gauge,
+    pub(crate) changed: Counter,
+}
+
+#[derive(Default)]
+struct Inner {
+    entries: BTreeMap<Key, Arc<Entry>>,
+    backlog: VecDeque<Arc<Change>>,
+    /// What those hold, in bytes of JSON.
+    remembered: usize,
+    /// The kinds whose watches are interrupted, and since when.
+    interrupted: BTreeMap<String, Instant>,
+}
+
+impl Inner {
+    /// Remembers a change, and forgets the oldest for it.
+    fn remember(&mut self, change: Arc<Change>) {
+        self.remembered += change.size;
+        self.backlog.push_back(change);
+        while self.backlog.len() > BACKLOG || self.remembered > REMEMBERED {
+            let Some(oldest) = self.backlog.pop_front() else { break };
+            self.remembered -= oldest.size;
+        }
+    }
+}
+
+/// Where a reader begins.
+pub(super) struct Start {
+    /// Everything that there is, sorted by kind, namespace and name.
+    pub(super) entries: Vec<Arc<Entry>>,
+    /// The changes that led there, the newest last, for a reader that comes back.
+    pub(super) backlog: Vec<Arc<Change>>,
+    /// What changes from then on.
+    pub(super) changes: broadcast::Receiver<Arc<Change>>,
+}
+
+impl Key {
+    /// Where it is: whoever may see one there sees all of them.
+    pub(super) fn place(&self) -> (&str, &str) {
+        (&self.kind, &self.namespace)
+    }
+}
+
+impl Entry {
+    /// Where it is, of which kind: whoever may see one there sees all of them.
+    pub(crate) fn place(&self) -> (&Kind, &str) {
+        (&self.kind, &self.key.namespace)
+    }
+
+    /// Reads an object.
+    fn of(object: &DynamicObject, kind: &Arc<Kind>, left: Option<Left>) -> Self {
+        let mut view = View::of(object, &kind.resource.plural);
+        if let Some(left) = &left {
+            view = view.with_left(left);
+        }
+        Self::new(kind, view, object.data["spec"].clone(), left)
+    }
+
+    fn new(kind: &Arc<Kind>, view: View, spec: Value, left: Option<Left>) -> Self {
+        let text = serde_json::to_string(&view).unwrap_or_default();
+        Self {
+            key: Key { kind: kind.full_name(), namespace: view.namespace.clone(), name: view.name.clone() },
+            kind: Arc::clone(kind),
+            known: Known::of(&text),
+            view,
+            spec,
+            text,
+            left,
+        }
+    }
+
+    /// Whether it is being deleted.
+    pub(crate) fn is_deleting(&self) -> bool {
+        self.view.deleted_at.is_some()
+    }
+}
+
+impl Live {
+    pub(crate) fn new(epoch: String) -> Self {
+        Self {
+            inner: Mutex::default(),
+            changes: broadcast::channel(BEHIND).0,
+            epoch,
+            synced: watch::channel((BTreeSet::new(), BTreeSet::new())).0,
+            whole: AtomicBool::new(false),
+            count: Gauge::default(),
+            changed: Counter::default(),
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in an object that was added or changed. The same twice is no change.
+    pub(super) fn put(&self, object: &DynamicObject, kind: &Arc<Kind>) {
+        let mut inner = self.inner();
+        let key = key(kind, object);
+        let known = inner.entries.get(&key).cloned();
+        let uid = object.metadata.uid.as_deref().unwrap_or_default();
+        let version = object.metadata.resource_version.as_deref().unwrap_or_default();
+        let same = known.clone().filter(|known| known.view.uid == uid);
+        // Of another version of its kind it is read anew.
+        if same.as_ref().is_some_and(|known| known.view.resource_version == version && known.kind == *kind) {
+            return;
+        }
+        if same.is_none() {
+            self.tell(&mut inner, known, None);
+        }
+        let left = same.as_ref().and_then(|known| known.left.clone());
+        let left = left.filter(|_| object.metadata.deletion_timestamp.is_some());
+        let entry = Arc::new(Entry::of(object, kind, left));
+        inner.entries.insert(key, Arc::clone(&entry));
+        self.tell(&mut inner, same, Some(entry));
+    }
+
+    /// Takes in that an object is gone.
+    pub(super) fn remove(&self, object: &DynamicObject, kind: &Arc<Kind>) {
+        let mut inner = self.inner();
+        let key = key(kind, object);
+        let uid = object.metadata.uid.as_deref().unwrap_or_default();
+        if inner.entries.get(&key).is_some_and(|known| known.view.uid == uid) {
+            let entry = inner.entries.remove(&key);
+            self.tell(&mut inner, entry, None);
+        }
+    }
+
+    /// Takes in that of a kind there are these and no others: what was missed while a watch was away shows here.
+    pub(super) fn keep_only(&self, kind: &str, keys: &BTreeSet<Key>) {
+        let mut inner = self.inner();
+        let gone: Vec<Key> =
+            inner.entries.keys().filter(|key| key.kind == kind && !keys.contains(*key)).cloned().collect();
+        for key in gone {
+            let entry = inner.entries.remove(&key);
+            self.tell(&mut inner, entry, None);
+        }
+    }
+
+    /// Takes in what is left of an environment that goes.
+    pub(super) fn show_left(&self, key: &Key, uid: &str, left: Left) {
+        let mut inner = self.inner();
+        let Some(known) = inner.entries.get(key).filter(|known| known.view.uid == uid && known.is_deleting())
+        else {
+            return;
+        };
+        if known.left.as_ref() == Some(&left) {
+            return;
+        }
+        let view = known.view.clone().with_left(&left);
+        let entry = Arc::new(Entry::new(&known.kind, view, known.spec.clone(), Some(left)));
+        let before = inner.entries.insert(key.clone(), Arc::clone(&entry));
+        self.tell(&mut inner, before, Some(entry));
+    }
+
+    /// Hands a change to all readers; under the lock, so that all see one order.
+    fn tell(&self, inner: &mut Inner, before: Option<Arc<Entry>>, after: Option<Arc<Entry>>) {
+        let known = |entry: Option<&Arc<Entry>>| entry.map(|entry| entry.known).unwrap_or_default();
+        let step = known(after.as_ref()).without(known(before.as_ref()));
+        let (action, entry) = match (before, after) {
+            (None, Some(entry)) => (Action::Added, entry),
+            (Some(_), Some(entry)) => (Action::Modified, entry),
+            (Some(entry), None) => (Action::Deleted, entry),
+            (None, None) => return,
+        };
+        let size = entry.text.len() + entry.spec.to_string().len();
+        let change = Arc::new(Change { action, entry, step, size });
+        inner.remember(Arc::clone(&change));
+        self.changed.inc();
+        self.count.set(i64::try_from(inner.entries.len()).unwrap_or(i64::MAX));
+        // Nobody may be reading.
+        let _ = self.changes.send(change);
+    }
+
+    /// All environments, sorted by kind, namespace and name.
+    pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
+        self.inner().entries.values().cloned().collect()
+    }
+
+    /// An environment.
+    pub(crate) fn get(&self, key: &Key) -> Option<Arc<Entry>> {
+        self.inner().entries.get(key).cloned()
+    }
+
+    /// Where a reader begins, or goes on that comes back: nothing lies between what there is and what changes.
+    pub(super) fn start(&self, comes_back: bool) -> Start {
+        let inner = self.inner();
+        let backlog = if comes_back { inner.backlog.iter().cloned().collect() } else { Vec::new() };
+        Start {
+            entries: inner.entries.values().cloned().collect(),
+            backlog,
+            changes: self.changes.subscribe(),
+        }
+    }
+
+    /// Says which kinds are watched.
+    pub(super) fn watching(&self, kinds: BTreeSet<String>) {
+        self.inner().interrupted.retain(|kind, _| kinds.contains(kind));
+        self.synced.send_if_modified(|(all, synced)| {
+            let changed = *all != kinds;
+            synced.retain(|kind| kinds.contains(kind));
+            *all = kinds;
+            changed
+        });
+        self.look_whether_whole();
+    }
+
+    /// Says that a kind's watch is interrupted: nothing is seen of it until it has synced again.
+    pub(super) fn is_interrupted(&self, kind: &str) {
+        self.inner().interrupted.entry(kind.to_owned()).or_insert_with(Instant::now);
+    }
+
+    /// How long nothing has been seen of any kind.
+    pub(crate) fn unseen(&self) -> Duration {
+        let inner = self.inner();
+        let kinds = &self.synced.borrow().0;
+        let since = kinds.iter().map(|kind| inner.interrupted.get(kind)).collect::<Option<Vec<_>>>();
+        since.and_then(|all| all.into_iter().max()).map_or(Duration::ZERO, Instant::elapsed)
+    }
+
+    /// Says that a kind's watch has seen everything once.
+    pub(super) fn has_synced(&self, kind: &str) {
+        self.inner().interrupted.remove(kind);
+        self.synced.send_if_modified(|(_, synced)| synced.insert(kind.to_owned()));
+        self.look_whether_whole();
+    }
+
+    fn look_whether_whole(&self) {
+        if self.unsynced().is_empty() {
+            self.whole.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether what there is was seen whole once: before, what is not seen may be there all the same. A kind that is installed later
+    /// changes nothing of it.
+    pub(crate) fn seen_whole(&self) -> Result<(), Problem> {
+        if self.whole.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let detail = "The portal has not seen yet what there is in the cluster.";
+        Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
+    }
+
+    /// The kinds that are watched and have not been seen whole yet.
+    pub(crate) fn unsynced(&self) -> Vec<String> {
+        let synced = self.synced.borrow();
+        synced.0.difference(&synced.1).cloned().collect()
+    }
+
+    /// Waits a moment until the watch has seen what was just written, so that whoever wrote it finds it in a list.
+    pub(crate) async fn seen(&self, key: &Key, patience: Duration, is_seen: impl Fn(Option<&Entry>) -> bool) {
+        let mut changes = self.changes.subscribe();
+        let _ = timeout(patience, async {
+            while !is_seen(self.get(key).as_deref()) {
+                if matches!(changes.recv().await, Err(broadcast::error::RecvError::Closed)) {
+                    break;
+                }
+            }
+        })
+        .await;
+    }
+}
+
+fn key(kind: &Kind, object: &DynamicObject) -> Key {
+    Key {
+        kind: kind.full_name(),
+        namespace: object.metadata.namespace.clone().unwrap_or_default(),
+        name: object.metadata.name.clone().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

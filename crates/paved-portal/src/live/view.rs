@@ -1,0 +1,278 @@
+//! An environment as clients see it.
+
+use std::collections::BTreeMap;
+
+use function_paved_road::compose::{self, ResourceStatus};
+use kube::api::DynamicObject;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use paved_client::environment::{self, Environment};
+
+use super::cause::{Cause, Diagnosis};
+
+/// An environment and its state.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Environment)]
+pub(crate) struct View {
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+    /// The plural name of the kind, as in paths.
+    pub(crate) plural: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    /// The version of the object. An update needs the version.
+    pub(crate) resource_version: String,
+    /// Time in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) created_at: Option<String>,
+    /// Time in RFC 3339 at which the deletion was requested.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) deleted_at: Option<String>,
+    /// The login of the owner.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) owner: Option<String>,
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Pending, Provisioning, Ready, Failed, Deleting, Paused or OutOfSync, the reason of a
+    /// rejected spec, or a phase of one API. OutOfSync: the environment works, but Crossplane
+    /// cannot apply its spec.
+    pub(crate) phase: String,
+    /// Whether the environment is ready for its latest spec.
+    pub(crate) ready: bool,
+    /// Whether a resource failed or the spec is rejected. Such an environment needs a change to
+    /// become ready.
+    pub(crate) failed: bool,
+    /// The reason why the environment waits or failed, in one sentence.
+    pub(crate) message: String,
+    /// Why it is not ready, as far as there is more to say than that it is being made.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) diagnosis: Option<Diagnosis>,
+    /// The number of ready resources, of all: `4/6`. During a deletion, the number of deleted
+    /// resources.
+    pub(crate) progress: String,
+    /// The address for users.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) endpoint: Option<String>,
+    /// The Composition of the environment.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) composition: Option<String>,
+    /// All resources of the environment.
+    pub(crate) parts: Vec<Part>,
+    /// The effect of a deletion. Absent if the Composition uses an older schema revision.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) on_deletion: Option<OnDeletion>,
+    /// The status fields of the kind.
+    #[schema(value_type = Object)]
+    pub(crate) status: BTreeMap<String, Value>,
+}
+
+/// A resource of an environment.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Part {
+    /// The slot: the permanent name of the resource in the environment.
+    pub(crate) slot: String,
+    pub(crate) kind: String,
+    /// Name of the object in the cluster.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) name: Option<String>,
+    /// Name or id of the resource in the cloud.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) external_name: Option<String>,
+    pub(crate) ready: bool,
+    /// Time in RFC 3339 of the last change of state.
+    pub(crate) since: String,
+    /// The reason why the resource is not ready.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) reason: Option<String>,
+    /// The provider's message, if the provider rejected a request.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) message: Option<String>,
+    /// Why it is not ready, or why a change of it failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) cause: Option<Cause>,
+}
+
+impl From<ResourceStatus> for Part {
+    fn from(status: ResourceStatus) -> Self {
+        let ResourceStatus { slot, kind, name, external_name, ready, since, reason, message, cause } = status;
+        let names: Vec<&str> = [&name, &external_name].into_iter().filter_map(Option::as_deref).collect();
+        let cause = cause.map(|cause| Cause::of(cause, message.as_deref().unwrap_or_default(), &names));
+        Self { slot, kind, name, external_name, ready, since, reason, message, cause }
+    }
+}
+
+/// The effect of deleting an environment.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
+pub(crate) struct OnDeletion {
+    /// The resources that are deleted.
+    pub(crate) deletes: Vec<Deleted>,
+    /// The resources that are kept. The cloud may bill them.
+    pub(crate) keeps: Vec<Kept>,
+}
+
+/// A resource that is deleted with its environment.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Deleted {
+    /// The slot: the permanent name of the resource in the environment.
+    pub(crate) slot: String,
+    pub(crate) kind: String,
+    /// Name or id of the resource in the cloud or in its cluster.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) name: Option<String>,
+    /// Whether users' data is deleted with the resource.
+    pub(crate) has_data: bool,
+}
+
+/// A resource that is kept when its environment is deleted, or a remainder of a deleted resource.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Kept {
+    /// The slot: the permanent name of the resource in the environment.
+    pub(crate) slot: String,
+    /// The kind that is kept, for example Bucket or Snapshot.
+    pub(crate) kind: String,
+    /// Name or id of the kept resource.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) name: Option<String>,
+    /// The end of the retention, in words that follow "until".
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) until: Option<String>,
+}
+
+impl From<compose::OnDeletion> for OnDeletion {
+    fn from(told: compose::OnDeletion) -> Self {
+        let deletes = told
+            .deletes
+            .into_iter()
+            .map(|compose::Deleted { slot, kind, name, has_data }| Deleted { slot, kind, name, has_data });
+        let keeps = told.keeps.into_iter().map(|compose::Kept { slot, kind, name, until }| Kept {
+            slot,
+            kind,
+            name,
+            until,
+        });
+        Self { deletes: deletes.collect(), keeps: keeps.collect() }
+    }
+}
+
+/// What is left of an environment while it goes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Left {
+    /// Those that the portal sees.
+    pub(crate) parts: Vec<Part>,
+    /// How many are not known to be gone.
+    pub(crate) count: usize,
+    /// How many there were.
+    pub(crate) of: usize,
+}
+
+impl View {
+    /// Reads an object, whose kind has this plural.
+    pub(crate) fn of(object: &DynamicObject, plural: &str) -> Self {
+        let seen = Environment::of(object);
+        let metadata = &object.metadata;
+        let api_version = object.types.as_ref().map(|types| types.api_version.clone()).unwrap_or_default();
+        Self {
+            api_version,
+            plural: plural.to_owned(),
+            resource_version: metadata.resource_version.clone().unwrap_or_default(),
+            created_at: seen.created.map(|time| time.to_string()),
+            deleted_at: seen.deleted.map(|time| time.to_string()),
+            owner: seen.owner.clone(),
+            labels: metadata.labels.clone().unwrap_or_default(),
+            phase: seen.word().to_owned(),
+            ready: seen.is_ready() && seen.is_current(),
+            failed: seen.mark() == paved_client::environment::Mark::Bad,
+            message: seen.sentence().to_owned(),
+            diagnosis: seen.diagnosis().map(|found| diagnosis(found, &seen)),
+            progress: progress(&seen),
+            endpoint: seen.endpoint(),
+            composition: seen.composition.clone(),
+            kind: seen.kind,
+            namespace: seen.namespace,
+            name: seen.name,
+            uid: seen.uid,
+            parts: seen.parts.into_iter().map(Part::from).collect(),
+            on_deletion: seen.on_deletion.map(OnDeletion::from),
+            status: seen.fields,
+        }
+    }
+
+    /// Shows what is left of it while it goes: then its own status says nothing of its parts any more.
+    pub(crate) fn with_left(mut self, left: &Left) -> Self {
+        let Left { parts, count, of } = left;
+        let unseen = match count.saturating_sub(parts.len()) {
+            0 => String::new(),
+            unseen => format!("; the portal does not see {unseen} of them"),
+        };
+        self.progress = format!("{}/{of}", of.saturating_sub(*count));
+        self.message = format!("is being deleted: {count} of {of} resources are left{unseen}");
+        self.parts.clone_from(parts);
+        self
+    }
+}
+
+/// Why an environment is not ready, with the words for it.
+fn diagnosis(found: environment::Diagnosis, seen: &Environment) -> Diagnosis {
+    let part = seen.parts.iter().find(|part| Some(&part.slot) == found.slot.as_ref());
+    let cause = match part.cloned().map(Part::from).and_then(|part| part.cause) {
+        // The same as of its part.
+        Some(of_part) => of_part,
+        None => Cause::of(found.cause, &found.message, &[&seen.name, &seen.namespace]),
+    };
+    Diagnosis { cause, slot: found.slot, from: found.from.map(|time| time.to_string()) }
+}
+
+/// How far it is. Of what is being deleted nothing is gone until it was looked at.
+fn progress(seen: &Environment) -> String {
+    match seen.progress.split_once('/') {
+        Some((_, of)) if seen.deleted.is_some() => format!("0/{of}"),
+        _ => seen.progress.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn diagnosis_is_of_the_first_failed_part() {
+        let object: DynamicObject = serde_json::from_value(json!({
+            "apiVersion": "platform.acme.io/v1alpha1", "kind": "GpuDevWorkspaceClaim", "metadata": {"name": "ada"},
+            "status": {"phase": "Failed", "resources": [
+                {"slot": "disk", "kind": "Volume", "ready": false, "reason": "Failed", "message": "AccessDenied",
+                    "since": "2026-01-01T10:00:40Z"},
+                {"slot": "instance", "kind": "Instance", "ready": false, "reason": "Failed",
+                    "message": "VcpuLimitExceeded: none left", "since": "2026-01-01T10:00:20Z"},
+            ]},
+        }))
+        .unwrap();
+        let view = View::of(&object, "gpudevworkspaceclaims");
+        let told = view.diagnosis.unwrap();
+        assert_eq!((told.slot.as_deref(), told.from), (Some("instance"), None));
+        assert_eq!(Some(&told.cause), view.parts[1].cause.as_ref());
+        assert_eq!(told.cause.headline, "Quota exceeded");
+        assert!(told.cause.remediation.contains("higher quota"), "{}", told.cause.remediation);
+    }
+
+    #[test]
+    fn what_was_ready_is_not_gone() {
+        let mut object: DynamicObject = serde_json::from_value(
+            json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "metadata": {}, "status": {"progress": "3/7"}}),
+        )
+        .unwrap();
+        assert_eq!(View::of(&object, "stockpools").progress, "3/7");
+        object.metadata.deletion_timestamp =
+            Some(serde_json::from_value(json!("2026-01-01T10:00:00Z")).unwrap());
+        assert_eq!(View::of(&object, "stockpools").progress, "0/7");
+        object.data["status"] = json!({});
+        assert_eq!(View::of(&object, "stockpools").progress, "");
+    }
+}

@@ -1,0 +1,359 @@
+//! What goes wrong, as clients read it: problem details (RFC 9457), with the `error` field that older clients look at.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::{IntoResponses, ToSchema};
+
+use paved_client::cluster::invalid_name;
+
+/// How many violations a problem names.
+const TOLD: usize = 50;
+
+/// The longest message about one field, in characters.
+const MESSAGE: usize = 1_000;
+
+/// The longest path of one field, in characters.
+const FIELD: usize = 200;
+
+/// The longest detail, in characters. A request decides how much there could be to say about it.
+const DETAIL: usize = 16_000;
+
+/// The media type of a problem.
+pub(super) const MEDIA_TYPE: &str = "application/problem+json";
+
+/// A problem; small, as most answers are none.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub(super) struct Problem(Box<ProblemDetails>);
+
+/// A problem as in RFC 9457.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Problem, example = json!({"type": "about:blank", "title": "Unprocessable Entity", "status": 422,
+    "detail": "StockPool spare is rejected: spec.replicas: found -1; allowed: 0 or more",
+    "instance": "/api/v1/preview", "requestId": "0123456789abcdef",
+    "errors": [{"field": "spec.replicas", "message": "found -1; allowed: 0 or more"}],
+    "error": "StockPool spare is rejected: spec.replicas: found -1; allowed: 0 or more"}))]
+pub(super) struct ProblemDetails {
+    /// Always `about:blank`. The status has the kind of problem.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The status in words.
+    title: String,
+    /// The HTTP status.
+    #[schema(value_type = u16, minimum = 400, maximum = 599)]
+    #[serde(serialize_with = "code")]
+    status: StatusCode,
+    /// The error, in one sentence for people.
+    detail: String,
+    /// Path of the request.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    instance: String,
+    /// Id of the request, as in the portal's log.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    request_id: String,
+    /// The errors by field.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<FieldError>,
+    /// The same sentence for older clients, which read this field.
+    error: String,
+    /// The error for older clients, which read this field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<String>,
+}
+
+/// An error of a field.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub(super) struct FieldError {
+    /// Path of the field, for example `spec.parameters.diskGB`.
+    pub(super) field: String,
+    /// The value that was found, and the allowed values.
+    pub(super) message: String,
+}
+
+impl FieldError {
+    /// What is wrong with a field, as far as a problem quotes it.
+    pub(super) fn new(field: String, message: String) -> Self {
+        Self { field: cut(field, FIELD), message: cut(message, MESSAGE) }
+    }
+}
+
+impl std::fmt::Display for FieldError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.field.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "{}: {}", self.field, self.message)
+        }
+    }
+}
+
+/// The first characters of a text.
+fn cut(mut text: String, longest: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(longest) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// What any operation may answer with that asks who somebody is, or for the cluster. What the API server refuses keeps its status.
+#[derive(IntoResponses)]
+#[allow(dead_code)]
+pub(super) enum Refusals {
+    /// The request is invalid: `errors` has the fields.
+    #[response(status = 400, content_type = "application/problem+json")]
+    Wrong(ProblemDetails),
+    /// Sign in, or send a Kubernetes token.
+    #[response(status = 401, content_type = "application/problem+json")]
+    Unknown(ProblemDetails),
+    /// You have no permission, a quota is exhausted, or the request comes from another site.
+    /// `detail` has the API server's message.
+    #[response(status = 403, content_type = "application/problem+json")]
+    Forbidden(ProblemDetails),
+    /// Rejected: `detail` has the reason.
+    #[response(status = "4XX", content_type = "application/problem+json")]
+    Refused(ProblemDetails),
+    /// The API server or the portal is unavailable.
+    #[response(status = "5XX", content_type = "application/problem+json")]
+    Failed(ProblemDetails),
+}
+
+/// What is named may not be there.
+#[derive(IntoResponses)]
+#[allow(dead_code)]
+pub(super) enum Absent {
+    /// No object has this name.
+    #[response(status = 404, content_type = "application/problem+json")]
+    Absent(ProblemDetails),
+}
+
+/// A body may not be taken.
+#[derive(IntoResponses)]
+#[allow(dead_code)]
+pub(super) enum Unfit {
+    /// The body is larger than 1 MiB.
+    #[response(status = 413, content_type = "application/problem+json")]
+    TooLarge(ProblemDetails),
+    /// The media type of the body is not JSON.
+    #[response(status = 415, content_type = "application/problem+json")]
+    NoJson(ProblemDetails),
+    /// The schema, the cluster or the function rejects the object: `errors` has the fields.
+    #[response(status = 422, content_type = "application/problem+json")]
+    Invalid(ProblemDetails),
+}
+
+/// What is there may be in the way.
+#[derive(IntoResponses)]
+#[allow(dead_code)]
+pub(super) enum Conflicts {
+    /// The object already exists, or it has changed since you read it.
+    #[response(status = 409, content_type = "application/problem+json")]
+    Conflict(ProblemDetails),
+}
+
+/// Somebody may have too many already.
+#[derive(IntoResponses)]
+#[allow(dead_code)]
+pub(super) enum Crowded {
+    /// You have too many streams open.
+    #[response(status = 429, content_type = "application/problem+json")]
+    Crowded(ProblemDetails),
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn code<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u16(status.as_u16())
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        let detail = cut(detail.into(), DETAIL);
+        Self(Box::new(ProblemDetails {
+            kind: "about:blank",
+            title: status.canonical_reason().unwrap_or("Problem").to_owned(),
+            status,
+            error: detail.clone(),
+            detail,
+            instance: String::new(),
+            request_id: String::new(),
+            errors: Vec::new(),
+            details: None,
+        }))
+    }
+
+    pub(super) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    pub(super) fn unauthorized(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, detail)
+    }
+
+    pub(super) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
+    pub(super) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    pub(super) fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, detail)
+    }
+
+    /// The API server says nothing: neither yes nor no.
+    pub(super) fn silent() -> Self {
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "The Kubernetes API does not respond.")
+    }
+
+    /// Something is wrong with a field of the body.
+    pub(super) fn field(field: &str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        let mut problem = Self::bad_request(format!("{field}: {message}"));
+        problem.0.errors.push(FieldError::new(field.to_owned(), message));
+        problem
+    }
+
+    /// What is rejected about each field, after some words. A few fields are enough to begin with.
+    pub(super) fn refused(words: &str, mut errors: Vec<FieldError>) -> Self {
+        let more = errors.len().saturating_sub(TOLD);
+        errors.truncate(TOLD);
+        let mut told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        if more > 0 {
+            told.push(format!("and at least {more} other errors"));
+        }
+        let mut problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{words}{}", told.join("; ")));
+        errors.retain(|error| !error.field.is_empty());
+        problem.0.errors = errors;
+        problem
+    }
+
+    /// The words that older clients expect in `error`; what happened goes to `details`.
+    pub(super) fn called(mut self, error: &str) -> Self {
+        self.0.details = Some(std::mem::replace(&mut self.0.error, error.to_owned()));
+        self
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.0.status
+    }
+
+    pub(super) fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
+    /// Another status for the same problem.
+    pub(super) fn with_status(mut self, status: StatusCode) -> Self {
+        self.0.status = status;
+        status.canonical_reason().unwrap_or("Problem").clone_into(&mut self.0.title);
+        self
+    }
+
+    /// Where and in which request it happened.
+    pub(super) fn at(mut self, path: &str, request_id: &str) -> Self {
+        path.clone_into(&mut self.0.instance);
+        request_id.clone_into(&mut self.0.request_id);
+        self
+    }
+}
+
+impl From<kube::Error> for Problem {
+    /// What the API server says, as it says it. What lies below HTTP goes to the log: addresses are nobody's business.
+    fn from(error: kube::Error) -> Self {
+        if let Some(message) = invalid_name(&error) {
+            return Self::bad_request(message);
+        }
+        let kube::Error::Api(answer) = &error else {
+            tracing::warn!(error = %root(&error), "the API server does not answer");
+            return Self::new(StatusCode::BAD_GATEWAY, "The Kubernetes API does not respond.");
+        };
+        let status = match answer.code {
+            code @ 400..=499 => StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST),
+            503 => StatusCode::SERVICE_UNAVAILABLE,
+            504 => StatusCode::GATEWAY_TIMEOUT,
+            _ => StatusCode::BAD_GATEWAY,
+        };
+        let mut problem = Self::new(status, answer.message.clone());
+        let causes = answer.details.iter().flat_map(|details| &details.causes);
+        problem.0.errors = causes
+            .take(TOLD)
+            .map(|cause| FieldError::new(cause.field.clone(), cause.message.clone()))
+            .collect();
+        problem
+    }
+}
+
+/// What lies at the bottom of an error.
+fn root(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(below) = cause.source() {
+        cause = below;
+    }
+    cause.to_string()
+}
+
+impl IntoResponse for Problem {
+    /// The body is written by the layer that knows the request.
+    fn into_response(self) -> Response {
+        let mut response = self.0.status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_api_server_says_passes_through_with_its_fields() {
+        let status = json!({"code": 422, "message": "is invalid", "details": {"causes": [
+            {"field": "spec.replicas", "message": "must be positive"}]}});
+        let error = kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()));
+        let told = serde_json::to_value(Problem::from(error)).unwrap();
+        assert_eq!(
+            told,
+            json!({"type": "about:blank", "title": "Unprocessable Entity", "status": 422, "detail": "is invalid",
+                "error": "is invalid", "errors": [{"field": "spec.replicas", "message": "must be positive"}]})
+        );
+    }
+
+    #[test]
+    fn problem_with_many_long_violations_is_short() {
+        let error = |number: usize| {
+            FieldError::new(format!("spec.{number}{}", "x".repeat(10_000)), "is not known".repeat(1_000))
+        };
+        let problem = Problem::refused("StockPool a is rejected: ", (0..10_000).map(error).collect());
+        let answer = serde_json::to_vec(&problem).unwrap();
+        assert!(answer.len() < 200_000, "{} bytes", answer.len());
+        assert!(problem.0.errors.len() == TOLD && problem.detail().chars().count() <= DETAIL + 1);
+        let status = json!({"code": 422, "message": "x".repeat(1 << 20), "details": {"causes":
+            (0..1_000).map(|_| json!({"field": "a", "message": "b".repeat(10_000)})).collect::<Vec<_>>()}});
+        let error = kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()));
+        assert!(serde_json::to_vec(&Problem::from(error)).unwrap().len() < 200_000);
+    }
+
+    #[test]
+    fn what_lies_below_http_is_not_told() {
+        let refused = std::io::Error::other("10.0.0.1:6443 refused");
+        let problem = Problem::from(kube::Error::Service(Box::new(refused)));
+        assert_eq!(problem.status(), StatusCode::BAD_GATEWAY);
+        assert!(!problem.detail().contains("10.0.0.1"));
+    }
+
+    #[test]
+    fn older_clients_find_their_words() {
+        let told =
+            serde_json::to_value(Problem::conflict("it is there").called("Failed to create it.")).unwrap();
+        assert_eq!(
+            (&told["error"], &told["details"]),
+            (&json!("Failed to create it."), &json!("it is there"))
+        );
+    }
+}

@@ -1,0 +1,248 @@
+//! Sessions that were ended before their time. Each replica watches one ConfigMap in the portal's namespace, which holds hashes of
+//! their ids until they would have ended anyway.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use futures::StreamExt as _;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::runtime::watcher::{Config, Event};
+use paved_client::cluster::{Api, Cluster, anew};
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::problem::Problem;
+
+/// The ConfigMap.
+const NAME: &str = "paved-portal-revoked";
+
+/// How many sessions of one person are noted at a time: nobody fills the list that is everybody's.
+const EACH: usize = 200;
+
+/// How long the API server keeps the watch open: where nothing changes it may say nothing before that, which must be less than the
+/// longest silence.
+const OPEN: u32 = 90;
+
+/// The sessions that were ended, by the hash of their id, and when they would have ended.
+pub(crate) struct Revoked {
+    known: watch::Sender<BTreeMap<String, i64>>,
+    maps: Option<Api<ConfigMap>>,
+    /// Whether those of other replicas have been read once.
+    synced: AtomicBool,
+    /// Since when nothing is heard of other replicas.
+    interrupted: Mutex<Option<Instant>>,
+    /// When the sessions would have ended that each person has ended here, by the hash of the person.
+    noted: Mutex<HashMap<String, Vec<i64>>>,
+}
+
+impl Revoked {
+    /// Those of all replicas.
+    pub(crate) fn of(cluster: &Cluster) -> Self {
+        let maps = Api::namespaced(cluster.client.clone(), &cluster.namespace);
+        Self { maps: Some(maps), synced: AtomicBool::new(false), ..Self::local() }
+    }
+
+    /// Those of this replica, which is alone.
+    pub(crate) fn local() -> Self {
+        Self {
+            known: watch::channel(BTreeMap::new()).0,
+            maps: None,
+            synced: AtomicBool::new(true),
+            interrupted: Mutex::default(),
+            noted: Mutex::default(),
+        }
+    }
+
+    /// Whether a session was ended.
+    pub(super) fn holds(&self, id: &str) -> bool {
+        self.known.borrow().contains_key(id)
+    }
+
+    /// Whether those of other replicas are known: before, a session that has ended could be played again.
+    pub(crate) fn is_known(&self) -> bool {
+        self.synced.load(Ordering::Acquire)
+    }
+
+    /// How long nothing has been heard of other replicas.
+    pub(crate) fn unheard(&self) -> Duration {
+        let since = *self.interrupted.lock().unwrap_or_else(PoisonError::into_inner);
+        since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn is_interrupted(&self) {
+        self.interrupted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
+    }
+
+    fn has_synced(&self) {
+        *self.interrupted.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.synced.store(true, Ordering::Release);
+    }
+
+    /// Waits until a session is ended.
+    pub(crate) async fn wait(&self, id: &str) {
+        // The sender lives as long as the portal.
+        let _ = self.known.subscribe().wait_for(|known| known.contains_key(id)).await;
+    }
+
+    /// Ends a session of a person: here at once, in other replicas within moments.
+    pub(crate) async fn add(&self, id: &str, person: &str, expires: i64) -> Result<(), Problem> {
+        self.known.send_modify(|known| {
+            known.insert(id.to_owned(), expires);
+        });
+        if !self.has_room(person, expires) {
+            let detail = format!(
+                "You are signed out here. Other replicas accept the session until it expires, \
+                 because you ended {EACH} other sessions recently."
+            );
+            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
+        }
+        let Some(maps) = &self.maps else { return Ok(()) };
+        write(maps, id, expires).await.map_err(|error| {
+            tracing::error!(%error, "other replicas cannot be told that a session has ended");
+            let detail = "You are signed out here. Other replicas of the portal may accept the \
+                          session until it expires.";
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+        })
+    }
+
+    /// Takes one of a person's places on the list, if one is left.
+    fn has_room(&self, person: &str, expires: i64) -> bool {
+        let now = Timestamp::now().as_second();
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = noted.entry(person.to_owned()).or_default();
+        own.retain(|expires| *expires > now);
+        if own.len() >= EACH {
+            return false;
+        }
+        own.push(expires);
+        true
+    }
+
+    /// Learns which sessions other replicas end. Every `prune`, it forgets the sessions that have
+    /// expired. It never returns.
+    pub(crate) async fn follow(&self, prune: Duration) {
+        let Some(maps) = &self.maps else { return };
+        let config = Config::default().fields(&format!("metadata.name={NAME}")).timeout(OPEN);
+        let begin = || maps.watcher(config.clone());
+        let mut events = std::pin::pin!(anew(begin(), begin));
+        let mut prune = tokio::time::interval(prune);
+        loop {
+            tokio::select! {
+                event = events.next() => match event {
+                    Some(Ok(Event::Apply(map) | Event::InitApply(map))) => self.learn(map),
+                    Some(Ok(Event::InitDone)) => self.has_synced(),
+                    Some(Ok(_)) => {}
+                    Some(Err(error)) => {
+                        self.is_interrupted();
+                        tracing::warn!(%error, "what other replicas have ended is not known just now");
+                    }
+                    None => return,
+                },
+                _ = prune.tick() => self.prune(maps).await,
+            }
+        }
+    }
+
+    fn learn(&self, map: ConfigMap) {
+        let entries = map.data.unwrap_or_default().into_iter();
+        let entries = entries.filter_map(|(id, expires)| Some((id, expires.parse::<i64>().ok()?)));
+        let entries: Vec<(String, i64)> = entries.collect();
+        self.known.send_if_modified(|known| {
+            let before = known.len();
+            known.extend(entries);
+            known.len() != before
+        });
+    }
+
+    async fn prune(&self, maps: &Api<ConfigMap>) {
+        let now = Timestamp::now().as_second();
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, own| {
+            own.retain(|expires| *expires > now);
+            !own.is_empty()
+        });
+        let over: Vec<String> = self
+            .known
+            .borrow()
+            .iter()
+            .filter(|(_, expires)| **expires <= now)
+            .map(|(id, _)| id.clone())
+            .collect();
+        if over.is_empty() {
+            return;
+        }
+        self.known.send_modify(|known| known.retain(|_, expires| *expires > now));
+        let gone: serde_json::Map<_, _> = over.into_iter().map(|id| (id, serde_json::Value::Null)).collect();
+        if let Err(error) =
+            maps.patch(NAME, &PatchParams::default(), &Patch::Merge(json!({"data": gone}))).await
+        {
+            tracing::warn!(%error, "sessions that have ended cannot be taken off the list");
+        }
+    }
+}
+
+/// Writes an entry beside the others, under one manager: what the API server notes of each would soon be longer than the entries. The
+/// first entry of all makes the ConfigMap.
+async fn write(maps: &Api<ConfigMap>, id: &str, expires: i64) -> kube::Result<()> {
+    let data = BTreeMap::from([(id.to_owned(), expires.to_string())]);
+    let patch = Patch::Merge(json!({"data": data}));
+    let metadata = ObjectMeta {
+        name: Some(NAME.to_owned()),
+        namespace: maps.namespace().map(str::to_owned),
+        ..ObjectMeta::default()
+    };
+    let map = ConfigMap { metadata, data: Some(data), ..ConfigMap::default() };
+    match maps.patch(NAME, &PatchParams::default(), &patch).await {
+        Err(error) if is(&error, 404) => {}
+        answer => return answer.map(drop),
+    }
+    match maps.create(&PostParams::default(), &map).await {
+        // Another replica was first.
+        Err(error) if is(&error, 409) => maps.patch(NAME, &PatchParams::default(), &patch).await.map(drop),
+        answer => answer.map(drop),
+    }
+}
+
+fn is(error: &kube::Error, code: u16) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_heard_from_a_break_until_everything_was_read_again() {
+        let revoked = Revoked::local();
+        assert_eq!(revoked.unheard(), Duration::ZERO);
+        revoked.is_interrupted();
+        let first = *revoked.interrupted.lock().unwrap_or_else(PoisonError::into_inner);
+        revoked.is_interrupted();
+        assert_eq!(
+            *revoked.interrupted.lock().unwrap_or_else(PoisonError::into_inner),
+            first,
+            "since the first"
+        );
+        assert!(revoked.unheard() > Duration::ZERO && revoked.is_known(), "what is known still counts");
+        revoked.has_synced();
+        assert_eq!(revoked.unheard(), Duration::ZERO);
+    }
+
+    #[tokio::test]
+    async fn nobody_fills_the_list() {
+        let revoked = Revoked::local();
+        let later = Timestamp::now().as_second() + 3600;
+        for number in 0..EACH {
+            assert!(revoked.add(&format!("over-{number}"), "ada", 1).await.is_ok(), "it has ended anyway");
+            assert!(revoked.add(&number.to_string(), "ada", later).await.is_ok());
+        }
+        let refused = revoked.add("one more", "ada", later).await.map_err(|problem| problem.status());
+        assert_eq!(refused, Err(StatusCode::TOO_MANY_REQUESTS));
+        assert!(revoked.holds("one more"), "it has ended here all the same");
+        assert!(revoked.add("another's", "bob", later).await.is_ok());
+    }
+}

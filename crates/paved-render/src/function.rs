@@ -1,0 +1,61 @@
+//! The function, run in this process.
+
+use function_paved_road::apis;
+use function_paved_road::error::Error;
+use function_paved_road::function::{CONDITION, Outside, run};
+use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
+use jiff::Timestamp;
+use serde_json::Value;
+use simulator::core::{RunError, World};
+
+use crate::Written;
+use crate::discreet::{as_written, fatal_violation};
+
+/// What is said of a GPU workspace that no network may reach.
+pub const CLOSED: &str = "nobody can connect by SSH, because no network is allowed. Add networks to \
+                          spec.parameters.allowedCidrs, or use `paved connect`, which then uses AWS \
+                          Session Manager";
+
+/// Runs the function on a world as core would, with the operating system's random numbers.
+pub fn answer(world: &World, input: &Value, now: Timestamp) -> Result<RunFunctionResponse, String> {
+    let mut broken = None;
+    let mut random = |buffer: &mut [u8]| broken = getrandom::fill(buffer).err().or(broken);
+    let response = answer_with(world, input, Outside { now, random: &mut random })?;
+    broken.map_or(Ok(response), |error| Err(format!("no random numbers: {error}")))
+}
+
+/// The same with random numbers of the caller's.
+pub fn answer_with(
+    world: &World,
+    input: &Value,
+    mut outside: Outside<'_>,
+) -> Result<RunFunctionResponse, String> {
+    world.run(Some(input), |request| run(request, &mut outside)).map_err(|error| match error {
+        RunError::Function(status) => status.message().to_owned(),
+        RunError::Unstable => error.to_string(),
+    })
+}
+
+/// Why a response composes nothing, in one line: all its fatal results, which quote numbers as they are written.
+pub fn fatal(response: &RunFunctionResponse, written: &Written) -> Option<String> {
+    let fatal = response.results.iter().filter(|result| result.severity() == Severity::Fatal);
+    let quoted = |message: &str| as_written(fatal_violation(message), written).to_string();
+    let messages: Vec<String> = fatal.map(|result| quoted(&result.message)).collect();
+    if messages.is_empty() { None } else { Some(messages.join("; also ")) }
+}
+
+/// What a user should know of a composed environment, although nothing is wrong with it.
+pub fn advice(world: &World, response: &RunFunctionResponse) -> Option<&'static str> {
+    let kind = world.composite()["kind"].as_str().unwrap_or_default();
+    let is_workspace = apis::find(kind).is_some_and(|api| api.info().name == "gpu-workspace");
+    let slots = &response.desired.as_ref()?.resources;
+    let is_open = slots.keys().any(|slot| slot.starts_with("ssh-"));
+    (is_workspace && !slots.is_empty() && !is_open).then_some(CLOSED)
+}
+
+/// Whether what is refused is the platform team's.
+pub fn is_about_settings(response: &RunFunctionResponse) -> bool {
+    let of_settings = Error::InvalidSettings(Vec::new()).reason();
+    let condition = response.conditions.iter().find(|condition| condition.r#type == CONDITION);
+    condition.is_some_and(|condition| condition.reason == of_settings)
+}

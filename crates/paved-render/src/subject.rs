@@ -1,0 +1,150 @@
+//! One claim or XR, checked, and the world around it.
+
+pub mod kind;
+pub mod observed;
+pub mod placeholder;
+mod readable;
+pub mod step;
+
+use function_paved_road::apis::Flavour;
+use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
+use k8s_schema::{Schemas, Violation};
+use serde_json::{Value, json};
+use simulator::core::{World, composite_from_claim};
+
+use crate::discreet::discreet;
+use crate::{Rejected, Written, function};
+use kind::Target;
+use observed::{Observed, Whose};
+use step::Step;
+
+/// One claim or XR, checked, and the world around it.
+pub struct Subject {
+    /// File, kind and name, for messages.
+    pub title: String,
+    /// Namespace and name of the claim, if it is one.
+    pub claim: Option<String>,
+    /// The step of the Composition that composes it.
+    pub step: Step,
+    /// The composite, and what is observed of it.
+    pub world: World,
+    /// How the document's numbers are written.
+    written: Written,
+}
+
+/// A claim or an XR with its defaults, as an API server would store it.
+pub struct Stored {
+    /// The API, and the form of the document.
+    pub target: Target,
+    /// The document with its defaults.
+    pub object: Value,
+    /// Everything that an API server would refuse, without secrets.
+    pub violations: Vec<Violation>,
+    xrd: Value,
+}
+
+impl Subject {
+    /// A fatal failure of this subject.
+    pub fn fatal(&self, message: String) -> Rejected {
+        Rejected { what: self.title.clone(), message, warnings: Vec::new() }
+    }
+
+    /// The same subject from a file, with the numbers as the file has them.
+    pub fn written(self, written: Written) -> Self {
+        Self { written, ..self }
+    }
+
+    /// Refuses a response with fatal results; what the function warns of may be the cause.
+    pub fn check(&self, response: &RunFunctionResponse) -> Result<(), Rejected> {
+        let Some(fatal) = function::fatal(response, &self.written) else { return Ok(()) };
+        let warnings = response.results.iter().filter(|result| result.severity() == Severity::Warning);
+        let warnings = warnings.map(|warning| warning.message.clone()).collect();
+        Err(Rejected { warnings, ..self.fatal(fatal) })
+    }
+}
+
+/// A composite, and what is observed of it.
+pub type Surrounded = (Value, Vec<Value>);
+
+impl Stored {
+    /// Applies defaults and checks; the one violation of a document of which nothing more can be said.
+    pub fn of(document: &Value, seen: &Observed) -> Result<Self, Violation> {
+        Self::in_flavour(document, seen, None)
+    }
+
+    /// The same where somebody knows the flavour of a kind that the document leaves open.
+    pub fn in_flavour(document: &Value, seen: &Observed, known: Option<Flavour>) -> Result<Self, Violation> {
+        let target = kind::find_in(document, known)?;
+        let xrd = target.xrd();
+        let violation = |path: &str, message: String| Violation { path: path.to_owned(), message };
+        let schemas = Schemas::new([&xrd]).map_err(|error| violation("", error.to_string()))?;
+        let Some(definition) = schemas.of(document) else {
+            let known: Vec<String> =
+                schemas.iter().map(|one| format!("{} {}", one.api_version(), one.kind())).collect();
+            return Err(violation("apiVersion", format!("allowed: {}", known.join(", "))));
+        };
+        let mut object = document.clone();
+        if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+            if target.is_namespaced() {
+                metadata.entry("namespace").or_insert_with(|| json!("default"));
+            } else {
+                // As an API server does with what is cluster-scoped.
+                metadata.remove("namespace");
+            }
+        }
+        definition.apply_defaults(&mut object);
+        let stored = seen.stored(&whose(&target, &object));
+        let mut violations = definition.validate(&object, stored);
+        if object["metadata"]["name"].is_null() {
+            violations.push(violation("metadata.name", "is missing; allowed: a string".to_owned()));
+            violations.sort();
+        }
+        let violations = violations.into_iter().map(|violation| discreet(violation, &object)).collect();
+        Ok(Self { target, object, violations, xrd })
+    }
+
+    /// Makes of the spec what the function can read, so that what a schema refuses hides nothing of what the function does.
+    pub fn make_readable(&mut self) {
+        let Ok(schemas) = Schemas::new([&self.xrd]) else { return };
+        if let Some(definition) = schemas.of(&self.object) {
+            readable::make(&mut self.object["spec"], &definition.schema()["properties"]["spec"]);
+        }
+    }
+
+    /// The composite, which core makes of a claim, and what is observed of it.
+    pub fn composite(&self, seen: &Observed) -> Result<Surrounded, Vec<Violation>> {
+        let mut object = self.object.clone();
+        let whose = whose(&self.target, &self.object);
+        if self.target.is_claim {
+            if object["spec"]["resourceRef"]["name"].is_null()
+                && let Some(name) = seen.bound_name(&whose)
+            {
+                object["spec"]["resourceRef"]["name"] = json!(name);
+            }
+            let refused = |message: String| vec![Violation { path: String::new(), message }];
+            object = composite_from_claim(&object, &self.xrd).map_err(|error| refused(error.to_string()))?;
+        }
+        let around = seen.surround(&mut object, &whose);
+        Ok((object, around))
+    }
+
+    /// The composite in its world, where a step composes it.
+    pub fn among(&self, (composite, seen): Surrounded, step: Step, title: String) -> Subject {
+        let claim = self.target.is_claim.then(|| {
+            let part = |key: &str| self.object["metadata"][key].as_str().unwrap_or_default();
+            format!("{}/{}", part("namespace"), part("name"))
+        });
+        let world = World::from_documents(composite, seen)
+            .defined_by(&self.xrd)
+            .select(&step.composition)
+            .running(&step.name)
+            .with_others(step.configs.clone());
+        Subject { title, claim, step, world, written: Written::new() }
+    }
+}
+
+/// What tells a claim or a composite from every other.
+fn whose<'a>(target: &'a Target, object: &'a Value) -> Whose<'a> {
+    let part = |key: &str| object["metadata"][key].as_str();
+    Whose { target, namespace: part("namespace"), name: part("name").unwrap_or_default() }
+}

@@ -1,0 +1,99 @@
+//! The step of the Composition that runs the function, and its Settings.
+
+use crossplane::api_version::{group, group_of};
+use function_paved_road::apis;
+use function_paved_road::manifests::{self, ENVIRONMENT_CONFIG, FUNCTION};
+use function_paved_road::settings::{API_VERSION, KIND};
+use serde_json::Value;
+
+use super::kind::Target;
+
+/// The kind that Settings can also come as.
+pub const CONFIG: &str = "EnvironmentConfig";
+/// Its `apiVersion`.
+pub const CONFIG_VERSION: &str = "apiextensions.crossplane.io/v1beta1";
+
+/// A Composition does not run the function.
+#[derive(Debug, thiserror::Error)]
+#[error("Composition {composition} has no step with functionRef.name {FUNCTION}")]
+pub struct NoStep {
+    /// The name of the Composition.
+    pub composition: String,
+}
+
+/// The step that runs the function.
+#[derive(Clone)]
+pub struct Step {
+    /// Its Composition.
+    pub composition: Value,
+    /// Its name.
+    pub name: String,
+    /// Its input: Settings.
+    pub input: Value,
+    /// EnvironmentConfigs that it may ask for.
+    pub configs: Vec<Value>,
+    /// Other steps' functions, which a preview does not run.
+    pub others: Vec<String>,
+    /// Whether anybody said what the Settings are: nobody did where the Composition is the built-in one.
+    pub settled: bool,
+    /// Whether the Composition is one that somebody wrote, and not the built-in one.
+    pub given: bool,
+}
+
+/// Whether a Composition has a step of ours: by its function's name, or its input's kind.
+pub fn has_ours(composition: &Value) -> bool {
+    let is_ours = |step: &Value| step["functionRef"]["name"] == FUNCTION || step["input"]["kind"] == KIND;
+    composition["spec"]["pipeline"].as_array().is_some_and(|steps| steps.iter().any(is_ours))
+}
+
+/// Whether a document is Settings, or an EnvironmentConfig with our data.
+pub fn is_settings(document: &Value) -> bool {
+    document["kind"] == KIND && group_of(document) == group(API_VERSION) || is_our_config(document)
+}
+
+/// An EnvironmentConfig of ours has our name, or a section of one of our APIs in its data.
+pub fn is_our_config(document: &Value) -> bool {
+    let sections = apis::sections();
+    let is_ours = |key: &String| sections.contains(&key.as_str()) || key == "providerConfigs";
+    document["kind"] == CONFIG
+        && group_of(document) == group(CONFIG_VERSION)
+        && (document["metadata"]["name"] == ENVIRONMENT_CONFIG
+            || document["data"].as_object().is_some_and(|data| data.keys().any(is_ours)))
+}
+
+impl Step {
+    /// The step of ours: by its function's name, else by its input's kind; the only one is ours in any case.
+    pub fn of(composition: Value) -> Result<Self, NoStep> {
+        let steps = composition["spec"]["pipeline"].as_array().cloned().unwrap_or_default();
+        let ours = steps
+            .iter()
+            .position(|step| step["functionRef"]["name"] == FUNCTION)
+            .or_else(|| steps.iter().position(|step| step["input"]["kind"] == KIND))
+            .or_else(|| (steps.len() == 1).then_some(0));
+        let name = composition["metadata"]["name"].as_str().unwrap_or_default();
+        let Some(ours) = ours else {
+            return Err(NoStep { composition: name.to_owned() });
+        };
+        let function = |step: &Value| step["functionRef"]["name"].as_str().unwrap_or_default().to_owned();
+        let others = steps
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| *index != ours)
+            .map(|(_, step)| function(step))
+            .collect();
+        Ok(Self {
+            name: steps[ours]["step"].as_str().unwrap_or_default().to_owned(),
+            input: steps[ours]["input"].clone(),
+            configs: Vec::new(),
+            others,
+            settled: true,
+            given: true,
+            composition,
+        })
+    }
+
+    /// A step with Settings that work, for where nobody knows the platform team's.
+    pub fn example(target: &Target) -> Result<Self, NoStep> {
+        Self::of(manifests::example_composition(target.api, target.flavour, &target.group))
+    }
+}
